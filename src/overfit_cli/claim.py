@@ -1,0 +1,55 @@
+"""A claim: a sentence of a paper turned into a measurement with a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Verdict = Literal["holds", "fails", "inconclusive", "not run"]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured for a claim.
+
+    Attributes:
+        verdict: whether the claim holds on these cells.
+        value: the measured number; None where there is none.
+        low, high: the ends of its interval; None where it has none.
+        sentence: the numbers in words, with the count of cells, seeds or failures behind them.
+    """
+
+    verdict: Verdict
+    value: float | None
+    low: float | None
+    high: float | None
+    sentence: str
+
+    @classmethod
+    def without_value(cls, verdict: Verdict, sentence: str) -> Measurement:
+        """Return a measurement that has a reason but no number."""
+        return cls(verdict, None, None, None, sentence)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, and how it is measured.
+
+    Attributes:
+        name: a short name, such as `fig1-contour`.
+        source: the paper and the place in it.
+        statement: the claim in our words.
+        accepted: the measured values with which it holds, in words.
+        measure: from the study's cells, one row each (the failed ones too), to the measurement;
+            it says `not run` where these cells don't bear on the claim.
+    """
+
+    name: str
+    source: str
+    statement: str
+    accepted: str
+    measure: Callable[[pd.DataFrame], Measurement]

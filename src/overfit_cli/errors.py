@@ -1,0 +1,27 @@
+"""The one error that a user is meant to read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """A sentence for the user: what was given, and what would be accepted.
+
+    The command line catches it in one place, prints the sentence and exits with `exit_code`:
+    2 for bad input, 1 when something ran and failed.
+    """
+
+    def __init__(self, sentence: str, *, exit_code: int = 2) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """End a sentence about an unknown `word`: the nearest known one, or the list of all of them."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(names)}" if names else "none is known"

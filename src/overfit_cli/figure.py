@@ -1,0 +1,72 @@
+"""A figure: a picture drawn from a run directory, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas as pd
+
+    from overfit_cli.study import Study
+
+
+@dataclass(frozen=True)
+class FigureOptions:
+    """What a user can ask of a figure; None leaves it to the figure.
+
+    Attributes:
+        x, y: names of the parameters on the axes.
+        value: name of the measured column that is drawn.
+        threshold: the value at which a cell changes sides.
+        law: a curve to draw, an equation in the names of the axes: `n * snr**2 = 1000`.
+    """
+
+    x: str | None = None
+    y: str | None = None
+    value: str | None = None
+    threshold: float | None = None
+    law: str | None = None
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """What a figure is drawn from.
+
+    Attributes:
+        study: the study that was run.
+        cells: one row a cell, done and failed, as `overfit_cli.load` returns them.
+        planned: the cells that the run directory was meant to hold, one row each with `seed` and
+            the parameters; those that `cells` lacks are missing.
+        trajectories: one row a cell and logged step (`key`, `step`, ...); empty where none is kept.
+    """
+
+    study: Study
+    cells: pd.DataFrame
+    planned: pd.DataFrame
+    trajectories: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture that a study can be asked for.
+
+    Attributes:
+        name: what `overfit plot` calls it.
+        title: what it shows, in a phrase.
+        source: the figure of the paper that it stands for; empty where it is our own.
+        reads: whether it needs a sweep's `cells` or logged `trajectories`.
+        options: the study's choices where the user makes none.
+        accepts: the names of the options that this figure heeds.
+        draw: makes the picture; raises `UserError` where the data can't carry it.
+    """
+
+    name: str
+    title: str
+    source: str
+    reads: Literal["cells", "trajectories"]
+    options: FigureOptions
+    accepts: frozenset[str]
+    draw: Callable[[FigureData, FigureOptions], matplotlib.figure.Figure]

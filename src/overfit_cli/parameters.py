@@ -1,0 +1,180 @@
+"""A study's typed knobs: the one source of a parameter's flag, help, check and column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from overfit_cli.errors import UserError, nearest
+
+Value = int | float | bool | str
+
+
+class StudyParameters(BaseModel):
+    """Base of every study's parameters: frozen, every field a `parameter`, no unknown names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+def parameter(
+    default: Value,
+    meaning: str,
+    *,
+    symbol: str = "",
+    unit: str = "",
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+) -> Any:
+    """Declare a field of a `StudyParameters` model.
+
+    Args:
+        default: the paper's value.
+        meaning: one phrase for help texts, documents and axis labels.
+        symbol: the paper's symbol, in matplotlib's mathtext without the dollar signs.
+        unit: what one counts in; empty for a pure number.
+        at_least, above, at_most, below: the bounds of what is accepted.
+    """
+    return Field(
+        default,
+        description=meaning,
+        ge=at_least,
+        gt=above,
+        le=at_most,
+        lt=below,
+        allow_inf_nan=None if isinstance(default, (str, int)) else False,
+        json_schema_extra={"symbol": symbol, "unit": unit},
+    )
+
+
+@dataclass(frozen=True)
+class ParameterInfo:
+    """What a parameter's model says of it, for people.
+
+    `kind` is `int`, `float`, `bool` or `choice`; `accepts` says in words what is accepted.
+    """
+
+    name: str
+    kind: Literal["int", "float", "bool", "choice"]
+    default: Value
+    meaning: str
+    symbol: str
+    unit: str
+    choices: tuple[str, ...]
+    accepts: str
+
+
+def describe(model: type[StudyParameters]) -> dict[str, ParameterInfo]:
+    """Return every parameter of `model` by name, in the order of its declaration."""
+    return {name: _describe_one(model, name) for name in model.model_fields}
+
+
+def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
+    """Turn one `text` into a value of the parameter's kind; bounds are left to `build`.
+
+    Raises:
+        UserError: if the text isn't of that kind.
+    """
+    text = text.strip()
+    refusal = UserError(f"{flag} {text}: {info.name} takes {info.accepts}, not {text!r}.")
+    if info.kind == "choice":
+        if text not in info.choices:
+            raise refusal
+        return text
+    if info.kind == "bool":
+        if text.lower() not in ("true", "false"):
+            raise refusal
+        return text.lower() == "true"
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise refusal from None
+    if not number.is_finite() or abs(number) > Decimal("1e300"):
+        raise refusal
+    if info.kind == "float":
+        return float(number)
+    if number != number.to_integral_value() or abs(number) >= 2**63:
+        raise refusal
+    return int(number)
+
+
+def build(
+    model: type[StudyParameters], values: Mapping[str, Value], flags: Mapping[str, str]
+) -> StudyParameters:
+    """Make the parameters, with defaults for what `values` leaves out.
+
+    Args:
+        values: values by parameter name.
+        flags: how the user wrote each name (`--n`, `--set d`), for the message.
+
+    Raises:
+        UserError: naming the flag, the value and what would be accepted.
+    """
+    known = describe(model)
+    for name in values:
+        if name not in known:
+            raise unknown_parameter(name, known)
+    try:
+        return model(**values)
+    except ValidationError as error:
+        raise UserError(_sentence(error.errors()[0], known, flags)) from None
+
+
+def unknown_parameter(name: str, known: Mapping[str, ParameterInfo]) -> UserError:
+    """Return the error for a parameter that the study doesn't have, with the nearest one."""
+    return UserError(f"--set {name}: the study has no parameter {name!r}; {nearest(name, known)}")
+
+
+def _sentence(
+    error: ErrorDetails, known: Mapping[str, ParameterInfo], flags: Mapping[str, str]
+) -> str:
+    if not error["loc"]:
+        return str(error["msg"]).removeprefix("Value error, ")
+    name = str(error["loc"][0])
+    flag = flags.get(name, f"--set {name}")
+    return f"{flag} {error['input']}: {name} takes {known[name].accepts}, not {error['input']}."
+
+
+def _describe_one(model: type[StudyParameters], name: str) -> ParameterInfo:
+    field = model.model_fields[name]
+    extra = field.json_schema_extra
+    assert isinstance(extra, dict), f"{name} is declared without parameter()"
+    choices: tuple[str, ...] = ()
+    kind: Literal["int", "float", "bool", "choice"]
+    if get_origin(field.annotation) is Literal:
+        kind, choices = "choice", tuple(str(choice) for choice in get_args(field.annotation))
+    else:
+        assert field.annotation in (int, float, bool), f"{name} has a type that is no parameter's"
+        kind = field.annotation.__name__  # type: ignore[assignment]
+    return ParameterInfo(
+        name=name,
+        kind=kind,
+        default=field.default,
+        meaning=field.description or "",
+        symbol=str(extra["symbol"]),
+        unit=str(extra["unit"]),
+        choices=choices,
+        accepts=_accepts(kind, choices, field.metadata),
+    )
+
+
+def _accepts(kind: str, choices: tuple[str, ...], constraints: list[Any]) -> str:
+    if kind == "choice":
+        return "one of " + ", ".join(choices)
+    if kind == "bool":
+        return "true or false"
+    words = {"ge": "of at least", "gt": "above", "le": "up to", "lt": "below"}
+    bounds = [
+        f"{word} {getattr(constraint, short):.15g}"
+        for constraint in constraints
+        for short, word in words.items()
+        if getattr(constraint, short, None) is not None
+    ]
+    noun = "a whole number" if kind == "int" else "a number"
+    return f"{noun} {' and '.join(bounds)}".strip()

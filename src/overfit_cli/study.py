@@ -1,0 +1,191 @@
+"""What a study is, what a cell is, and where studies are found."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import Literal, Protocol
+
+from overfit_cli.claim import Claim
+from overfit_cli.errors import UserError, nearest
+from overfit_cli.figure import Figure
+from overfit_cli.parameters import StudyParameters, describe
+
+ENTRY_POINT_GROUP = "overfit.studies"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training run: a study at a numerical version, a value for every parameter, and a seed."""
+
+    study: str
+    version: int
+    parameters: StudyParameters
+    seed: int
+
+    @functools.cached_property
+    def key(self) -> str:
+        """The cell's name for good: a hash of all four, in 20 hexadecimal digits."""
+        content = {
+            "study": self.study,
+            "version": self.version,
+            "parameters": self.parameters.model_dump(),
+            "seed": self.seed,
+        }
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measurement that a study makes: a column of its cell rows or of its trajectories.
+
+    `symbol` is the paper's, in mathtext without the dollar signs; `unit` is empty for pure numbers.
+    """
+
+    name: str
+    meaning: str
+    kind: Literal["float", "int"] = "float"
+    symbol: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What training one cell gave.
+
+    Attributes:
+        cell: the cell.
+        status: `done` or `failed`.
+        reason: why it failed (`diverged`, `step limit`, ...); empty when done.
+        steps: gradient steps taken.
+        seconds: wall time of the cell; where cells are trained together, its share.
+        measurements: values by the names of the study's `columns`; what is absent is null.
+        trajectory: values by `step` and the names of the study's `trajectory_columns`, equally
+            long; empty where none was asked for.
+    """
+
+    cell: Cell
+    status: Literal["done", "failed"]
+    reason: str
+    steps: int
+    seconds: float
+    measurements: Mapping[str, float] = field(default_factory=dict)
+    trajectory: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @classmethod
+    def failure(cls, cell: Cell, reason: str) -> CellResult:
+        """Return the result of a cell that ended without a number."""
+        return cls(cell, "failed", reason, steps=0, seconds=0.0)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How, not what: nothing in here changes a number.
+
+    Attributes:
+        device: `cpu` or `cuda`.
+        trajectories: whether to log every step.
+        on_step: called with each logged row (`step` and the trajectory columns) as it comes.
+    """
+
+    device: str = "cpu"
+    trajectories: bool = False
+    on_step: Callable[[Mapping[str, float]], None] | None = None
+
+
+class Study(Protocol):
+    """One experiment of a paper. A module-level instance of it is what an entry point names.
+
+    Attributes:
+        name: as on the command line.
+        version: raised when the same cell would give other numbers than before.
+        title: one line.
+        paper: author and year.
+        parameters: the model of its knobs.
+        columns: what is measured once a cell.
+        trajectory_columns: what is logged at each step, when asked for.
+        headline: the column shown while a sweep runs, and by figures asked for no other.
+        watched: the trajectory columns shown while a single cell trains, about five.
+    """
+
+    name: str
+    version: int
+    title: str
+    paper: str
+    parameters: type[StudyParameters]
+    columns: tuple[Column, ...]
+    trajectory_columns: tuple[Column, ...]
+    headline: str
+    watched: tuple[str, ...]
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return its figures by name. Heavy imports belong inside."""
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims of the paper that its cells can decide."""
+
+    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+        """Split `cells` into lists that are trained together, in the order to start them."""
+
+    def cost(self, cell: Cell) -> float:
+        """Return the work of a cell, in any unit that is the same for all of the study's cells."""
+
+    def memory(self, cell: Cell) -> float:
+        """Return about how many bytes training the cell takes, at its peak."""
+
+    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+        """Train a batch and give one result a cell, in any order."""
+
+    def conclusion(self, result: CellResult) -> str:
+        """Say in a sentence what one trained cell shows."""
+
+
+@functools.cache
+def _entry_points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def study_names() -> list[str]:
+    """Return the names of all installed studies."""
+    return sorted(_entry_points())
+
+
+def find_study(name: str) -> Study:
+    """Return the installed study `name`.
+
+    Raises:
+        UserError: if there is none of that name, or its package can't be loaded.
+    """
+    points = _entry_points()
+    if name not in points:
+        raise UserError(f"{name!r} is no study; {nearest(name, points)}")
+    try:
+        study: Study = points[name].load()
+    except Exception as error:
+        source = points[name].value
+        raise UserError(f"The study {name!r} can't be loaded from {source}: {error}") from error
+    return study
+
+
+def axis_label(study: Study, name: str) -> str:
+    """Return the label of a parameter or column: meaning, symbol and unit, in mathtext.
+
+    Raises:
+        UserError: if the study has neither a parameter nor a column of that name.
+    """
+    parameters = describe(study.parameters)
+    columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
+    if name in {"steps", "step"}:
+        return "gradient steps"
+    if name not in parameters and name not in columns:
+        known = [*parameters, *columns, "steps"]
+        raise UserError(f"{study.name} has no column {name!r}; {nearest(name, known)}")
+    described = parameters[name] if name in parameters else columns[name]
+    symbol = f" ${described.symbol}$" if described.symbol else ""
+    unit = f" ({described.unit})" if described.unit else ""
+    return f"{described.meaning}{symbol}{unit}"
