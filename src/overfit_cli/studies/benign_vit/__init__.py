@@ -1,0 +1,1 @@
+"""Jiang et al. 2024: benign and harmful overfitting of a two-layer Vision Transformer."""

@@ -1,0 +1,51 @@
+"""What is measured of a cell, once and at each step (Jiang et al. 2024, sections 5.1, 5.3 and 6).
+
+Token classes: the signal (token 1), the noise (token 2, the strong one) and the rest (3 to M).
+"""
+
+from __future__ import annotations
+
+from overfit_cli.study import Column
+
+MEASUREMENTS = (
+    Column("train_loss", "training loss", symbol="L_S"),
+    Column("test_loss", "test loss", symbol="L_D"),
+    Column("test_error", "test error"),
+    Column("train_margin", "mean training margin", symbol="y f(X)"),
+    Column("train_margin_min", "smallest training margin"),
+    Column("test_margin", "mean test margin"),
+    Column("train_attention_signal", "training attention on the signal"),
+    Column("train_attention_noise", "training attention on token 2"),
+    Column("test_attention_signal", "test attention on the signal"),
+    Column("test_attention_noise", "test attention on token 2"),
+)
+
+TOKEN_CLASSES = ("signal", "noise", "rest")
+
+TRAJECTORY = (
+    Column("train_loss", "training loss", symbol="L_S"),
+    Column("test_loss", "test loss", symbol="L_D"),
+    Column("test_error", "test error"),
+    Column("train_margin", "mean training margin", symbol=r"y f(X)"),
+    Column("train_margin_min", "smallest training margin"),
+    Column("attention_signal", "attention on the signal, of all tokens"),
+    Column("attention_noise", "attention on token 2, of all tokens"),
+    Column("value_plus", "value of the + signal", symbol=r"\mu_+^\top W_V w_O"),
+    Column("value_minus", "value of the − signal", symbol=r"\mu_-^\top W_V w_O"),
+    Column("value_noise", "mean size of the noise's value", symbol=r"|\xi_2^\top W_V w_O|"),
+    Column("product_signal_signal", "signal query, signal key", symbol=r"\langle q_+, k_+\rangle"),
+    Column(
+        "product_signal_noise", "signal query, noise key", symbol=r"\langle q_+, k_{n,2}\rangle"
+    ),
+    Column(
+        "product_noise_signal", "noise query, signal key", symbol=r"\langle q_{n,2}, k_+\rangle"
+    ),
+    Column(
+        "product_noise_noise", "noise query, noise key", symbol=r"\langle q_{n,2}, k_{n,2}\rangle"
+    ),
+    *(
+        Column(f"attention_{source}_{target}", f"attention of the {source} on the {target}")
+        for source in TOKEN_CLASSES
+        for target in TOKEN_CLASSES
+    ),
+)

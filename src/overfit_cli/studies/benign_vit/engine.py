@@ -1,0 +1,212 @@
+"""How it is trained fast: gradient descent in token space (DESIGN 4.1).
+
+With the training tokens as rows of X, G = X Xᵀ, q = X W_Q, k = X W_K and v = X W_V w_O, a gradient
+step on the weights is exactly
+
+    q ← q − η G ∂L/∂q,    k ← k − η G ∂L/∂k,    v ← v − η ‖w_O‖² G ∂L/∂v,
+
+so no matrix of size d × d_h is touched. The engine keeps the coefficients C = −η Σ ∂L/∂q and sets
+q = q₀ + G C; a test token's query is then its initial one plus its inner products with the
+training tokens times C. These coefficients are those of the paper's proof (definition 5.2).
+
+Tokens stand at unit scale, x = s x̃ with s one of ‖μ‖, σ̃_p, σ_p: the scale enters where tokens
+meet, in the scores s_i s_j q̃_i·k̃_j and the values s_j ṽ_j, and nowhere else. So cells that differ
+in their signal-to-noise ratio share G, q̃₀, k̃₀ and ṽ₀ as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from overfit_cli.studies.benign_vit.data import token_scales
+from overfit_cli.studies.benign_vit.model import logistic_loss
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.start import Start
+
+
+class Pass(NamedTuple):
+    """A forward pass of every cell over samples, of training or of testing.
+
+    Attributes:
+        attention: (cells, samples, tokens, tokens).
+        attended: attention times values, (cells, samples, tokens).
+        margins: y f(X), (cells, samples).
+        loss: (cells,).
+    """
+
+    attention: Tensor
+    attended: Tensor
+    margins: Tensor
+    loss: Tensor
+
+    def select(self, cells: Tensor) -> Pass:
+        """Return the pass of the cells where `cells`, shape (cells,), is true."""
+        return self if bool(cells.all()) else Pass(*(part[cells] for part in self))
+
+
+@dataclass
+class TokenSpace:
+    """The state of cells of one shape that are trained together; rows = samples · tokens.
+
+    Attributes:
+        which: the cells' places in the list they came from, (cells,).
+        scales: s, the strength of each token position, (cells, tokens).
+        labels: training labels, flips included, (cells, samples).
+        learning_rate, epsilon, max_steps: (cells,).
+        value_gain: ‖w_O‖², (cells,).
+        gram: G̃, (cells, rows, rows).
+        initial_query, initial_key, query, key: q̃₀, k̃₀, q̃ and k̃, (cells, rows, width).
+        initial_value, value: ṽ₀ and ṽ, (cells, rows).
+        query_coefficients, key_coefficients, value_coefficients: s C for each of the three, shaped
+            like them; what gradient descent has added, as combinations of unit-scale tokens.
+    """
+
+    which: Tensor
+    scales: Tensor
+    labels: Tensor
+    learning_rate: Tensor
+    epsilon: Tensor
+    max_steps: Tensor
+    value_gain: Tensor
+    gram: Tensor
+    initial_query: Tensor
+    initial_key: Tensor
+    initial_value: Tensor
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    query_coefficients: Tensor
+    key_coefficients: Tensor
+    value_coefficients: Tensor
+
+    def select(self, cells: Tensor) -> TokenSpace:
+        """Return the state of the cells where `cells`, shape (cells,), is true."""
+        if bool(cells.all()):
+            return self
+        return TokenSpace(*(getattr(self, part.name)[cells] for part in fields(self)))
+
+    def forward(self) -> Pass:
+        """Return the forward pass over the training samples at the current state."""
+        cells, samples = self.labels.shape
+        by_sample = (cells, samples, self.scales.shape[1], -1)
+        scores = _batched(self.query.view(by_sample), self.key.view(by_sample).mT)
+        return read_out(scores, self.value.view(by_sample[:3]), self.scales, self.labels)
+
+    def descend(self, now: Pass) -> None:
+        """Take one gradient step, given the forward pass `now` of the current state."""
+        cells, samples, tokens = now.attended.shape
+        flat = (cells * samples, tokens, -1)
+        # −η ∂L/∂f / M, so that everything below is already a step and not a gradient.
+        pull = self.learning_rate[:, None] * self.labels * torch.sigmoid(-now.margins)
+        pull = (pull / (samples * tokens))[..., None]
+        values = self.scales[:, None] * self.value.view(cells, samples, tokens)
+        advantage = values[:, :, None, :] - now.attended[..., None]
+        on_scores = advantage * now.attention * (pull[..., None] * _pair_scales(self.scales))
+        on_scores = on_scores.view(flat)
+        on_values = now.attention.sum(2) * (pull * self.scales[:, None])
+        self.query_coefficients.view(flat).baddbmm_(on_scores, self.key.view(flat))
+        self.key_coefficients.view(flat).baddbmm_(on_scores.mT, self.query.view(flat))
+        self.value_coefficients += on_values.view(cells, -1)
+        torch.baddbmm(self.initial_query, self.gram, self.query_coefficients, out=self.query)
+        torch.baddbmm(self.initial_key, self.gram, self.key_coefficients, out=self.key)
+        self.value = moved_values(
+            self.initial_value, self.gram, self.value_coefficients, self.value_gain
+        )
+
+
+def read_out(scores: Tensor, value: Tensor, scales: Tensor, labels: Tensor) -> Pass:
+    """Return the forward pass from what tokens are to each other at unit scale.
+
+    Args:
+        scores: q̃ k̃ᵀ, (cells, samples, tokens, tokens).
+        value: ṽ, (cells, samples, tokens).
+        scales: s, (cells, tokens).
+        labels: (cells, samples).
+    """
+    attention = torch.softmax(scores * _pair_scales(scales), dim=-1)
+    attended = _batched(attention, (scales[:, None] * value)[..., None]).squeeze(-1)
+    margins = labels * attended.mean(-1)
+    return Pass(attention, attended, margins, logistic_loss(margins))
+
+
+def moved_values(initial: Tensor, gram: Tensor, coefficients: Tensor, gain: Tensor) -> Tensor:
+    """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C, (cells, rows), for tokens with inner products `gram`."""
+    return torch.addcmul(initial, gain[:, None], (gram @ coefficients[..., None]).squeeze(-1))
+
+
+def descend_until_fitted(state: TokenSpace) -> Iterator[tuple[int, TokenSpace, Pass, Tensor]]:
+    """Train all cells; at each step give (steps, state, forward pass, which of them stop here).
+
+    A cell stops when its training loss is at most its ε, isn't finite, or its steps are spent. The
+    state is changed in place by the next step.
+    """
+    steps = 0
+    while True:
+        now = state.forward()
+        stops = (now.loss <= state.epsilon) | ~now.loss.isfinite() | (steps >= state.max_steps)
+        yield steps, state, now, stops
+        if bool(stops.any()):
+            if bool(stops.all()):
+                return
+            state, now = state.select(~stops), now.select(~stops)
+        state.descend(now)
+        steps += 1
+
+
+def token_space(cells: Sequence[BenignVitParameters], starts: Sequence[Start]) -> TokenSpace:
+    """Return the state at initialisation of cells of one shape, from each one's start."""
+    first = starts[0]
+    samples, tokens = cells[0].n, cells[0].tokens
+    rows, width = samples * tokens, first.head_width(samples)
+    query = stacked([start.query[:samples, :, :width].flatten(0, 1) for start in starts])
+    key = stacked([start.key[:samples, :, :width].flatten(0, 1) for start in starts])
+    value = stacked([start.value[:samples].flatten() for start in starts])
+
+    def per_cell(values: Sequence[object]) -> Tensor:
+        return torch.tensor(values, dtype=first.gram.dtype, device=first.gram.device)
+
+    return TokenSpace(
+        which=torch.arange(len(cells), device=first.gram.device),
+        scales=per_cell([token_scales(cell).tolist() for cell in cells]),
+        labels=torch.stack(
+            [start.labels_of(cell) for cell, start in zip(cells, starts, strict=True)]
+        ),
+        learning_rate=per_cell([cell.learning_rate for cell in cells]),
+        epsilon=per_cell([cell.epsilon for cell in cells]),
+        max_steps=per_cell([cell.max_steps for cell in cells]),
+        value_gain=per_cell([start.output_norm_squared for start in starts]),
+        gram=stacked([start.gram[:rows, :rows] for start in starts]),
+        initial_query=query,
+        initial_key=key,
+        initial_value=value,
+        query=query.clone(memory_format=torch.contiguous_format),
+        key=key.clone(memory_format=torch.contiguous_format),
+        value=value,
+        query_coefficients=torch.zeros(query.shape, dtype=query.dtype, device=query.device),
+        key_coefficients=torch.zeros(key.shape, dtype=key.dtype, device=key.device),
+        value_coefficients=torch.zeros(value.shape, dtype=value.dtype, device=value.device),
+    )
+
+
+def stacked(parts: Sequence[Tensor]) -> Tensor:
+    """Stack along a new first axis; a view where all parts are one and the same memory."""
+    first = parts[0]
+    if all(part.data_ptr() == first.data_ptr() for part in parts):
+        return first.expand(len(parts), *first.shape)
+    return torch.stack(list(parts))
+
+
+def _pair_scales(scales: Tensor) -> Tensor:
+    """s_i s_j, (cells, 1, tokens, tokens)."""
+    return (scales[:, :, None] * scales[:, None, :])[:, None]
+
+
+def _batched(left: Tensor, right: Tensor) -> Tensor:
+    """Matrix product over the last two axes of (cells, samples, ...), as one batch."""
+    product = torch.bmm(left.flatten(0, 1), right.flatten(0, 1))
+    return product.view(*left.shape[:2], *product.shape[1:])

@@ -1,0 +1,59 @@
+"""The figures of `benign-vit`: figure 1 of Jiang et al. 2024, its boundary, and a cell's curves."""
+
+from __future__ import annotations
+
+from overfit_cli.figure import Figure, FigureOptions
+from overfit_cli.figures.boundary import draw_boundary
+from overfit_cli.figures.curves import draw_curves
+from overfit_cli.figures.heatmap import draw_heatmap
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_CONSTANT, FIGURE_1_THRESHOLD
+
+FIGURE_1_LAW = f"n * snr**2 = {FIGURE_1_CONSTANT:g}"
+
+_GRID = FigureOptions(x="snr", y="n", value="test_loss", law=FIGURE_1_LAW)
+_CUT = FigureOptions(
+    x="snr", y="n", value="test_loss", threshold=FIGURE_1_THRESHOLD, law=FIGURE_1_LAW
+)
+_EVERY = frozenset({"x", "y", "value", "threshold", "law"})
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        Figure(
+            name="heatmap",
+            title="Test loss over samples and signal-to-noise ratio",
+            source="Jiang et al. 2024, figure 1a",
+            reads="cells",
+            options=_GRID,
+            accepts=_EVERY,
+            draw=draw_heatmap,
+        ),
+        Figure(
+            name="cutoff",
+            title="Test loss above and below the threshold",
+            source="Jiang et al. 2024, figure 1b",
+            reads="cells",
+            options=_CUT,
+            accepts=_EVERY,
+            draw=draw_heatmap,
+        ),
+        Figure(
+            name="boundary",
+            title="Where the test loss crosses the threshold, and the law fitted to it",
+            source="",
+            reads="cells",
+            options=_CUT,
+            accepts=_EVERY,
+            draw=draw_boundary,
+        ),
+        Figure(
+            name="curves",
+            title="Training and test loss against gradient steps",
+            source="",
+            reads="trajectories",
+            options=FigureOptions(),
+            accepts=frozenset({"value", "threshold"}),
+            draw=draw_curves,
+        ),
+    )
+}

@@ -1,0 +1,92 @@
+"""The study `benign-vit`: figure 1 of Jiang et al. 2024. Training is imported when it trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from overfit_cli.claim import Claim
+from overfit_cli.figure import Figure
+from overfit_cli.studies.benign_vit import theory
+from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.study import Cell, CellResult, Execution
+
+
+class BenignVit:
+    """A two-layer Vision Transformer on signal and noise tokens; see `Study` for the members."""
+
+    name = "benign-vit"
+    version = 1
+    title = "Benign and harmful overfitting of a two-layer Vision Transformer"
+    paper = "Jiang et al. 2024"
+    parameters = BenignVitParameters
+    columns = MEASUREMENTS
+    trajectory_columns = TRAJECTORY
+    headline = "test_loss"
+    watched = (
+        "train_loss",
+        "test_loss",
+        "train_margin_min",
+        "attention_signal",
+        "attention_noise",
+    )
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        from overfit_cli.studies.benign_vit.figures import FIGURES
+
+        return FIGURES
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims of figure 1."""
+        from overfit_cli.studies.benign_vit.claims import CLAIMS
+
+        return CLAIMS
+
+    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+        """Group cells that share their draws."""
+        from overfit_cli.studies.benign_vit import batching
+
+        return batching.batches(cells, device)
+
+    def cost(self, cell: Cell) -> float:
+        """Return the multiplications of a cell, roughly."""
+        from overfit_cli.studies.benign_vit import batching
+
+        return batching.cost(cell)
+
+    def memory(self, cell: Cell) -> float:
+        """Return the bytes that a cell takes, roughly."""
+        from overfit_cli.studies.benign_vit import batching
+
+        return batching.memory(cell)
+
+    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+        """Train a batch in token space."""
+        from overfit_cli.studies.benign_vit.training import train_batch
+
+        return train_batch(batch, execution)
+
+    def conclusion(self, result: CellResult) -> str:
+        """Say which regime the cell is in, measured and predicted, with the numbers."""
+        settings = cast(BenignVitParameters, result.cell.parameters)
+        got = result.measurements
+        if result.status == "failed":
+            return (
+                f"Not fitted ({result.reason}): training loss {got['train_loss']:.3g} "
+                f"after {result.steps} steps."
+            )
+        regime = theory.measured_regime(got["test_loss"])
+        product = theory.boundary_product(settings.n, settings.snr)
+        predicted = theory.predicted_regime(settings.n, settings.snr)
+        return (
+            f"{regime.capitalize()} overfitting: fitted to a training loss of "
+            f"{got['train_loss']:.4f} in {result.steps} steps, with a test loss of "
+            f"{got['test_loss']:.3f} and a test error of {got['test_error']:.0%} on "
+            f"{settings.test_samples} samples. N·SNR² = {product:.4g}, so figure 1's curve "
+            f"N·SNR² = {theory.FIGURE_1_CONSTANT:g} predicts {predicted} overfitting."
+        )
+
+
+study = BenignVit()

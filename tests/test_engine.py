@@ -1,0 +1,277 @@
+"""The token-space engine gives what the plain autograd loop gives, on the same draws."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights, token_scales
+from overfit_cli.studies.benign_vit.engine import descend_until_fitted, token_space
+from overfit_cli.studies.benign_vit.evaluation import evaluate
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.start import Start, start_of
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.study import Cell, CellResult, Execution
+from tests.oracles.benign_vit import train_one_cell
+
+TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
+
+SMALL = {"d": 40, "d_h": 24, "d_v": 8, "tokens": 5, "test_samples": 30, "sigma_p": 1.0}
+SMALL |= {"init_divisor": 4.0, "sigma_p_tilde": 2.0, "epsilon": 0.1}
+
+
+def small(**settings: object) -> BenignVitParameters:
+    return BenignVitParameters.model_validate({**SMALL, **settings})
+
+
+def cell_of(parameters: BenignVitParameters, seed: int = 0) -> Cell:
+    return Cell(study.name, study.version, parameters, seed)
+
+
+def cell(seed: int = 0, **settings: object) -> Cell:
+    return cell_of(small(**settings), seed)
+
+
+def train(*cells: Cell, device: str = "cpu", trajectories: bool = False) -> list[CellResult]:
+    """Train cells as one batch, in the cells' order."""
+    execution = Execution(device=device, trajectories=trajectories)
+    results = {result.cell.key: result for result in study.train(cells, execution)}
+    return [results[one.key] for one in cells]
+
+
+SHAPES = [
+    pytest.param({}, id="head space wider than the samples' span"),
+    pytest.param({"n": 2, "d_h": 200}, id="head space much wider"),
+    pytest.param({"n": 12}, id="head space narrower"),
+    pytest.param({"n": 9, "d": 6}, id="more tokens than features"),
+    pytest.param({"n": 3, "tokens": 2}, id="two tokens"),
+    pytest.param({"n": 1}, id="one sample"),
+    pytest.param({"n": 40}, id="more samples than the smallest start holds"),
+    pytest.param({"noise": "orthogonal"}, id="noise orthogonal to the signals"),
+    pytest.param({"label_flip": 0.4, "n": 8}, id="flipped labels"),
+    pytest.param({"d_h": 1, "d_v": 1}, id="width one"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_cell_trains_as_in_the_autograd_loop(shape: dict[str, object], dtype: str) -> None:
+    settings = small(**{"n": 4, "snr": 1.5, "learning_rate": 0.3, **shape, "dtype": dtype})
+    [result] = train(cell_of(settings, 3))
+    oracle = train_one_cell(settings, 3)
+
+    assert result.status == "done"
+    assert result.steps == oracle.steps > 0
+    got = result.measurements
+    expected = {
+        "train_loss": oracle.train_loss,
+        "test_loss": oracle.test_loss,
+        "test_error": oracle.test_error,
+        "train_margin": oracle.train_margins.mean(),
+        "train_margin_min": oracle.train_margins.min(),
+        "test_margin": oracle.test_margins.mean(),
+        "train_attention_signal": oracle.train_attention[:, :, 0].mean(),
+        "train_attention_noise": oracle.train_attention[:, :, 1].mean(),
+        "test_attention_signal": oracle.test_attention[:, :, 0].mean(),
+        "test_attention_noise": oracle.test_attention[:, :, 1].mean(),
+    }
+    assert got.keys() == expected.keys()
+    for name, value in expected.items():
+        assert got[name] == pytest.approx(value, abs=TOLERANCE[dtype]), name
+
+
+def test_the_papers_own_cells_train_as_in_the_autograd_loop() -> None:
+    """At the paper's widths, on both sides of the boundary."""
+    for n, snr in itertools.product((2, 7), (1.0, 14.0)):
+        settings = BenignVitParameters(n=n, snr=snr)
+        [result] = train(cell_of(settings, 1))
+        oracle = train_one_cell(settings, 1)
+        assert result.steps == oracle.steps
+        assert result.measurements["test_loss"] == pytest.approx(oracle.test_loss, abs=1e-5)
+
+
+def test_the_engines_projections_are_those_of_the_trained_weights() -> None:
+    """After training, q, k and v in token space are x W_Q, x W_K and x W_V w_O."""
+    settings = small(n=5, snr=1.0, dtype="float64")
+    start = start_of(settings, 0, "cpu")
+    for steps, state, _, stops in descend_until_fitted(token_space([settings], [start])):
+        last_step, last_state, stopped = steps, state, bool(stops.any())
+    assert stopped
+    oracle = train_one_cell(settings, 0)
+    assert oracle.steps == last_step
+
+    x = torch.from_numpy(
+        draw_samples(settings, 0, "train", 5).tokens * token_scales(settings)[:, None]
+    )
+    scales = last_state.scales[0].repeat(5)
+    query = (last_state.query[0] * scales[:, None]).view(5, settings.tokens, -1)
+    key = (last_state.key[0] * scales[:, None]).view(5, settings.tokens, -1)
+    value = (last_state.value[0] * scales).view(5, settings.tokens)
+    model = oracle.model
+    # The head space is rotated, so inner products are what can be compared.
+    torch.testing.assert_close(query @ key.mT, (x @ model.query) @ (x @ model.key).mT)
+    torch.testing.assert_close(query @ query.mT, (x @ model.query) @ (x @ model.query).mT)
+    torch.testing.assert_close(value, x @ model.value @ model.output_weight)
+
+
+def test_a_cell_gives_the_same_row_in_any_batch() -> None:
+    """Batches, their order and their neighbours change no bit on the CPU."""
+    cells = [cell(seed=seed, n=4, snr=snr) for seed in (0, 1) for snr in (0.5, 1.0, 2.0)]
+    alone = [train(one)[0].measurements for one in cells]
+    together = [result.measurements for result in train(*cells)]
+    backwards = [result.measurements for result in train(*reversed(cells))]
+    assert alone == together == backwards[::-1]
+
+
+def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one() -> None:
+    """The path that a GPU takes, on the CPU: cells that stop at different steps leave the batch."""
+    seeds, settings = zip(
+        *(
+            (seed, small(n=4, snr=snr, dtype="float64", learning_rate=rate))
+            for seed, snr, rate in itertools.product((0, 1), (0.5, 4.0), (0.1, 0.5))
+        ),
+        strict=True,
+    )
+    starts = [start_of(one, seed, "cpu") for one, seed in zip(settings, seeds, strict=True)]
+    found: dict[int, tuple[int, float]] = {}
+    with torch.inference_mode():
+        for steps, state, _, stops in descend_until_fitted(token_space(settings, starts)):
+            if bool(stops.any()):
+                stopped = state.select(stops)
+                places = stopped.which.tolist()
+                test = evaluate(stopped, [starts[place] for place in places])
+                for place, loss in zip(places, test.loss.tolist(), strict=True):
+                    found[place] = (steps, loss)
+    assert len({steps for steps, _ in found.values()}) > 1, "all stop at one step: nothing leaves"
+    for place, (one, seed) in enumerate(zip(settings, seeds, strict=True)):
+        [result] = train(cell_of(one, seed))
+        assert found[place][0] == result.steps
+        assert found[place][1] == pytest.approx(result.measurements["test_loss"], abs=1e-12)
+
+
+def test_a_start_for_more_samples_begins_with_the_start_for_fewer() -> None:
+    few = start_of(small(n=2, dtype="float64"), 5, "cpu")
+    many = start_of(small(n=33, dtype="float64"), 5, "cpu")
+    assert len(many.labels) == 2 * len(few.labels)
+    count = len(few.labels)
+    assert torch.equal(many.labels[:count], few.labels)
+    torch.testing.assert_close(many.gram[: count * 5, : count * 5], few.gram)
+    width = few.head_width(2)
+    torch.testing.assert_close(
+        many.query[:2, :, :width] @ many.key[:2, :, :width].mT,
+        few.query[:2, :, :width] @ few.key[:2, :, :width].mT,
+    )
+
+
+def test_the_first_coordinates_carry_the_first_samples() -> None:
+    """The head space is rotated so that N samples lie in the first 2r coordinates, exactly."""
+    start = start_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
+    width = start.head_width(3)
+    assert width == 2 * (2 + 3 * 4)
+    assert float(start.query[:3, :, width:].abs().max()) < 1e-12
+    assert float(start.key[:3, :, width:].abs().max()) < 1e-12
+    assert float(start.query[3:, :, width:].abs().max()) > 1e-3, "later samples reach further"
+
+
+def test_a_cell_that_explodes_is_a_failed_row() -> None:
+    [result] = train(cell(n=4, snr=1e9, sigma_p=1e6, init_divisor=1e-12))
+    assert result.status == "failed"
+    assert result.reason == "diverged"
+
+
+def test_a_cell_out_of_steps_is_a_failed_row() -> None:
+    [result] = train(cell(n=4, learning_rate=1e-6, max_steps=7))
+    assert (result.status, result.reason, result.steps) == ("failed", "step limit", 7)
+    assert result.measurements["train_loss"] > 0.1
+
+
+def test_a_trajectory_logs_every_step_with_what_its_columns_promise() -> None:
+    chosen = cell(n=6, snr=1.5, dtype="float64")
+    [result] = train(chosen, trajectories=True)
+    log = {name: np.array(values) for name, values in result.trajectory.items()}
+    assert set(log) == {"step", *(column.name for column in study.trajectory_columns)}
+    assert log["step"].tolist() == list(range(result.steps + 1))
+    assert log["train_loss"][-1] == result.measurements["train_loss"] <= 0.1
+    assert log["test_loss"][-1] == result.measurements["test_loss"]
+    for source in ("signal", "noise", "rest"):
+        onto = [log[f"attention_{source}_{target}"] for target in ("signal", "noise", "rest")]
+        np.testing.assert_allclose(np.sum(onto, axis=0), 1.0, atol=1e-12)
+    assert train(chosen)[0].measurements == result.measurements, "logging changes no number"
+
+
+def test_a_trajectory_ends_at_the_trained_weights() -> None:
+    """μ±ᵀ W_V w_O and the inner products of queries and keys, from the oracle's weights."""
+    settings = small(n=6, snr=1.5, dtype="float64")
+    [result] = train(cell_of(settings), trajectories=True)
+    oracle = train_one_cell(settings, 0)
+    samples = draw_samples(settings, 0, "train", 6)
+    noise = torch.from_numpy(samples.tokens[:, 1] * settings.sigma_p_tilde)
+    positive = torch.from_numpy(samples.labels > 0)
+    norm = settings.signal_norm
+    with torch.no_grad():
+        value = oracle.model.value @ oracle.model.output_weight
+        query_plus, key_plus = norm * oracle.model.query[0], norm * oracle.model.key[0]
+        query, key = noise @ oracle.model.query, noise @ oracle.model.key
+        expected = {
+            "value_plus": norm * value[0],
+            "value_minus": norm * value[1],
+            "value_noise": (noise @ value).abs().mean(),
+            "product_signal_signal": query_plus @ key_plus,
+            "product_signal_noise": (key[positive] @ query_plus).mean(),
+            "product_noise_signal": (query[positive] @ key_plus).mean(),
+            "product_noise_noise": (query * key).sum(-1).mean(),
+        }
+    for name, number in expected.items():
+        assert result.trajectory[name][-1] == pytest.approx(float(number), abs=1e-9), name
+
+
+def test_initial_weights_are_pytorchs_default_divided_but_for_the_output() -> None:
+    settings = small(d=900, d_h=400, d_v=100, init_divisor=16.0)
+    weights = draw_weights(settings, 0)
+    for matrix in (weights.query, weights.key, weights.value):
+        assert np.abs(matrix).max() == pytest.approx(1 / 30 / 16, rel=1e-3)
+        assert matrix.std() == pytest.approx(1 / 30 / 16 / np.sqrt(3), rel=1e-2)
+    assert np.abs(weights.output).max() == pytest.approx(1 / 10, rel=0.05)
+
+
+def test_samples_follow_definition_3_1() -> None:
+    settings = small(d=50, tokens=4, snr=3.0, sigma_p=0.5, sigma_p_tilde=2.0)
+    samples = draw_samples(settings, 0, "train", 400)
+    x = samples.tokens * token_scales(settings)[:, None]
+    assert np.linalg.norm(x[:, 0], axis=1) == pytest.approx(3.0 * 0.5 * np.sqrt(50))
+    assert (x[:, 0].argmax(1) == np.where(samples.labels > 0, 0, 1)).all()
+    assert x[:, 1].std() == pytest.approx(2.0, rel=0.02)
+    assert x[:, 2:].std() == pytest.approx(0.5, rel=0.02)
+    assert abs(samples.labels.mean()) < 0.15
+    orthogonal = small(d=50, tokens=4, noise="orthogonal")
+    assert not draw_samples(orthogonal, 0, "train", 10).tokens[:, 1:, :2].any()
+
+
+def test_train_and_test_draws_differ_and_longer_sets_extend_shorter_ones() -> None:
+    settings = small()
+    long, short = (draw_samples(settings, 0, "train", count) for count in (9, 4))
+    np.testing.assert_array_equal(long.tokens[:4], short.tokens)
+    np.testing.assert_array_equal(long.labels[:4], short.labels)
+    test = draw_samples(settings, 0, "test", 4)
+    assert not np.isin(test.tokens[:, 1:], long.tokens[:, 1:]).any()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_a_gpu_gives_the_cpus_rows() -> None:
+    cells = [cell(seed=seed, n=4, snr=snr, dtype="float64") for seed in (0, 1) for snr in (0.5, 2)]
+    [batch] = study.batches(cells, "cuda")
+    on_gpu = {result.cell.key: result for result in study.train(batch, Execution(device="cuda"))}
+    for one in cells:
+        [result] = train(one)
+        assert on_gpu[one.key].steps == result.steps
+        for name, value in result.measurements.items():
+            assert on_gpu[one.key].measurements[name] == pytest.approx(value, abs=1e-9)
+
+
+def test_starts_are_shared_by_cells_that_differ_only_in_strength() -> None:
+    first: Start = start_of(small(snr=1.0, n=3), 0, "cpu")
+    assert first is start_of(small(snr=9.0, n=8, learning_rate=0.7), 0, "cpu")
+    assert first is not start_of(small(snr=1.0, n=3), 1, "cpu")
