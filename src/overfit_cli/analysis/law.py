@@ -1,0 +1,147 @@
+"""A law that the user wrote, such as `n * snr**2 = 1000`: parsed, and never run as code."""
+
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.errors import UserError, nearest
+
+Floats = NDArray[np.float64]
+Term = Callable[[Mapping[str, Floats]], Floats]
+
+LONGEST = 200  # characters; keeps parsing and recursion shallow whatever is in the text
+FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
+    "log": np.log,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+}
+OPERATORS: Mapping[type[ast.operator], Callable[[Floats, Floats], Floats]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: np.power,
+}
+
+
+@dataclass(frozen=True)
+class Law:
+    """An equation in the names of a figure's axes.
+
+    Attributes:
+        text: as the user wrote it, its blanks tidied.
+        names: the names that occur in it.
+        left, right: its two sides, as functions of the values by name.
+    """
+
+    text: str
+    names: frozenset[str]
+    left: Term = field(repr=False, compare=False)
+    right: Term = field(repr=False, compare=False)
+
+    def difference(self, values: Mapping[str, NDArray[np.generic]]) -> Floats:
+        """Return the left side minus the right side, so that the law holds where it is zero.
+
+        Args:
+            values: numbers by name, of shapes that broadcast; at least the law's own names.
+
+        Returns:
+            Floats of the shape that all of `values` broadcast to; not finite where a side isn't.
+        """
+        floats = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+        shape = np.broadcast_shapes(*(value.shape for value in floats.values()))
+        with np.errstate(all="ignore"):
+            return np.zeros(shape) + (self.left(floats) - self.right(floats))
+
+
+class _RefusedError(Exception):
+    """Why a text is no law."""
+
+
+def parse_law(text: str, names: Collection[str]) -> Law:
+    """Read an equation: + - * / **, parentheses, numbers, log, exp, sqrt, and `names`.
+
+    Raises:
+        UserError: if it is anything else.
+    """
+    tidy = " ".join(text.split())
+    try:
+        sides = [_side(side, names) for side in _split(tidy)]
+        used = frozenset(name for _, found in sides for name in found)
+        if not used:
+            raise _RefusedError("it names none of them.")
+    except _RefusedError as refused:
+        shown = tidy if len(tidy) <= 60 else tidy[:57] + "..."
+        raise UserError(
+            f"--law {shown!r}: a law is one equation in {' and '.join(sorted(names))} with numbers,"
+            f" + - * / **, parentheses, log, exp and sqrt, but {refused}"
+        ) from None
+    return Law(tidy, used, sides[0][0], sides[1][0])
+
+
+def _split(text: str) -> list[str]:
+    if len(text) > LONGEST:
+        raise _RefusedError(f"it is longer than {LONGEST} characters.")
+    for character in text:
+        if character == "^":
+            raise _RefusedError("powers are written **, not ^.")
+        if not (character.isascii() and (character.isalnum() or character in "_.+-*/() =")):
+            raise _RefusedError(f"it has a {character!r}.")
+    sides = text.split("=")
+    if len(sides) != 2:
+        raise _RefusedError(f"it has {len(sides) - 1} equals signs, not one.")
+    if not all(side.strip() for side in sides):
+        raise _RefusedError("one side is empty.")
+    return sides
+
+
+def _side(text: str, names: Collection[str]) -> tuple[Term, set[str]]:
+    text = text.strip()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's advice on odd literals is not for our user
+            tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise _RefusedError(f"{text!r} is no arithmetic.") from None
+    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return _term(tree, names), found.intersection(names)
+
+
+def _term(node: ast.expr, names: Collection[str]) -> Term:
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return _constant(number)
+        case ast.Name(id=name) if name in names:
+            return lambda values: values[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            negated = _term(operand, names)
+            return lambda values: -negated(values)
+        case ast.BinOp(op=op) if type(op) in OPERATORS:
+            operate = OPERATORS[type(op)]
+            left, right = _term(node.left, names), _term(node.right, names)
+            return lambda values: operate(left(values), right(values))
+        case ast.Call(func=ast.Name(id=name), args=[only], keywords=[]) if name in FUNCTIONS:
+            function, argument = FUNCTIONS[name], _term(only, names)
+            return lambda values: function(argument(values))
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
+            raise _RefusedError(f"{name} takes one number in parentheses.")
+        case ast.Call(func=ast.Name(id=name)):
+            raise _RefusedError(f"{name!r} is no function; {nearest(name, FUNCTIONS)}")
+        case ast.Name(id=name):
+            raise _RefusedError(f"{name!r} is no axis here; {nearest(name, names)}")
+        case _:
+            raise _RefusedError(f"{ast.unparse(node)!r} is no arithmetic.")
+
+
+def _constant(number: float) -> Term:
+    value = np.asarray(number, dtype=np.float64)
+    if not math.isfinite(number):
+        raise _RefusedError("it has a number too large to compute with.")
+    return lambda values: value

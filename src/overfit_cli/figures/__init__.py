@@ -1,0 +1,1 @@
+"""The shared drawing vocabulary. It knows no paper."""

@@ -1,0 +1,163 @@
+"""Where a column crosses a threshold, row by row, and the power law through the crossings."""
+
+from __future__ import annotations
+
+import matplotlib.axes
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from overfit_cli.analysis.crossings import crossings, interval_by_row
+from overfit_cli.analysis.law import parse_law
+from overfit_cli.analysis.power_law import PowerLaw, fit_power_law
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.axis import Axis
+from overfit_cli.figures.law_curve import draw_law
+from overfit_cli.figures.question import checked_threshold, measured, two_axes, with_numbers
+from overfit_cli.figures.style import (
+    HIGH,
+    PALETTE,
+    WIDE,
+    Legend,
+    legend_below,
+    log_ticks,
+    new_figure,
+    plain,
+    styled,
+    wrapped,
+)
+from overfit_cli.parameters import describe
+from overfit_cli.study import Study
+
+
+@styled
+def draw_boundary(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw, for each y, the x at which `options.value` crosses the threshold, on log-log axes.
+
+    Points are means over the seeds, with 95 % intervals; open points, where some seeds never
+    cross, are means over the others. The law y · x^p = C is fitted where at least three values
+    of y have full points. Values of y at which no seed crosses are counted in the title.
+
+    Raises:
+        UserError: if x or y can't be an axis or isn't positive, another parameter varies, the
+            column is unknown or empty, the threshold is missing, or the law is none.
+    """
+    x, y, threshold = _question(data, options)
+    value, label = measured(data, options.value)
+    law = None if options.law is None else parse_law(options.law, (x.name, y.name))
+    with_numbers(data, value)
+    found = crossings(data.cells, x.name, y.name, value, threshold)
+    rows, fit = interval_by_row(found, y.name), fit_power_law(found, y.name)
+    figure, axes = new_figure(height=3.4)
+    _dress(axes, x, y, rows)
+    title = f"where {label} crosses {plain(threshold)}{_never(found, rows, y.name)}"
+    axes.set_title(wrapped(title, WIDE))
+    legend = _draw_points(axes, rows, y)
+    legend.append((_draw_fit(axes, fit, rows, y), _fit_in_words(data.study, fit, x, y)))
+    if law is not None:
+        legend.append(draw_law(axes, law, x.name, y.name))
+    legend_below(figure, legend, columns=1)
+    return figure
+
+
+def _question(data: FigureData, options: FigureOptions) -> tuple[Axis, Axis, float]:
+    x, y = two_axes(data, options)
+    threshold = checked_threshold(options.threshold)
+    if threshold is None:
+        raise UserError("--threshold: a boundary needs the number at which a cell changes sides.")
+    for flag, axis in (("--x", x), ("--y", y)):
+        if axis.scale == "category" or axis.positions[0] <= 0:
+            raise UserError(f"{flag} {axis.name}: a boundary needs an axis of positive numbers.")
+    return x, y, threshold
+
+
+def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> None:
+    ends = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
+    widths = x.positions[[0, -1]] * (1 / 1.05, 1.05)
+    heights = y.positions[[0, -1]] * (1 / 1.12, 1.12)
+    if np.isfinite(ends).any():  # an interval from two seeds can be decades wide: not beyond x
+        widths = np.clip([np.nanmin(ends) / 1.15, np.nanmax(ends) * 1.15], *widths)
+    axes.set(xscale="log", yscale="log", xlabel=wrapped(x.label, WIDE))
+    axes.set_ylabel(wrapped(y.label, HIGH))
+    axes.set(xlim=tuple(widths), ylim=tuple(heights))
+    log_ticks(axes.xaxis, *widths)
+    log_ticks(axes.yaxis, *heights)
+
+
+def _draw_points(axes: matplotlib.axes.Axes, rows: pd.DataFrame, y: Axis) -> Legend:
+    """Draw full points where all seeds cross, open ones where some do; return legend entries."""
+    most = int(rows["seeds"].max())
+    full = f"mean of {most} seeds, 95 % interval" if most > 1 else "one seed"
+    partial = "some seeds never cross: mean of the others, not fitted"
+    entries: Legend = []
+    for which, text, face in (
+        ((rows["seeds"] > 0) & (rows["never"] == 0), full, PALETTE[0]),
+        ((rows["seeds"] > 0) & (rows["never"] > 0), partial, "white"),
+    ):
+        some = rows[which]
+        if some.empty:
+            continue
+        at = some["crossing"].to_numpy()
+        ends = np.nan_to_num([at - some["low"], some["high"] - at])  # no interval: none is drawn
+        points = axes.errorbar(
+            at,
+            some[y.name],
+            xerr=ends,
+            fmt="o",
+            color=PALETTE[0],
+            mfc=face,
+            elinewidth=0.8,
+            zorder=3,
+        )
+        entries.append((points, text))
+    return entries
+
+
+def _draw_fit(
+    axes: matplotlib.axes.Axes, fit: PowerLaw | None, rows: pd.DataFrame, y: Axis
+) -> Line2D:
+    """Draw the fitted law over the values of y that cross; an empty line where there is no fit."""
+    if fit is None:
+        return Line2D([], [], linestyle="none")
+    crossing = rows.loc[rows["seeds"] > 0, y.name].to_numpy(dtype=np.float64)
+    ends = crossing[[0, -1]]
+    at = (fit.constant / ends) ** (1 / fit.exponent)
+    (line,) = axes.plot(at, ends, color="black", linestyle="--")
+    return line
+
+
+def _fit_in_words(study: Study, fit: PowerLaw | None, x: Axis, y: Axis) -> str:
+    law = rf"${_symbol(study, y.name)} \cdot {_symbol(study, x.name)}^p = C$"
+    if fit is None:
+        return f"no fit of {law}:\nfewer than three full points"
+    exponent = _between(fit.exponent, fit.exponent_low, fit.exponent_high)
+    constant = _between(fit.constant, fit.constant_low, fit.constant_high)
+    return f"fit of {law}:\n$p$ = {exponent}\n$C$ = {constant}"
+
+
+def _symbol(study: Study, name: str) -> str:
+    symbol = describe(study.parameters)[name].symbol
+    word = name.replace("_", r"\_")
+    return f"{{{symbol}}}" if symbol else rf"\mathrm{{{word}}}"
+
+
+def _between(*numbers: float) -> str:
+    value, low, high = (plain(float(f"{number:.3g}")) for number in numbers)
+    return f"{value} [{low}, {high}]"
+
+
+def _never(found: pd.DataFrame, rows: pd.DataFrame, y: str) -> str:
+    """Say at how many values of y no seed crosses, and on which side; nothing if all cross."""
+    silent = found[found[y].isin(rows.loc[rows["seeds"] == 0, y])]
+    if silent.empty:
+        return ""
+    sides = silent.groupby(y)["side"].agg(_one_side).value_counts(sort=False)
+    parts = ", ".join(f"{count} {side}" for side, count in sides.items())
+    return f"\nno crossing at {sides.sum()} of {len(rows)} values of {y} ({parts})"
+
+
+def _one_side(sides: pd.Series[str]) -> str:
+    known = sorted(set(sides) - {"unknown"})
+    return " or ".join(known) if known else "unknown"

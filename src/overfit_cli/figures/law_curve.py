@@ -1,0 +1,95 @@
+"""The curve on which a user's law holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import matplotlib.patheffects
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from overfit_cli.analysis.law import Law
+from overfit_cli.figures.style import HIGHLIGHT
+
+Floats = NDArray[np.float64]
+Difference = Callable[[Floats, Floats], Floats]
+POINTS = 400  # per axis: a power law's curve is then true to about 1e-4
+CEILING = 1e100  # keeps the contouring's own arithmetic finite
+
+
+def draw_law(axes: Axes, law: Law, x: str, y: str) -> tuple[Line2D, str]:
+    """Draw the law within the limits of `axes`, and return the line with its text for a legend.
+
+    Args:
+        axes: their scales and limits are set already.
+        law: in the names `x` and `y`.
+        x: the parameter to the right.
+        y: the parameter upward.
+    """
+    log_x, log_y = axes.get_xscale() == "log", axes.get_yscale() == "log"
+    curve = law_curve(law, x, y, axes.get_xlim(), axes.get_ylim(), log_x=log_x, log_y=log_y)
+    line = Line2D(curve[:, 0], curve[:, 1], color=HIGHLIGHT)
+    white = matplotlib.patheffects.withStroke(linewidth=2.4, foreground="white")
+    line.set_path_effects([white])  # keeps it readable on any colour
+    axes.add_line(line)
+    in_view = bool(np.isfinite(curve).any())
+    return line, law.text if in_view else f"{law.text} (out of view)"
+
+
+def law_curve(
+    law: Law,
+    x: str,
+    y: str,
+    x_span: tuple[float, float],
+    y_span: tuple[float, float],
+    *,
+    log_x: bool,
+    log_y: bool,
+) -> Floats:
+    """Return the points where the law holds.
+
+    Args:
+        law: in the names `x` and `y`.
+        x: the parameter to the right.
+        y: the parameter upward.
+        x_span: the lowest and highest x.
+        y_span: the lowest and highest y.
+        log_x: whether to interpolate x by ratio.
+        log_y: whether to interpolate y by ratio.
+
+    Returns:
+        Of shape (points, 2), x and y; rows of nan part the pieces.
+    """
+
+    def difference(u: Floats, v: Floats) -> Floats:
+        values = {x: np.exp(u) if log_x else u, y: np.exp(v) if log_y else v}
+        return np.clip(law.difference(values), -CEILING, CEILING)
+
+    curve = _zero_line(difference, _spaced(x_span, log_x), _spaced(y_span, log_y))
+    for column, log in enumerate((log_x, log_y)):
+        curve[:, column] = np.exp(curve[:, column]) if log else curve[:, column]
+    return curve
+
+
+def _spaced(span: tuple[float, float], log: bool) -> Floats:
+    ends = np.log(span) if log else np.asarray(span, dtype=np.float64)
+    return np.linspace(ends[0], ends[1], POINTS)
+
+
+def _zero_line(difference: Difference, u: Floats, v: Floats) -> Floats:
+    height = np.ma.masked_invalid(difference(u[None, :], v[:, None]))
+    if not height.count() or height.min() >= 0 or height.max() <= 0:
+        return np.empty((0, 2))
+    contour = Figure().add_subplot().contour(u, v, height, levels=[0.0])
+    gap = np.full((1, 2), np.nan)
+    curve = np.concatenate([part for piece in contour.allsegs[0] for part in (piece, gap)])
+    # At a pole the sign changes too, but there the difference is largest, not smallest.
+    at, step = (curve[:, 0], curve[:, 1]), (u[1] - u[0], v[1] - v[0])
+    beside = [difference(at[0] + sign * step[0], at[1]) for sign in (-1, 1)]
+    beside += [difference(at[0], at[1] + sign * step[1]) for sign in (-1, 1)]
+    is_zero = np.abs(difference(*at)) < np.fmax.reduce(np.abs(beside)) / 2
+    curve[~is_zero] = np.nan
+    return curve

@@ -1,0 +1,74 @@
+"""What a figure over two parameters is asked to show, checked before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.errors import UserError, nearest
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
+from overfit_cli.study import axis_label
+
+
+def two_axes(data: FigureData, options: FigureOptions) -> tuple[Axis, Axis]:
+    """Return the axes x and y of a figure in which no other parameter may vary.
+
+    Raises:
+        UserError: if x or y can't be an axis, are the same, or if another parameter varies.
+    """
+    x, y = parameter_axis(data, "--x", options.x), parameter_axis(data, "--y", options.y)
+    if x.name == y.name:
+        raise UserError(f"--x {x.name} --y {y.name}: the two axes must be different parameters.")
+    for name, values in parameter_values(data).items():
+        if len(values) > 1 and name not in (x.name, y.name):
+            raise UserError(
+                f"--x {x.name} --y {y.name}: {name} varies too"
+                f" ({', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}), and its"
+                f" values would be mixed; make {name} an axis, or sweep with one value of it."
+            )
+    return x, y
+
+
+def measured(data: FigureData, name: str | None) -> tuple[str, str]:
+    """Return the name and the label of the column to draw, the study's headline if `name` is None.
+
+    Raises:
+        UserError: if the study measures no such column, or these cells don't hold it.
+    """
+    name = data.study.headline if name is None else name
+    known = [*(column.name for column in data.study.columns), "steps", "seconds"]
+    if name not in known:
+        raise UserError(
+            f"--value {name}: {data.study.name} measures no {name!r}; {nearest(name, known)}"
+        )
+    if name not in data.cells:
+        raise UserError(f"--value {name}: these cells don't hold {name}; sweep them again.")
+    return name, "time (s)" if name == "seconds" else axis_label(data.study, name)
+
+
+def checked_threshold(threshold: float | None) -> float | None:
+    """Return `threshold`.
+
+    Raises:
+        UserError: if it is nan or infinite.
+    """
+    if threshold is not None and not math.isfinite(threshold):
+        raise UserError(f"--threshold {threshold}: a threshold is a finite number.")
+    return threshold
+
+
+def with_numbers(data: FigureData, value: str) -> pd.DataFrame:
+    """Return the cells that are done and have a finite `value`, as a float column.
+
+    Raises:
+        UserError: if there is none.
+    """
+    numbers = data.cells[value].to_numpy(dtype=np.float64, na_value=np.nan)
+    cells = data.cells.assign(**{value: numbers})
+    usable: pd.DataFrame = cells[(cells["status"] == "done") & np.isfinite(numbers)]
+    if usable.empty:
+        raise UserError(f"--value {value}: none of the {len(cells)} cells has a number there.")
+    return usable

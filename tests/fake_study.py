@@ -1,0 +1,127 @@
+"""A study for the tests of figures: it knows its names and trains nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claim import Claim
+from overfit_cli.figure import Figure, FigureData, FigureOptions
+from overfit_cli.figures.style import save
+from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.study import Cell, CellResult, Column, Execution
+
+NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
+SNRS = np.linspace(1, 25, 25).tolist()
+LAW = "n * snr**2 = 1000"
+OPTIONS = FigureOptions(x="snr", y="n", value="test_loss")
+SIDES = FigureOptions(x="snr", y="n", value="test_loss", threshold=0.2)
+
+
+class FakeParameters(StudyParameters):
+    n: int = parameter(10, "training samples", symbol="N", at_least=1)
+    snr: float = parameter(1.0, "signal-to-noise ratio", symbol=r"\mathrm{SNR}", above=0)
+    width: int = parameter(64, "width", at_least=1)
+    kernel: Literal["softmax", "gaussian"] = parameter("softmax", "kernel")
+
+
+class FakeStudy:
+    name = "fake"
+    version = 1
+    title = "A study of nothing"
+    paper = "Nobody 2024"
+    parameters: type[StudyParameters] = FakeParameters
+    columns: tuple[Column, ...] = (
+        Column("train_loss", "training loss"),
+        Column("test_loss", "test loss"),
+    )
+    trajectory_columns: tuple[Column, ...] = (
+        Column("train_loss", "training loss"),
+        Column("test_loss", "test loss"),
+        Column("attention", "attention on the signal"),
+    )
+    headline = "test_loss"
+    watched: tuple[str, ...] = ("train_loss", "test_loss")
+
+    def figures(self) -> Mapping[str, Figure]:
+        return {}
+
+    def claims(self) -> Sequence[Claim]:
+        return []
+
+    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+        return [[cell] for cell in cells]
+
+    def cost(self, cell: Cell) -> float:
+        return 1.0
+
+    def memory(self, cell: Cell) -> float:
+        return 1.0
+
+    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+        return iter(())
+
+    def conclusion(self, result: CellResult) -> str:
+        return ""
+
+
+def fake_loss(n: float, snr: float, noise: float = 0.0) -> float:
+    """Fall through 0.2 where n · snr² is 1000 (times e^noise)."""
+    return float(0.7 / (1 + 2.5 * (n * snr**2 / 1000 * np.exp(-noise)) ** 1.5))
+
+
+def fake_cells(
+    ns: Sequence[int], snrs: Sequence[float], seeds: int = 3, noise: float = 0.0, **same: object
+) -> pd.DataFrame:
+    """Make one done cell for each n, snr and seed."""
+    draws = np.random.default_rng(0)
+    rows = []
+    for seed in range(seeds):
+        for n in ns:
+            for snr in snrs:
+                loss = fake_loss(n, snr, noise * draws.standard_normal())
+                row = {"key": f"{seed}-{n}-{snr!r}", "study": "fake", "version": 1, "seed": seed}
+                row |= {"n": n, "snr": snr, "width": 64, "kernel": "softmax"}
+                row |= {"status": "done", "reason": "", "steps": 5 + n, "seconds": 0.1}
+                rows.append({**row, "train_loss": 0.01, "test_loss": loss, **same})
+    return pd.DataFrame(rows)
+
+
+def fail(cells: pd.DataFrame, which: pd.Series[bool]) -> pd.DataFrame:
+    """Turn the cells `which` into failed ones, without measurements."""
+    cells = cells.copy()
+    cells.loc[which, ["status", "reason"]] = ["failed", "diverged"]
+    cells.loc[which, ["train_loss", "test_loss"]] = np.nan
+    return cells
+
+
+def fake_trajectories(cells: pd.DataFrame) -> pd.DataFrame:
+    """Log twenty steps of each cell, and one more for each seed."""
+    pieces = []
+    for cell in cells.itertuples():
+        step = np.arange(20 + int(str(cell.seed)))
+        train = 0.7 * np.exp(-0.03 * step * float(str(cell.n)) ** 0.5)
+        columns = {"step": step, "train_loss": train, "test_loss": 0.1 + 0.6 * train}
+        pieces.append(pd.DataFrame({"key": cell.key, **columns, "attention": step / 30}))
+    return pd.concat(pieces, ignore_index=True)
+
+
+def data_of(
+    cells: pd.DataFrame,
+    planned: pd.DataFrame | None = None,
+    trajectories: pd.DataFrame | None = None,
+) -> FigureData:
+    """Put frames into what a figure is drawn from, empty where there are none."""
+    frames = [pd.DataFrame() if frame is None else frame for frame in (planned, trajectories)]
+    return FigureData(FakeStudy(), cells, frames[0], frames[1])
+
+
+def words(figure: matplotlib.figure.Figure, folder: Path) -> str:
+    """Return the figure's SVG, in which its texts stand as they are."""
+    save(figure, folder / "words.svg")
+    return (folder / "words.svg").read_text()

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from overfit_cli.analysis.crossings import crossing, crossings, interval_by_row
+from tests.fake_study import fail, fake_cells
+
+X = np.geomspace(0.1, 10, 21)
+
+
+def test_a_power_law_crosses_where_algebra_says() -> None:
+    assert crossing(X, 3 * X**-1.5, 0.7) == pytest.approx((3 / 0.7) ** (1 / 1.5))
+
+
+def test_a_rising_curve_crosses_too() -> None:
+    assert crossing(X, 3 * X**1.5, 0.7) == pytest.approx((0.7 / 3) ** (1 / 1.5))
+
+
+def test_values_that_are_not_positive_are_interpolated_as_they_are() -> None:
+    assert crossing(X, -np.log(X), -1.0) == pytest.approx(math.e)
+
+
+def test_an_x_that_is_not_positive_is_interpolated_linearly() -> None:
+    x = np.array([0.0, 1.0, 2.0])
+    assert crossing(x, np.array([1.0, 1.0, -1.0]), 0.0) == pytest.approx(1.5)
+
+
+def test_noise_gives_one_crossing_close_to_the_true_one() -> None:
+    draws = np.random.default_rng(0)
+    value = 3 * X**-1.5 * np.exp(0.3 * draws.standard_normal(X.size))
+    assert crossing(X, value, 0.7) == pytest.approx((3 / 0.7) ** (1 / 1.5), rel=0.25)
+
+
+def test_a_single_outlier_is_no_crossing_of_its_own() -> None:
+    value = 1 / X
+    value[3] = 0.5  # below the threshold, far before the true crossing
+    assert crossing(X, value, 0.7) == pytest.approx(1 / 0.7)
+
+
+@pytest.mark.parametrize("threshold", [100.0, 0.001, -5.0])
+def test_a_curve_on_one_side_never_crosses(threshold: float) -> None:
+    assert math.isnan(crossing(X, 1 / X, threshold))
+
+
+@pytest.mark.parametrize("value", [[], [1.0], [1.0, np.nan], [2.0, 2.0, 2.0]])
+def test_too_little_to_see_a_crossing_is_none(value: list[float]) -> None:
+    assert math.isnan(crossing(X[: len(value)], np.array(value), 2.0))
+
+
+def test_points_that_are_not_finite_are_left_out() -> None:
+    value = 1 / X
+    value[[2, 15]] = np.nan, np.inf
+    assert crossing(X, value, 0.7) == pytest.approx(1 / 0.7)
+
+
+def test_every_y_and_seed_has_a_crossing_or_a_side() -> None:
+    cells = fake_cells([1, 10, 40], np.geomspace(4, 20, 30).tolist(), seeds=2)
+    found = crossings(cells.sample(frac=1, random_state=0), "snr", "n", "test_loss", 0.2)
+    assert found.columns.tolist() == ["n", "seed", "crossing", "side"]
+    assert found["n"].tolist() == [1, 1, 10, 10, 40, 40]
+    assert found["side"].tolist() == ["above"] * 2 + ["crosses"] * 4
+    assert found["crossing"].tolist()[2:] == pytest.approx([10, 10, 5, 5], rel=1e-3)
+
+
+def test_failed_cells_are_not_used_and_few_points_are_unknown() -> None:
+    cells = fake_cells([10, 20], [1.0, 2.0, 4.0, 8.0, 16.0], seeds=1)
+    cells = fail(cells, (cells["n"] == 20) & (cells["snr"] > 1))
+    found = crossings(cells, "snr", "n", "test_loss", 0.2)
+    assert found["side"].tolist() == ["crosses", "unknown"]
+
+
+def test_a_curve_that_stays_below_is_said_to() -> None:
+    found = crossings(fake_cells([20], [50.0, 90.0], seeds=1), "snr", "n", "test_loss", 0.2)
+    assert found["side"].tolist() == ["below"]
+
+
+def test_whole_number_columns_cross_as_well() -> None:
+    cells = fake_cells([4], [1.0, 2.0, 3.0], seeds=1).assign(steps=[30, 20, 10])
+    found = crossings(cells, "snr", "n", "steps", 20.0)
+    assert found["crossing"].tolist() == pytest.approx([2.0])
+
+
+def test_no_cells_give_an_empty_table() -> None:
+    found = crossings(fake_cells([4], [1.0]).iloc[:0], "snr", "n", "test_loss", 0.2)
+    assert found.empty
+    assert interval_by_row(found, "n").empty
+
+
+def test_the_interval_is_students_for_the_mean_of_the_logs() -> None:
+    values = [9.0, 10.0, 12.0, np.nan]
+    sides = ["crosses"] * 3 + ["above"]
+    table = pd.DataFrame({"n": 5, "seed": range(4), "crossing": values, "side": sides})
+    row = interval_by_row(table, "n").iloc[0]
+    logs = np.log(values[:3])
+    low, high = stats.t.interval(0.95, 2, loc=logs.mean(), scale=stats.sem(logs))
+    assert row["crossing"] == pytest.approx(np.exp(logs.mean()))
+    assert (row["low"], row["high"]) == pytest.approx((np.exp(low), np.exp(high)))
+    assert (row["seeds"], row["never"]) == (3, 1)
+
+
+def test_one_seed_has_no_interval_and_none_has_no_mean() -> None:
+    sides = ["crosses", "below", "unknown"]
+    table = pd.DataFrame({"n": [1, 2, 3], "seed": 0, "crossing": [7.0, np.nan, np.nan]})
+    rows = interval_by_row(table.assign(side=sides), "n")
+    assert rows["crossing"].tolist()[0] == pytest.approx(7)
+    assert rows["crossing"].isna().tolist() == [False, True, True]
+    assert rows[["low", "high"]].isna().all(axis=None)
+    assert rows["never"].tolist() == [0, 1, 0]

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from overfit_cli.errors import UserError
+from overfit_cli.figures.heatmap import draw_heatmap
+from overfit_cli.figures.style import save
+from tests.fake_study import (
+    LAW,
+    NS,
+    OPTIONS,
+    SIDES,
+    SNRS,
+    data_of,
+    fail,
+    fake_cells,
+)
+
+
+@pytest.fixture(scope="module")
+def cells() -> pd.DataFrame:
+    return fake_cells(NS, SNRS)
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.png", b"\x89PNG"), ("a.PDF", b"%PDF"), ("a.svg", b"<?xml")]
+)
+def test_a_second_drawing_gives_the_same_bytes(
+    cells: pd.DataFrame, tmp_path: Path, name: str, start: bytes
+) -> None:
+    some, written = fail(cells, cells["n"] == 2), []
+    for folder in ("one", "two"):
+        save(draw_heatmap(data_of(some), replace(SIDES, law=LAW)), tmp_path / folder / name)
+        written.append((tmp_path / folder / name).read_bytes())
+        assert [path.name for path in (tmp_path / folder).iterdir()] == [name]
+    assert written[0].startswith(start)
+    assert written[0] == written[1]
+
+
+def test_a_figure_is_one_column_of_a_paper_wide(cells: pd.DataFrame, tmp_path: Path) -> None:
+    save(draw_heatmap(data_of(cells), OPTIONS), tmp_path / "a.png")
+    header = (tmp_path / "a.png").read_bytes()[16:20]
+    assert int.from_bytes(header, "big") == 1020  # 3.4 inches at 300 dots an inch
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a", "png", ".png"])
+def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match=r"must end in \.png, \.pdf or \.svg"):
+        save(Figure(), tmp_path / name)
+
+
+def test_a_place_that_takes_no_file_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "folder.png", tmp_path / "file" / "a.png"):
+        with pytest.raises(UserError, match=r"--out .*\.png: the figure can't be written there"):
+            save(Figure(), path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.png"]
+
+
+def test_a_full_disk_leaves_the_old_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "a.png"
+    old.write_text("old")
+
+    def full(path: Path, content: bytes) -> int:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(UserError, match=r"No space left on device"):
+        save(Figure(), old)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
+    assert old.read_text() == "old"
+
+
+def test_a_users_own_style_is_neither_used_nor_changed(cells: pd.DataFrame, tmp_path: Path) -> None:
+    data = data_of(cells)
+    save(draw_heatmap(data, OPTIONS), tmp_path / "plain.png")
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "black"}):
+        before = dict(mpl.rcParams)
+        save(draw_heatmap(data, OPTIONS), tmp_path / "styled.png")
+        assert dict(mpl.rcParams) == before
+    assert (tmp_path / "plain.png").read_bytes() == (tmp_path / "styled.png").read_bytes()
+
+
+def test_figures_load_neither_torch_nor_pyplot() -> None:
+    modules = "boundary, curves, heatmap, style, terminal"
+    code = (
+        f"import sys; from overfit_cli.figures import {modules};"
+        " sys.exit(any(name in sys.modules for name in ('torch', 'matplotlib.pyplot')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

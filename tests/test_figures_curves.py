@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureOptions
+from overfit_cli.figures.curves import draw_curves
+from tests.fake_study import (
+    NS,
+    SNRS,
+    data_of,
+    fail,
+    fake_cells,
+    fake_trajectories,
+    words,
+)
+
+
+@pytest.fixture(scope="module")
+def cells() -> pd.DataFrame:
+    return fake_cells(NS, SNRS)
+
+
+def test_a_single_cell_is_drawn_with_both_its_losses(tmp_path: Path) -> None:
+    cells = fake_cells([5], [1.0], seeds=1)
+    figure = draw_curves(data_of(cells, None, fake_trajectories(cells)), FigureOptions())
+    assert len(figure.axes[0].lines) == 2
+    text = words(figure, tmp_path)
+    assert "training loss" in text
+    assert "test loss" in text
+    assert "gradient steps" in text
+
+
+def test_up_to_eight_cells_are_a_curve_each_named_by_what_varies(tmp_path: Path) -> None:
+    cells = fake_cells([5, 20], [1.0], seeds=2)
+    data = data_of(cells, None, fake_trajectories(cells))
+    figure = draw_curves(data, FigureOptions(value="train_loss", threshold=0.3))
+    assert len(figure.axes[0].lines) == 4 + 1
+    assert figure.axes[0].get_yscale() == "log"
+    text = words(figure, tmp_path)
+    assert "n = 20, seed = 1" in text
+    assert "snr = " not in text
+    assert "threshold 0.3" in text
+
+
+def test_more_cells_are_averaged_over_seeds_where_all_of_them_ran(tmp_path: Path) -> None:
+    cells = fake_cells([5, 10, 20], [1.0], seeds=3)
+    data = data_of(cells, None, fake_trajectories(cells))
+    figure = draw_curves(data, FigureOptions(value="test_loss"))
+    lines = figure.axes[0].lines
+    assert [len(np.asarray(line.get_xdata())) for line in lines] == [20] * 3
+    assert len(figure.axes[0].collections) == 3
+    assert "mean of 3 seeds, band of one deviation" in words(figure, tmp_path)
+
+
+def test_failed_cells_are_left_out_of_means_and_counted(tmp_path: Path) -> None:
+    cells = fake_cells([5, 10, 20], [1.0], seeds=3)
+    logged = fake_trajectories(cells)
+    cells = fail(cells, (cells["n"] == 5) & (cells["seed"] == 0))
+    figure = draw_curves(data_of(cells, None, logged), FigureOptions())
+    assert "1 failed cells left out" in words(figure, tmp_path)
+
+
+def test_a_failed_cell_on_its_own_is_named_so(tmp_path: Path) -> None:
+    cells = fake_cells([5, 10], [1.0], seeds=1)
+    logged = fake_trajectories(cells)
+    logged.loc[logged["step"] > 10, "train_loss"] = np.inf
+    data = data_of(fail(cells, cells["n"] == 5), None, logged)
+    assert "n = 5 (failed)" in words(draw_curves(data, FigureOptions()), tmp_path)
+
+
+def test_many_settings_are_coloured_in_order_and_some_are_named(tmp_path: Path) -> None:
+    cells = fake_cells(list(range(2, 21)), [1.0], seeds=2)
+    data = data_of(cells, None, fake_trajectories(cells))
+    figure = draw_curves(data, FigureOptions(value="train_loss"))
+    assert len(figure.axes[0].lines) == 19
+    text = words(figure, tmp_path)
+    assert "n = 2<" in text
+    assert "n = 20<" in text
+
+
+def test_a_small_span_or_a_sign_keeps_the_axis_linear() -> None:
+    cells = fake_cells([5], [1.0], seeds=1)
+    data = data_of(cells, None, fake_trajectories(cells))
+    assert draw_curves(data, FigureOptions()).axes[0].get_yscale() == "linear"
+    attention = draw_curves(data, FigureOptions(value="attention"))
+    assert attention.axes[0].get_yscale() == "linear"
+
+
+def test_curves_without_steps_or_of_an_unknown_column_are_refused(cells: pd.DataFrame) -> None:
+    with pytest.raises(UserError, match="No steps were logged here"):
+        draw_curves(data_of(cells), FigureOptions())
+    logged = data_of(cells, None, fake_trajectories(cells.iloc[:2]))
+    with pytest.raises(UserError, match="--value atention: fake logs no 'atention'; did you mean"):
+        draw_curves(logged, FigureOptions(value="atention"))

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import PolyCollection, QuadMesh
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.boundary import draw_boundary
+from overfit_cli.figures.heatmap import draw_heatmap
+from tests.fake_study import (
+    LAW,
+    NS,
+    OPTIONS,
+    SIDES,
+    SNRS,
+    data_of,
+    fail,
+    fake_cells,
+    words,
+)
+
+Draw = Callable[[FigureData, FigureOptions], Figure]
+
+
+@pytest.fixture(scope="module")
+def cells() -> pd.DataFrame:
+    return fake_cells(NS, SNRS)
+
+
+def hatched(figure: Figure) -> dict[str, int]:
+    collections = figure.axes[0].collections
+    polygons = [found for found in collections if isinstance(found, PolyCollection)]
+    return {str(found.get_label()): len(found.get_paths()) for found in polygons}
+
+
+def colours(figure: Figure) -> QuadMesh:
+    (mesh,) = (each for each in figure.axes[0].collections if isinstance(each, QuadMesh))
+    return mesh
+
+
+def test_a_heatmap_says_what_it_shows(cells: pd.DataFrame, tmp_path: Path) -> None:
+    text = words(draw_heatmap(data_of(cells), OPTIONS), tmp_path)
+    assert "test loss, mean of 3 seeds" in text
+    assert "training samples" in text
+    assert "failed" not in text
+    assert "missing" not in text
+
+
+def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds(tmp_path: Path) -> None:
+    cells = fake_cells([1, 2, 3], [5.0, 6.0], seeds=2)
+    cells["test_loss"] = cells["n"] * 10 + cells["snr"] + cells["seed"]
+    figure = draw_heatmap(data_of(cells), OPTIONS)
+    shown = colours(figure).get_array()
+    assert np.asarray(shown).tolist() == [[15.5, 16.5], [25.5, 26.5], [35.5, 36.5]]
+    assert figure.axes[0].get_ylim() == (0.5, 3.5)
+    assert figure.axes[0].get_xlim() == (4.5, 6.5)
+
+
+def test_one_seed_is_not_called_a_mean(tmp_path: Path) -> None:
+    text = words(draw_heatmap(data_of(fake_cells(NS, SNRS, seeds=1)), OPTIONS), tmp_path)
+    assert "test loss, one seed" in text
+
+
+def test_a_threshold_makes_two_colours_with_a_legend(cells: pd.DataFrame, tmp_path: Path) -> None:
+    figure = draw_heatmap(data_of(cells), SIDES)
+    assert set(np.asarray(colours(figure).get_array()).ravel()) == {0.0, 1.0}
+    text = words(figure, tmp_path)
+    assert "at most 0.2" in text
+    assert "above 0.2" in text
+
+
+def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame, tmp_path: Path) -> None:
+    figure = draw_heatmap(data_of(cells), replace(OPTIONS, law=LAW))
+    (line,) = figure.axes[0].lines
+    snr, n = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+    known = np.isfinite(snr)
+    assert known.sum() > 100
+    np.testing.assert_allclose((n * snr**2)[known], 1000, rtol=0.01)
+    assert LAW in words(figure, tmp_path)
+
+
+def test_a_law_that_lies_elsewhere_is_said_to(cells: pd.DataFrame, tmp_path: Path) -> None:
+    figure = draw_heatmap(data_of(cells), replace(OPTIONS, law="n * snr = 1e9"))
+    assert "n * snr = 1e9 (out of view)" in words(figure, tmp_path)
+
+
+def test_failed_and_missing_places_are_hatched_and_counted(
+    cells: pd.DataFrame, tmp_path: Path
+) -> None:
+    some = fail(cells, (cells["n"] == 20) & (cells["snr"] < 4.5))
+    some = some[~((some["n"] == 2) & (some["snr"] > 23.5))]
+    figure = draw_heatmap(data_of(some, cells), OPTIONS)
+    assert hatched(figure) == {"failed": 4, "missing": 2}
+    text = words(figure, tmp_path)
+    assert "failed (4)" in text
+    assert "missing (2)" in text
+    assert "left out" not in text
+
+
+def test_without_a_plan_the_holes_of_the_grid_are_missing(cells: pd.DataFrame) -> None:
+    some = cells[~((cells["n"] == 10) & (cells["snr"] == 10))]
+    assert hatched(draw_heatmap(data_of(some), OPTIONS)) == {"missing": 1}
+
+
+def test_a_planned_row_that_has_not_run_is_missing(cells: pd.DataFrame) -> None:
+    figure = draw_heatmap(data_of(cells[cells["n"] < 20], cells), OPTIONS)
+    assert hatched(figure) == {"missing": len(SNRS)}
+
+
+def test_failed_seeds_beside_others_are_left_out_of_the_mean_and_counted(
+    cells: pd.DataFrame, tmp_path: Path
+) -> None:
+    some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 2) & (cells["snr"] < 5.5))
+    figure = draw_heatmap(data_of(some), OPTIONS)
+    assert hatched(figure) == {}
+    text = words(figure, tmp_path)
+    assert "mean of 2 to 3 seeds" in text
+    assert "5 failed cells left out" in text
+
+
+def test_a_refined_row_fills_its_own_gaps(cells: pd.DataFrame) -> None:
+    finer = fake_cells([10], [9.5, 10.5])
+    figure = draw_heatmap(data_of(pd.concat([cells, finer]), cells), OPTIONS)
+    assert hatched(figure) == {}
+    shown = np.asarray(colours(figure).get_array())
+    at = sorted([*SNRS, 9.5, 10.5]).index(9.5)
+    assert shown[0, at] in (shown[0, at - 1], shown[0, at + 1])
+    assert shown[0, at - 1] != shown[0, at + 1]
+
+
+def test_a_loss_over_decades_is_coloured_by_ratio() -> None:
+    wide = fake_cells([1, 10, 100], [1.0, 10.0, 100.0])
+    assert isinstance(colours(draw_heatmap(data_of(wide), OPTIONS)).norm, LogNorm)
+    narrow = fake_cells([1, 10], [1.0, 2.0])
+    assert not isinstance(colours(draw_heatmap(data_of(narrow), OPTIONS)).norm, LogNorm)
+
+
+def test_an_axis_spaced_by_ratio_is_logarithmic_with_cells_around_their_values() -> None:
+    figure = draw_heatmap(data_of(fake_cells([1, 2, 4, 8], [1.0, 2.0, 3.0])), OPTIONS)
+    axes = figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
+    assert axes.get_ylim() == pytest.approx((0.5**0.5, 8 * 2**0.5))
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["1", "2", "4", "8"]
+
+
+def test_unevenly_spaced_cells_end_midway_between_neighbours() -> None:
+    figure = draw_heatmap(data_of(fake_cells([1, 2], [1.0, 2.0, 4.0, 5.0])), OPTIONS)
+    corners = np.asarray(colours(figure).get_coordinates())
+    assert corners[0, :, 0].tolist() == [0.5, 1.5, 3.0, 4.5, 5.5]
+
+
+def test_whole_numbers_get_whole_ticks(cells: pd.DataFrame) -> None:
+    figure = draw_heatmap(data_of(cells), OPTIONS)
+    ticks = figure.axes[0].get_yticks()
+    assert (ticks == ticks.round()).all()
+
+
+def test_few_values_are_labelled_each_in_three_digits_if_there_is_room() -> None:
+    even, close = np.linspace(0.1, 16, 5).tolist(), [1.0, 4.0, 4.1, 16.0]
+    axes = draw_heatmap(data_of(fake_cells([1, 2], even)), OPTIONS).axes[0]
+    labels = [tick.get_text() for tick in axes.get_xticklabels()]
+    assert labels == ["0.1", "4.08", "8.05", "12", "16"]
+    axes = draw_heatmap(data_of(fake_cells([1, 2], close)), OPTIONS).axes[0]
+    assert "4.1" not in [tick.get_text() for tick in axes.get_xticklabels()]
+
+
+def test_words_can_be_an_axis_in_the_order_of_their_declaration(tmp_path: Path) -> None:
+    one, other = fake_cells([10], SNRS), fake_cells([10], SNRS, kernel="gaussian")
+    figure = draw_heatmap(data_of(pd.concat([other, one])), replace(OPTIONS, y="kernel"))
+    labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert labels == ["softmax", "gaussian"]
+    with pytest.raises(UserError, match="'kernel' is no axis here; known: snr"):
+        draw_heatmap(data_of(pd.concat([one, other])), replace(OPTIONS, y="kernel", law="kernel=1"))
+
+
+@pytest.mark.parametrize(("value", "label"), [("steps", "gradient steps"), ("seconds", "time (s)")])
+def test_steps_and_seconds_can_be_drawn(
+    cells: pd.DataFrame, tmp_path: Path, value: str, label: str
+) -> None:
+    text = words(draw_heatmap(data_of(cells), replace(OPTIONS, value=value)), tmp_path)
+    assert f"{label}, mean of 3 seeds" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"x": "srn"}, "fake has no column 'srn'; did you mean 'snr'?"),
+        ({"x": "width"}, "--x width: width has no two values in these cells; here vary: n, snr."),
+        ({"x": "test_loss"}, "--x test_loss: an axis is a parameter, and test_loss isn't one"),
+        ({"x": None}, "--x: this figure needs the name of a parameter; here vary: n, snr."),
+        ({"x": "n"}, "--x n --y n: the two axes must be different parameters."),
+        ({"value": "tets_loss"}, "fake measures no 'tets_loss'; did you mean 'test_loss'?"),
+        ({"value": "snr"}, "--value snr: fake measures no 'snr'"),
+        ({"threshold": float("nan")}, "--threshold nan: a threshold is a finite number."),
+        ({"law": "n * width = 3"}, "'width' is no axis here"),
+    ],
+)
+def test_what_a_heatmap_cannot_show_is_refused(
+    cells: pd.DataFrame, change: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        draw_heatmap(data_of(cells), replace(OPTIONS, **change))  # type: ignore[arg-type]
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize("draw", [draw_heatmap, draw_boundary])
+def test_a_third_parameter_is_never_averaged_over_silently(cells: pd.DataFrame, draw: Draw) -> None:
+    both = pd.concat([cells, fake_cells(NS, SNRS, width=128)])
+    with pytest.raises(UserError, match=r"--x snr --y n: width varies too \(64, 128\)"):
+        draw(data_of(both), SIDES)
+
+
+@pytest.mark.parametrize("draw", [draw_heatmap, draw_boundary])
+def test_cells_without_a_number_are_refused(cells: pd.DataFrame, draw: Draw) -> None:
+    failed = fail(cells, pd.Series(True, index=cells.index))
+    with pytest.raises(UserError, match="none of the 750 cells has a number there"):
+        draw(data_of(failed), SIDES)
+
+
+def test_a_constant_column_is_drawn(cells: pd.DataFrame) -> None:
+    draw_heatmap(data_of(cells.assign(test_loss=0.0)), OPTIONS)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from rich.console import Console
+
+from overfit_cli.figures.terminal import Table, phase_diagram
+from overfit_cli.parameters import Value
+from tests.fake_study import fake_loss
+
+NS = list(range(2, 21))
+SNRS = np.linspace(0.1, 16, 40).tolist()
+FULL: Table = {(snr, n): fake_loss(n, snr) for n in NS for snr in SNRS}
+
+
+def printed(
+    xs: Sequence[Value],
+    ys: Sequence[Value],
+    table: Table,
+    *,
+    colour: Literal["256", "truecolor"] | None = None,
+    log: bool = False,
+    encoding: str = "utf-8",
+) -> list[str]:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(width=80, file=file, force_terminal=bool(colour), color_system=colour)
+    console.print(phase_diagram(xs, ys, table, title="test loss", log=log))
+    file.seek(0)
+    return file.read().splitlines()
+
+
+def test_large_values_are_dark_and_small_ones_light_with_y_upward() -> None:
+    lines = printed(SNRS, NS, FULL)
+    assert lines[0] == "test loss"
+    top, bottom = lines[1], lines[19]
+    assert bottom.startswith(" 2 █████")
+    assert top.count("█") < bottom.count("█")
+    assert top.endswith("   ")
+
+
+def test_the_ends_of_x_some_of_y_and_the_scale_are_labelled() -> None:
+    lines = printed(SNRS, NS, FULL)
+    assert lines[20].split() == ["0.1", "16"]
+    assert [line[:2].strip() for line in lines[1:20]].count("") < 16
+    assert lines[21].split()[0] == f"{min(FULL.values()):.3g}"  # type: ignore[type-var]
+    assert lines[21].split()[-1] == "0.7"
+    assert len(lines) == 22
+
+
+def test_failed_cells_are_crosses_and_those_to_come_are_dots_and_both_are_counted() -> None:
+    table: dict[tuple[Value, Value], float | None] = {(1, 1): 0.1, (2, 1): None, (1, 2): 0.9}
+    table[2, 2] = float("nan")
+    lines = printed([1, 2, 3], [1, 2], table)
+    assert lines[1].strip(" 2") == "█" * 16 + "×" * 16 + "·" * 16
+    assert lines[2].rstrip().endswith("×" * 16 + "·" * 16)
+    assert "× failed 2" in lines[-1]
+    assert "· to come 2" in lines[-1]
+
+
+def test_it_draws_before_the_first_cell_has_arrived() -> None:
+    lines = printed(SNRS, NS, {})
+    assert "·" * 40 in lines[1]
+    assert lines[-1] == "· to come 760"
+
+
+def test_a_single_value_is_drawn() -> None:
+    assert "▒" in printed([1], [1], {(1, 1): 0.3})[1]
+
+
+def test_more_values_than_room_are_averaged_into_80_columns_and_24_rows() -> None:
+    xs, ys = list(range(1000)), list(range(300))
+    table: Table = {(x, y): float(x >= 500) for x in xs for y in ys}
+    lines = printed(xs, ys, table)
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 24 + 3
+    assert lines[1].count("█") in (37, 38, 39)
+
+
+def test_a_bin_is_failed_only_if_nothing_in_it_has_a_value() -> None:
+    xs = list(range(160))
+    table: dict[tuple[Value, Value], float | None] = {(0, 2): None}
+    table |= {(x, 1): (None if x % 2 else 0.5) for x in xs}
+    lines = printed(xs, [1, 2], table)
+    assert "×" not in lines[2]
+    assert lines[1].count("×") == 1
+
+
+def test_shading_by_ratio_spreads_decades() -> None:
+    table: Table = {(x, 1): 10.0**x for x in range(5)}
+    assert set(printed(list(range(5)), [1], table, log=True)[1][2:]) == set(" ░▒▓█")
+    assert set(printed(list(range(5)), [1], table)[1][2:]) == set(" █")
+
+
+def test_shading_by_ratio_is_left_where_a_value_is_zero() -> None:
+    assert "█" in printed([0, 1], [1], {(0, 1): 0.0, (1, 1): 1.0}, log=True)[1]
+
+
+def test_colours_are_used_where_there_are_enough() -> None:
+    line = printed([0, 1], [1], {(0, 1): 0.0, (1, 1): 1.0}, colour="truecolor")[1]
+    assert "48;2;68;1;84" in line
+    assert "48;2;253;231;37" in line
+
+
+def test_a_terminal_without_unicode_gets_ascii() -> None:
+    lines = printed(SNRS, NS, {**FULL, (SNRS[0], 2): None}, encoding="ascii")
+    assert all(line.isascii() for line in lines)
+    assert "#" in lines[5]
+
+
+def test_words_can_be_axes() -> None:
+    lines = printed(["softmax", "gaussian"], [True, False], {("softmax", True): 1.0})
+    assert lines[-2].split() == ["softmax", "gaussian"]
+    assert "False" in lines[1]
