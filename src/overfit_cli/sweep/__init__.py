@@ -1,0 +1,1 @@
+"""The machine that plans, trains and stores cells. It knows no paper."""

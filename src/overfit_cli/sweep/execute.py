@@ -1,0 +1,195 @@
+"""Runs a plan: joblib workers that write their own parts, restarts, interruption."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import joblib
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from overfit_cli.errors import UserError
+from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.sweep.plan import Plan
+from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweep.worker import BatchRecord, run_batch, write_results
+
+Backend = Literal["loky", "threading"]
+Batch = Sequence[Cell]
+
+CHANCES = 3
+"""How often a batch may be in flight when a worker is killed before its cells count as failed."""
+
+MOST_RESTARTS = 30
+"""How often workers are started again before the sweep gives up."""
+
+
+@dataclass
+class Summary:
+    """What a sweep did.
+
+    Attributes:
+        trained: cells done by this run.
+        failed: reasons of the cells that failed in this run, counted.
+        restarts: how often workers were killed and started again.
+        seconds: wall time.
+    """
+
+    trained: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    restarts: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Workforce:
+    """Who trains: how many jobs, on which joblib backend."""
+
+    jobs: int
+    backend: Backend
+
+
+def execute(
+    plan: Plan,
+    directory: RunDirectory,
+    execution: Execution,
+    workforce: Workforce,
+    *,
+    fail_fast: bool = False,
+    on_record: Callable[[BatchRecord], None] = lambda record: None,
+) -> Summary:
+    """Run the plan's batches; what is finished is on disk when this returns or raises.
+
+    Args:
+        plan: what to run.
+        directory: where to write; it is prepared.
+        execution: device and logging.
+        workforce: jobs and backend.
+        fail_fast: stop at the first failed cell.
+        on_record: called in this process after each batch.
+
+    Raises:
+        UserError: with exit code 1, if a part can't be written (a full disk), or if workers are
+            killed over and over.
+        KeyboardInterrupt: when interrupted; the workers are gone then.
+    """
+    began = time.monotonic()
+    run = _Run(plan, directory, execution, workforce)
+    problems = []
+    for record in run.records():
+        if record.problem:
+            problems.append(record.problem)
+            run.stop.set()
+            continue
+        run.summary.trained += record.trained
+        run.summary.failed.update(record.reasons)
+        run.summary.seconds = time.monotonic() - began
+        on_record(record)
+        if fail_fast and record.reasons:
+            run.stop.set()
+    if problems:
+        raise UserError(problems[0], exit_code=1)
+    return run.summary
+
+
+class _Run:
+    """One sweep under way.
+
+    Setting `stop` hands out no further batch; those in flight end and are kept.
+    """
+
+    def __init__(
+        self, plan: Plan, directory: RunDirectory, execution: Execution, workforce: Workforce
+    ) -> None:
+        self.summary = Summary()
+        self.stop = threading.Event()
+        self._directory = directory.path
+        self._execution = execution
+        self._workforce = workforce
+        self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
+        self._started: set[int] = set()
+        self._strikes: Counter[int] = Counter()
+
+    def records(self) -> Iterator[BatchRecord]:
+        """Give a record a batch; after a killed worker go on with what is missing."""
+        while self._waiting and not self.stop.is_set():
+            # A batch that was in flight at a kill may be the culprit: it goes alone.
+            suspects = [index for index in self._waiting if self._strikes[index]]
+            try:
+                for record in _in_parallel(
+                    self._workforce, self._tasks(suspects[:1] or list(self._waiting))
+                ):
+                    del self._waiting[record.index]
+                    yield record
+            except TerminatedWorkerError:
+                yield from self._after_a_kill()
+
+    def _tasks(self, chosen: list[int]) -> Iterator[Any]:
+        """The calls of the chosen batches, noting which are handed out."""
+        self._started.clear()
+        for index in chosen:
+            if self.stop.is_set():
+                return
+            self._started.add(index)
+            yield joblib.delayed(run_batch)(
+                index, self._waiting[index], self._directory, self._execution, os.getpid()
+            )
+
+    def _after_a_kill(self) -> Iterator[BatchRecord]:
+        """Count the kill against the batches in flight; give up those that had their chances."""
+        self.summary.restarts += 1
+        if self.summary.restarts > MOST_RESTARTS:
+            raise UserError(
+                f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
+                "--jobs need less. What is finished is kept, and the same command goes on from "
+                "there.",
+                exit_code=1,
+            )
+        for index in self._started & self._waiting.keys():
+            self._strikes[index] += 1
+            if self._strikes[index] == CHANCES:
+                batch = self._waiting.pop(index)
+                failures = [CellResult.failure(cell, "worker killed") for cell in batch]
+                yield write_results(index, batch[0].study, failures, self._directory)
+
+
+def _in_parallel(workforce: Workforce, tasks: Iterator[Any]) -> Iterator[BatchRecord]:
+    """Run the tasks and give their records as they come; no worker outlives an interrupt."""
+    limits = {"inner_max_num_threads": 1} if workforce.backend == "loky" else {}
+    with joblib.parallel_config(backend=workforce.backend, **limits):
+        parallel = joblib.Parallel(
+            n_jobs=workforce.jobs,
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch="2*n_jobs",
+        )
+        # Workers start inside this call and inherit what it does with Ctrl-C: only this process
+        # answers it.
+        with _deaf_to_interrupts():
+            records = parallel(tasks)
+        try:
+            yield from records
+        except KeyboardInterrupt:
+            if workforce.backend == "loky" and workforce.jobs > 1:
+                get_reusable_executor().shutdown(wait=False, kill_workers=True)
+            raise
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

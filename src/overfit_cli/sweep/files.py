@@ -1,0 +1,74 @@
+"""Files that are whole or not there: written aside, synced, renamed."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock
+
+from overfit_cli.errors import UserError
+
+TEMPORARY_PREFIX = ".part-"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write `content` to `path` so that a kill at any moment leaves the old file or the new one.
+
+    Raises:
+        OSError: if it can't be written; nothing is left behind then.
+    """
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def make_folder(folder: Path, flag: str) -> None:
+    """Make a folder that can be written to.
+
+    Raises:
+        UserError: naming `flag`, if it can't be.
+    """
+    for part in (folder, *folder.parents):
+        if part.exists() and not part.is_dir():
+            raise UserError(f"{flag} {folder}: {part} is a file; a directory is needed.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{flag} {folder}: it can't be made: {reason_of(error)}.") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(f"{flag} {folder}: the directory can't be written to.")
+
+
+def reason_of(error: OSError) -> str:
+    """Return the operating system's words for an error, without path or number."""
+    return error.strerror or type(error).__name__
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; a killed holder lets go of it."""
+    with FileLock(folder / ".lock"):
+        yield
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` last through a power cut, where the system can."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,93 @@
+"""The product of the axes and the seeds: which cells a sweep is made of."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from overfit_cli.errors import UserError
+from overfit_cli.parameters import Value, build, describe, unknown_parameter
+from overfit_cli.study import Cell, Study
+from overfit_cli.sweep.ranges import parse_range
+
+MOST_CELLS = 5_000_000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a sweep covers.
+
+    Attributes:
+        study: the study that is swept.
+        values: for each parameter that was set, its values; one value sets it, several make it an
+            axis.
+        seeds: the seeds of every point.
+        flags: how the user wrote each parameter, for messages.
+    """
+
+    study: Study
+    values: Mapping[str, tuple[Value, ...]]
+    seeds: tuple[int, ...]
+    flags: Mapping[str, str]
+
+    @property
+    def axes(self) -> dict[str, tuple[Value, ...]]:
+        """The parameters that take several values."""
+        return {name: values for name, values in self.values.items() if len(values) > 1}
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return math.prod(len(values) for values in self.values.values()) * len(self.seeds)
+
+    def cells(self) -> list[Cell]:
+        """Return every cell.
+
+        Raises:
+            UserError: naming the first value that its parameter doesn't take.
+        """
+        if self.size > MOST_CELLS:
+            raise UserError(f"The grid has {self.size} cells; a sweep takes up to {MOST_CELLS}.")
+        for name, values in self.values.items():
+            for value in values:
+                self._check_alone(name, value)
+        names = list(self.values)
+        points = [
+            build(self.study.parameters, dict(zip(names, point, strict=True)), self.flags)
+            for point in itertools.product(*self.values.values())
+        ]
+        return [
+            Cell(self.study.name, self.study.version, parameters, seed)
+            for seed in self.seeds
+            for parameters in points
+        ]
+
+    def _check_alone(self, name: str, value: Value) -> None:
+        """Check one value against its own bounds before the product is made: it may be large."""
+        others = {other: values[0] for other, values in self.values.items() if other != name}
+        build(self.study.parameters, {**others, name: value}, self.flags)
+
+
+def make_grid(
+    study: Study, texts: Mapping[str, str], seeds: tuple[int, ...], flags: Mapping[str, str]
+) -> Grid:
+    """Read ranges into a grid.
+
+    Args:
+        study: the study to sweep.
+        texts: a range for each parameter that is set.
+        seeds: the seeds.
+        flags: how the user wrote each parameter.
+
+    Raises:
+        UserError: for an unknown parameter or a range that can't be read.
+    """
+    known = describe(study.parameters)
+    values = {}
+    for name, text in texts.items():
+        if name not in known:
+            raise unknown_parameter(name, known)
+        values[name] = parse_range(known[name], text, flags.get(name, f"--set {name}"))
+    return Grid(study, values, seeds, flags)

@@ -1,0 +1,144 @@
+"""What a sweep will do before it does it: which cells are there, which run, in which batches."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from overfit_cli.errors import UserError
+from overfit_cli.study import Cell, Execution, Study
+from overfit_cli.sweep.grid import Grid
+from overfit_cli.sweep.schema import cell_table
+from overfit_cli.sweep.store import RunDirectory
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep before it runs.
+
+    Attributes:
+        grid: what it covers.
+        cells: all of the grid's cells.
+        batches: the cells that will run, as they are trained together.
+        done: how many cells are there already.
+        failed: how many are there as failed and are left so.
+        again: keys that are there and will run again.
+        stale: how many cells of an earlier numerical version lie in the directory.
+    """
+
+    grid: Grid
+    cells: list[Cell]
+    batches: list[list[Cell]]
+    done: int
+    failed: int
+    again: frozenset[str]
+    stale: int
+
+    @property
+    def to_run(self) -> int:
+        """The number of cells that will run."""
+        return sum(len(batch) for batch in self.batches)
+
+
+def make_plan(
+    grid: Grid,
+    directory: RunDirectory,
+    device: Literal["cpu", "cuda"],
+    *,
+    fresh: bool = False,
+    retry_failed: bool = False,
+    trajectories: bool = False,
+) -> Plan:
+    """Compare a grid with what the directory holds.
+
+    Args:
+        grid: the grid.
+        directory: where its cells are or will be.
+        device: what it will be trained on.
+        fresh: run every cell again.
+        retry_failed: run the failed ones again.
+        trajectories: run those again that have no trajectory.
+
+    Raises:
+        UserError: if the directory holds another study, or a cell can't fit this machine.
+    """
+    other = directory.study_name()
+    if other not in (None, grid.study.name):
+        raise UserError(
+            f"{directory.flag} {directory.path}: it holds cells of {other}, not of "
+            f"{grid.study.name}; name another directory."
+        )
+    cells = grid.cells()
+    _check_memory(grid.study, cells)
+    there = directory.statuses()
+    logged = directory.logged_keys() if trajectories else set()
+
+    def runs(cell: Cell) -> bool:
+        status = there.get(cell.key, ("missing", 0))[0]
+        unlogged = trajectories and status == "done" and cell.key not in logged
+        return status == "missing" or fresh or unlogged or (retry_failed and status == "failed")
+
+    chosen = [cell for cell in cells if runs(cell)]
+    kept = [there[cell.key][0] for cell in cells if not runs(cell)]
+    return Plan(
+        grid=grid,
+        cells=cells,
+        batches=grid.study.batches(chosen, device),
+        done=kept.count("done"),
+        failed=kept.count("failed"),
+        again=frozenset(cell.key for cell in chosen if cell.key in there),
+        stale=sum(version != grid.study.version for _, version in there.values()),
+    )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a plan will take, from one timed probe.
+
+    Attributes:
+        seconds: wall time for all that is left to run.
+        memory: bytes, with as many cells at a time as there are jobs.
+        disk: bytes of part files.
+    """
+
+    seconds: float
+    memory: float
+    disk: float
+
+
+def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"]) -> Estimate:
+    """Train a few of the plan's cells, keep nothing of them, and scale up by their cost."""
+    study = plan.grid.study
+    cells = sorted((cell for batch in plan.batches for cell in batch), key=study.cost)
+    probe = [cells[len(cells) // 2]]
+    execution = Execution(device=device)
+    list(study.train(probe, execution))  # The first run pays for imports and draws.
+    began = time.perf_counter()
+    results = list(study.train(probe, execution))
+    seconds = time.perf_counter() - began
+    work = sum(study.cost(cell) for cell in cells) / study.cost(probe[0])
+    busy = min(jobs, len(plan.batches))
+    return Estimate(
+        seconds=seconds * work / busy,
+        memory=busy * max(study.memory(cell) for cell in cells),
+        disk=len(cells) * cell_table(study, results).nbytes + 12_000 * len(plan.batches),
+    )
+
+
+def _check_memory(study: Study, cells: list[Cell]) -> None:
+    largest = max(cells, key=study.memory)
+    needed, present = study.memory(largest), _physical_memory()
+    if present is not None and needed > present:
+        raise UserError(
+            f"A cell needs about {needed / 1e9:.3g} GB and this machine has {present / 1e9:.3g}: "
+            f"it would have {largest.parameters!r}."
+        )
+
+
+def _physical_memory() -> float | None:
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return None

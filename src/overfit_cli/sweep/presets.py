@@ -1,0 +1,103 @@
+"""Presets: TOML files that name a study, axes and figures, one for each figure of a paper."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from overfit_cli.errors import UserError, nearest
+
+PROFILES = ("quick", "paper")
+
+
+class Profile(BaseModel):
+    """How much of the preset is run: its seeds, and values that differ from the preset's own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seeds: str | int = 3
+    set: Mapping[str, str | int | float | bool] = Field(default_factory=dict)
+
+
+class PresetFile(BaseModel):
+    """What a preset's TOML file holds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    study: str
+    figures: tuple[str, ...] = ()
+    set: Mapping[str, str | int | float | bool] = Field(default_factory=dict)
+    quick: Profile = Profile()
+    paper: Profile = Profile()
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A preset, read: its name, its file's content, and where it lies."""
+
+    name: str
+    content: PresetFile
+    path: Path
+
+    def profile(self, name: str) -> Profile:
+        """Return the profile `quick` or `paper`, with the preset's own values below its own.
+
+        Raises:
+            UserError: if there is no such profile.
+        """
+        if name not in PROFILES:
+            raise UserError(f"--profile {name}: it is one of {', '.join(PROFILES)}.")
+        chosen: Profile = getattr(self.content, name)
+        return Profile(seeds=chosen.seeds, set={**self.content.set, **chosen.set})
+
+
+def preset_folder() -> Path:
+    """Return where the shipped presets lie: in the installed package, or in the checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "experiments"
+    return installed if installed.is_dir() else package.parents[1] / "experiments"
+
+
+def preset_names() -> list[str]:
+    """Return the names of the shipped presets."""
+    return sorted(path.stem for path in preset_folder().glob("*.toml"))
+
+
+def find_preset(name: str) -> Preset | None:
+    """Return the shipped preset `name`, or the one in the TOML file of that path; else None.
+
+    Raises:
+        UserError: if the file can't be read as a preset.
+    """
+    path = Path(name) if name.endswith(".toml") else preset_folder() / f"{name}.toml"
+    if name.endswith(".toml") and not path.is_file():
+        raise UserError(f"{name}: there is no such preset file.")
+    return _read(path) if path.is_file() else None
+
+
+def _read(path: Path) -> Preset:
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: it can't be read as TOML: {error}.") from error
+    try:
+        return Preset(path.stem, PresetFile.model_validate(content), path)
+    except ValidationError as error:
+        raise UserError(f"{path}: {_sentence(error)}") from error
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        inside = len(first["loc"]) > 1
+        known = (Profile if inside else PresetFile).model_fields
+        return f"it has no {place!r}; {nearest(str(first['loc'][-1]), known)}"
+    if first["type"] == "missing":
+        return f"it lacks {place!r}, which every preset has."
+    return f"{place} is {first['input']!r}: {first['msg'].lower()}."

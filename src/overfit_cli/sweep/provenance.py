@@ -1,0 +1,111 @@
+"""`manifest.json`: what was run into a directory, with what, when and on what."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import itertools
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from overfit_cli.study import Study
+from overfit_cli.sweep.files import locked, write_whole
+from overfit_cli.sweep.grid import Grid
+
+MANIFEST = "manifest.json"
+_PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "scipy", "matplotlib")
+
+
+def record_run(directory: Path, grid: Grid, settings: Mapping[str, object]) -> None:
+    """Add a run to the directory's manifest.
+
+    Args:
+        directory: the run directory; it exists.
+        grid: what the run covers.
+        settings: how it is run (jobs, backend, device, preset, ...).
+
+    Raises:
+        OSError: if it can't be written; the old manifest stays then.
+    """
+    with locked(directory):
+        manifest = read_manifest(directory)
+        manifest |= {"schema": 1, "study": grid.study.name, "version": grid.study.version}
+        entry = _entry(grid, settings)
+        earlier = [run for run in manifest.get("runs", []) if _same_work(run, entry)]
+        manifest["runs"] = [run for run in manifest.get("runs", []) if run not in earlier]
+        entry["resumed"] = sum(run.get("resumed", 0) + 1 for run in earlier)
+        manifest["runs"].append(entry)
+        text = json.dumps(manifest, indent=2, allow_nan=False) + "\n"
+        write_whole(directory / MANIFEST, text.encode())
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """Return the manifest; an empty one where there is none, or none that can be read."""
+    try:
+        manifest = json.loads((directory / MANIFEST).read_text())
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def planned_cells(directory: Path, study: Study) -> pd.DataFrame:
+    """Return the points that the runs into `directory` were meant to cover.
+
+    One row a point: `seed` and a column a parameter, with defaults where a run set none.
+    """
+    defaults = study.parameters().model_dump()
+    frames = []
+    for run in read_manifest(directory).get("runs", []):
+        values = {name: [value] for name, value in defaults.items()} | run["values"]
+        points = itertools.product(run["seeds"], *values.values())
+        frames.append(pd.DataFrame(points, columns=["seed", *values]))
+    if not frames:
+        return pd.DataFrame(columns=["seed", *defaults])
+    return pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
+
+
+def _entry(grid: Grid, settings: Mapping[str, object]) -> dict[str, Any]:
+    return {
+        "values": {name: list(values) for name, values in grid.values.items()},
+        "axes": list(grid.axes),
+        "seeds": list(grid.seeds),
+        "settings": dict(settings),
+        "command": ["overfit", *sys.argv[1:]],
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "git_commit": _git_commit(),
+    }
+
+
+def _same_work(run: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether two runs cover the same cells: a sweep resumed twenty times is one entry."""
+    return all(run.get(part) == entry[part] for part in ("values", "seeds"))
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _git_commit() -> str | None:
+    """The commit of the code that runs, where it runs from a checkout."""
+    here = Path(__file__).resolve()
+    if not any((folder / ".git").exists() for folder in here.parents[:4]):
+        return None
+    command = ["git", "-C", str(here.parent), "rev-parse", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None

@@ -1,0 +1,223 @@
+"""A run directory: `cells/*.parquet`, `trajectories/*.parquet`, `manifest.json`, `figures/`.
+
+A part file is written once, whole, and never changed; it is named after its first cell. All
+writing happens under the directory's lock, so that two sweeps can share a directory.
+"""
+
+from __future__ import annotations
+
+import io
+import uuid
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from overfit_cli.errors import UserError
+from overfit_cli.study import CellResult, Study
+from overfit_cli.sweep.files import TEMPORARY_PREFIX, locked, make_folder, write_whole
+from overfit_cli.sweep.schema import (
+    SCHEMA_VERSION,
+    VERSION_MARK,
+    cell_table,
+    trajectory_table,
+)
+
+Kind = Literal["cells", "trajectories"]
+
+
+class RunDirectory:
+    """What a sweep or a training writes and a figure reads.
+
+    Args:
+        path: the directory; it need not exist yet.
+        flag: the flag that named it, for messages.
+    """
+
+    def __init__(self, path: Path, flag: str = "--from") -> None:
+        self.path = path
+        self.flag = flag
+        self._keys_of_part: dict[Path, frozenset[str]] = {}
+
+    def folder(self, kind: Kind) -> Path:
+        """Return the folder of the part files of one kind."""
+        return self.path / kind
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def load_cells(self) -> pd.DataFrame:
+        """Return one row a cell, of the newest numerical version in the directory.
+
+        Raises:
+            UserError: if there is no such directory, or no cell in it.
+        """
+        tables = list(self._tables("cells"))
+        if not tables:
+            raise UserError(f"{self.flag} {self.path}: {self._why_empty()}")
+        cells: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        cells = cells[cells["version"] == cells["version"].max()]
+        # A cell that failed and was later done may stand twice after a kill; done comes first.
+        cells = cells.sort_values(["status", "key"], kind="stable")
+        return cells.drop_duplicates("key").sort_values("key").reset_index(drop=True)
+
+    def load_trajectories(self) -> pd.DataFrame:
+        """Return one row a cell and logged step; no rows where none was logged."""
+        tables = list(self._tables("trajectories"))
+        if not tables:
+            return pd.DataFrame({"key": pd.Series(dtype=str), "step": pd.Series(dtype=int)})
+        rows: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        return rows.drop_duplicates(["key", "step"]).reset_index(drop=True)
+
+    def study_name(self) -> str | None:
+        """Return the name of the study whose cells it holds; None where it holds none."""
+        for table in self._tables("cells", ["study"]):
+            return str(table.column("study")[0].as_py())
+        return None
+
+    def logged_keys(self) -> set[str]:
+        """Return the keys of the cells that have a trajectory."""
+        return self._keys("trajectories")
+
+    def statuses(self) -> dict[str, tuple[str, int]]:
+        """Return status and numerical version of every cell, by key."""
+        found: dict[str, tuple[str, int]] = {}
+        for table in self._tables("cells", ["key", "status", "version"]):
+            for row in table.to_pylist():
+                if found.get(row["key"], ("failed", 0))[0] != "done":
+                    found[row["key"]] = (row["status"], row["version"])
+        return found
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def prepare(self) -> list[str]:
+        """Make the folders, clear what a kill left, set torn parts aside; say what was done.
+
+        Raises:
+            UserError: if the directory can't be written to.
+        """
+        make_folder(self.path, self.flag)
+        for kind in ("cells", "trajectories"):
+            make_folder(self.path / kind, self.flag)
+        with locked(self.path):
+            for leftover in self.path.glob(f"**/{TEMPORARY_PREFIX}*"):
+                leftover.unlink(missing_ok=True)
+            return [sentence for kind in ("cells", "trajectories") for sentence in self._tidy(kind)]
+
+    def write(self, study: Study, results: Sequence[CellResult]) -> None:
+        """Write results as one part file; cells that are there already are left out.
+
+        Raises:
+            OSError: if it can't be written; what was there is untouched.
+        """
+        with locked(self.path):
+            steps = self._new("trajectories", [result for result in results if result.trajectory])
+            cells = self._new("cells", results)
+            # Trajectories first: a cell that is there has its trajectory.
+            if steps:
+                self._add("trajectories", trajectory_table(study, steps))
+            if cells:
+                self._add("cells", cell_table(study, cells))
+
+    def forget(self, keys: Collection[str]) -> None:
+        """Drop the rows of `keys`, so that their cells are run again."""
+        with locked(self.path):
+            for path in self._parts("cells"):
+                if not self._part_keys(path) & set(keys):
+                    continue
+                table = pq.read_table(path)
+                kept = [key not in keys for key in table.column("key").to_pylist()]
+                rest = table.filter(pa.array(kept))
+                if rest.num_rows:
+                    self._add("cells", rest)
+                path.unlink()
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _parts(self, kind: Kind) -> list[Path]:
+        return sorted(
+            path for path in self.folder(kind).glob("*.parquet") if not path.name.startswith(".")
+        )
+
+    def _tables(self, kind: Kind, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        for path in self._parts(kind):
+            part = _read_part(path, columns)
+            if isinstance(part, pa.Table):
+                yield part
+            else:
+                warnings.warn(f"{path} is left out: {part}.", UserWarning, stacklevel=3)
+
+    def _new(self, kind: Kind, results: Sequence[CellResult]) -> list[CellResult]:
+        known = self._keys(kind)
+        return [result for result in results if result.cell.key not in known]
+
+    def _add(self, kind: Kind, table: pa.Table) -> None:
+        name = f"{table.column('key')[0].as_py()}-{uuid.uuid4().hex[:8]}.parquet"
+        write_whole(self.folder(kind) / name, _as_parquet(table))
+
+    def _keys(self, kind: Kind) -> set[str]:
+        """The keys of all cells; a part is read once, because parts never change."""
+        keys: set[str] = set()
+        for path in self._parts(kind):
+            keys |= self._part_keys(path)
+        return keys
+
+    def _part_keys(self, path: Path) -> frozenset[str]:
+        if path not in self._keys_of_part:
+            part = _read_part(path, ["key"])
+            keys = part.column("key").to_pylist() if isinstance(part, pa.Table) else []
+            self._keys_of_part[path] = frozenset(keys)
+        return self._keys_of_part[path]
+
+    def _tidy(self, kind: Kind) -> Iterator[str]:
+        for path in self._parts(kind):
+            part = _read_part(path, None)
+            if part == TORN:
+                aside = self.path / "set-aside" / kind
+                aside.mkdir(parents=True, exist_ok=True)
+                path.replace(aside / path.name)
+                yield f"{path} was torn and is set aside in {aside}; its cells run again."
+            elif isinstance(part, str):
+                yield f"{path} is left out: {part}."
+
+    def _why_empty(self) -> str:
+        if not self.path.exists():
+            return "there is no such directory; name one that `overfit sweep` wrote."
+        if not self.path.is_dir():
+            return "that is a file; name a directory that `overfit sweep` wrote."
+        return "it holds no cells; name a directory that `overfit sweep` wrote."
+
+
+def run_directories(root: Path) -> list[RunDirectory]:
+    """Return the run directories in `root` that hold parts, the one written last first."""
+    found = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
+    directories = [RunDirectory(path) for _, path in sorted(found, reverse=True)]
+    return [directory for directory in directories if directory.study_name() is not None]
+
+
+TORN = "it isn't a whole parquet file"
+
+
+def _read_part(path: Path, columns: list[str] | None) -> pa.Table | str:
+    """The rows of one of our part files, or why the file isn't one."""
+    try:
+        marks = pq.read_schema(path).metadata or {}
+        if VERSION_MARK not in marks:
+            return "it isn't a part file of overfit"
+        if marks[VERSION_MARK].decode() != SCHEMA_VERSION:
+            return f"it has schema {marks[VERSION_MARK].decode()}, not {SCHEMA_VERSION}"
+        return pq.read_table(path, columns=columns)
+    except FileNotFoundError:
+        return "it is gone"
+    except (pa.ArrowException, OSError):
+        return TORN
+
+
+def _as_parquet(table: pa.Table) -> bytes:
+    """The file's bytes, made in memory: writing them is then one step that fails or doesn't."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()

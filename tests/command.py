@@ -1,0 +1,43 @@
+"""Runs the real command line in real processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+TOY = Path(__file__).parent / "toy"
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """The environment of a process that finds the toy study."""
+    path = os.pathsep.join([str(TOY), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "80", "NO_COLOR": "1", **extra}
+
+
+def start(
+    *arguments: str, cwd: Path, new_session: bool = False, env: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start `overfit` with these arguments."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "overfit_cli", *arguments],
+        cwd=cwd,
+        env=environment(**(env or {})),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=new_session,
+    )
+
+
+def run(
+    *arguments: str, cwd: Path, expect: int = 0, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `overfit` to its end and hold it to an exit code."""
+    process = start(*arguments, cwd=cwd, env=env)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == expect, f"{arguments}: {process.returncode}\n{output}\n{errors}"
+    assert "Traceback" not in errors, errors
+    return subprocess.CompletedProcess(arguments, process.returncode, output, errors)

@@ -1,0 +1,120 @@
+"""A study that trains nothing and can be told to misbehave, to test the machine with.
+
+It is found as a third party's would be: by the entry point in the folder beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, cast
+
+from overfit_cli.claim import Claim, Measurement
+from overfit_cli.figure import Figure, FigureOptions
+from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.streams import stream
+from overfit_cli.study import Cell, CellResult, Column, Execution
+
+
+class ToyParameters(StudyParameters):
+    n: int = parameter(4, "samples", symbol="N", at_least=1, at_most=1000)
+    snr: float = parameter(1.0, "signal-to-noise ratio", above=0)
+    pause: float = parameter(0.0, "time a cell takes", unit="s", at_least=0, at_most=60)
+    mood: Literal["well", "raises", "diverges", "kills", "kills-once"] = parameter(
+        "well", "what goes wrong"
+    )
+
+
+class Toy:
+    name = "toy"
+    version = int(os.environ.get("TOY_VERSION", "1"))
+    title = "A toy"
+    paper = "nobody, never"
+    parameters = ToyParameters
+    columns = (Column("test_loss", "test loss"), Column("draw", "a random number"))
+    trajectory_columns = (Column("train_loss", "training loss"),)
+    headline = "test_loss"
+    watched = ("train_loss",)
+
+    def figures(self) -> Mapping[str, Figure]:
+        from overfit_cli.figures.curves import draw_curves
+        from overfit_cli.figures.heatmap import draw_heatmap
+
+        options = FigureOptions(x="snr", y="n", value="test_loss")
+        every = frozenset({"x", "y", "value", "threshold", "law"})
+        return {
+            "heatmap": Figure("heatmap", "A map", "", "cells", options, every, draw_heatmap),
+            "curves": Figure(
+                "curves", "Curves", "", "trajectories", FigureOptions(), frozenset(), draw_curves
+            ),
+        }
+
+    def claims(self) -> Sequence[Claim]:
+        return [
+            Claim(
+                "toy-claim",
+                "nowhere",
+                "Nothing is learned.",
+                "always, unless the loss is below 0.1",
+                lambda cells: Measurement(
+                    "fails" if cells["test_loss"].min() < 0.1 else "holds",
+                    float(cells["test_loss"].min()),
+                    None,
+                    None,
+                    "Measured.",
+                ),
+            )
+        ]
+
+    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+        by_row: dict[tuple[int, int], list[Cell]] = {}
+        for cell in cells:
+            settings = cast(ToyParameters, cell.parameters)
+            by_row.setdefault((cell.seed, settings.n), []).append(cell)
+        return list(by_row.values())
+
+    def cost(self, cell: Cell) -> float:
+        return 1.0 + cast(ToyParameters, cell.parameters).pause
+
+    def memory(self, cell: Cell) -> float:
+        return 1e6
+
+    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+        for cell in batch:
+            settings = cast(ToyParameters, cell.parameters)
+            time.sleep(settings.pause)
+            misbehave(settings.mood)
+            if settings.mood == "diverges" and settings.n % 2:
+                yield CellResult.failure(cell, "diverged")
+                continue
+            draw = float(stream(cell.seed, "train").random(settings.n)[-1])
+            loss = 1 / (1 + settings.n * settings.snr**2)
+            steps: dict[str, list[float]] = {}
+            if execution.trajectories:
+                steps = {"step": [0, 1], "train_loss": [1.0, loss]}
+            for row in zip(*steps.values(), strict=True):
+                if execution.on_step is not None:
+                    execution.on_step(dict(zip(steps, row, strict=True)))
+            yield CellResult(cell, "done", "", 1, 0.0, {"test_loss": loss, "draw": draw}, steps)
+
+    def conclusion(self, result: CellResult) -> str:
+        return f"A loss of {result.measurements['test_loss']:.3f}."
+
+
+def misbehave(mood: str) -> None:
+    """Do what the mood says; `kills-once` kills the first worker that comes by and no other."""
+    if mood == "raises":
+        raise RuntimeError("the toy\nis broken")
+    if mood == "kills":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if mood == "kills-once":
+        mark = Path(os.environ["TOY_MARK"])
+        if not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+study = Toy()
