@@ -1,0 +1,91 @@
+"""Assembles the command line, and is the one place where an error becomes a sentence."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import TextIO
+
+import typer
+
+from overfit_cli import __version__
+from overfit_cli.cli.list import list_everything
+from overfit_cli.cli.plot import plot
+from overfit_cli.cli.report import report
+from overfit_cli.cli.sweep import sweep
+from overfit_cli.cli.train import train
+from overfit_cli.errors import UserError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="overfit",
+    help="Run the experiments of the theory of benign overfitting in attention, "
+    "and say which claims hold.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command(add_help_option=False)(sweep)
+app.command()(train)
+app.command()(plot)
+app.command()(report)
+app.command("list")(list_everything)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"overfit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _overfit(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=_version, is_eager=True
+    ),
+) -> None:
+    """Run the experiments of the theory of benign overfitting, and say which claims hold."""
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
+    warnings.showwarning = _say_warning
+    try:
+        code = app(standalone_mode=False) or 0
+    except UserError as error:
+        _say(str(error))
+        code = error.exit_code
+    except typer.Abort:
+        code = INTERRUPTED
+    except typer.TyperException as error:
+        _say(_words_of(error))
+        code = 2
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe (`| head`) has left; what it read was right.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def _words_of(error: typer.TyperException) -> str:
+    return error.format_message() if hasattr(error, "format_message") else str(error)
+
+
+def _say(sentence: str) -> None:
+    typer.echo(f"overfit: {sentence}", err=True)
+
+
+def _say_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    typer.echo(f"note: {message}", err=True)

@@ -1,0 +1,113 @@
+"""What commands share: finding what is meant, reading `--set`, and talking to the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overfit_cli.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from overfit_cli.study import Study
+    from overfit_cli.sweep.presets import Preset
+
+DEFAULT_STUDY = "benign-vit"
+RESULTS = Path("results")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a command is about: a study, and the preset that named it, if one did."""
+
+    study: Study
+    preset: Preset | None
+
+    @property
+    def name(self) -> str:
+        """The preset's name, or the study's."""
+        return self.study.name if self.preset is None else self.preset.name
+
+
+def find_subject(name: str) -> Subject:
+    """Return the study or preset called `name`.
+
+    Raises:
+        UserError: if there is neither.
+    """
+    from overfit_cli.study import find_study, study_names
+    from overfit_cli.sweep.presets import find_preset, preset_names
+
+    if name in study_names():
+        return Subject(find_study(name), None)
+    preset = find_preset(name)
+    if preset is None:
+        known = [*study_names(), *preset_names()]
+        raise UserError(f"{name!r} is neither a study nor a preset; {nearest(name, known)}")
+    return Subject(find_study(preset.content.study), preset)
+
+
+def read_settings(
+    settings: Sequence[str], short: Mapping[str, str | None]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Read `--set NAME=TEXT` and the short flags.
+
+    Args:
+        settings: the texts after `--set`.
+        short: the short flags' texts by name; None where not given.
+
+    Returns:
+        The text of each parameter, and the flag that the user wrote it with.
+
+    Raises:
+        UserError: if a text has no `=`, or a name is given twice.
+    """
+    texts = {name: text for name, text in short.items() if text is not None}
+    flags = {name: f"--{name}" for name in texts}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
+        if name in texts:
+            raise UserError(f"--set {setting}: {name} is given twice; give it once.")
+        texts[name] = text
+        flags[name] = f"--set {name}"
+    return texts, flags
+
+
+def console(*, to_errors: bool = False) -> Console:
+    """Return the console that all output goes through; it honours NO_COLOR and the width."""
+    from rich.console import Console
+
+    return Console(stderr=to_errors, highlight=False, soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: `0.4 s`, `37 s`, `4 min 05 s`, `2 h 10 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes in words: `12 kB`, `3.4 MB`."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    raise AssertionError("the loop returns at TB")
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 cell`, `2 cells`, `3 batches`."""
+    ending = "es" if noun.endswith(("ch", "s", "x")) else "s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}{ending}"

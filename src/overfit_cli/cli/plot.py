@@ -1,0 +1,133 @@
+"""`overfit plot`: draw a figure from a run directory."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overfit_cli.cli.common import RESULTS, console
+from overfit_cli.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from overfit_cli.figure import Figure, FigureData, FigureOptions
+    from overfit_cli.sweep.store import RunDirectory
+
+
+def plot(
+    figure: Annotated[str, typer.Argument(help="Which one; `overfit list figures` names them.")],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="DIR", help="Run directory.  [default: the newest that fits]"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A .png, .pdf or .svg.  [default: DIR/figures/FIGURE.png]"
+        ),
+    ] = None,
+    x: Annotated[str | None, typer.Option(metavar="NAME", help="Parameter across.")] = None,
+    y: Annotated[str | None, typer.Option(metavar="NAME", help="Parameter up.")] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Measured column to draw.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="T", help="Where a cell changes sides.")
+    ] = None,
+    law: Annotated[
+        str | None,
+        typer.Option(metavar="EQUATION", help="A curve to draw, such as 'n * snr**2 = 1000'."),
+    ] = None,
+) -> int:
+    """Draw a figure from what a sweep or a training wrote."""
+    from overfit_cli.figure import FigureOptions
+    from overfit_cli.figures.style import save
+
+    asked = FigureOptions(x=x, y=y, value=value, threshold=threshold, law=law)
+    directory = _newest_for(figure, asked) if source is None else _named(source)
+    chosen, data = _figure_and_data(figure, directory)
+    picture = chosen.draw(data, _merged(chosen, asked))
+    path = out or directory.path / "figures" / f"{figure}.png"
+    if out is None:
+        path.parent.mkdir(exist_ok=True)
+    save(picture, path)
+    output = console()
+    if source is None:
+        output.print(f"From {directory.path}, the newest run directory that fits.")
+    output.print(f"{chosen.title}: {path}")
+    return 0
+
+
+def _named(source: Path) -> RunDirectory:
+    from overfit_cli.sweep.store import RunDirectory
+
+    return RunDirectory(source)
+
+
+def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, FigureData]:
+    from overfit_cli.figure import FigureData
+    from overfit_cli.study import find_study
+    from overfit_cli.sweep.provenance import planned_cells
+
+    cells = directory.load_cells()
+    study = find_study(str(cells["study"].iloc[0]))
+    figures = study.figures()
+    if name not in figures:
+        raise UserError(f"{study.name} has no figure {name!r}; {nearest(name, figures)}")
+    chosen = figures[name]
+    trajectories = directory.load_trajectories()
+    if chosen.reads == "trajectories" and trajectories.empty:
+        raise UserError(
+            f"--from {directory.path}: it holds no trajectories, which {name} is drawn from; "
+            "`overfit train` writes them, and `overfit sweep --trajectories` does."
+        )
+    planned = planned_cells(directory.path, study)
+    return chosen, FigureData(study, cells, planned, trajectories)
+
+
+def _merged(figure: Figure, asked: FigureOptions) -> FigureOptions:
+    """The user's options over the figure's own; one that it doesn't heed is refused."""
+    given = {
+        field.name: getattr(asked, field.name)
+        for field in fields(asked)
+        if getattr(asked, field.name) is not None
+    }
+    for name, given_value in given.items():
+        if name not in figure.accepts:
+            accepted = ", ".join(f"--{option}" for option in sorted(figure.accepts)) or "none"
+            raise UserError(
+                f"--{name} {given_value}: {figure.name} doesn't take it; it takes {accepted}."
+            )
+    return replace(figure.options, **given)
+
+
+def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
+    """The run directory written last that has what the figure is drawn from."""
+    from overfit_cli.study import find_study, study_names
+    from overfit_cli.sweep.store import run_directories
+
+    figures = {study: find_study(study).figures() for study in study_names()}
+    known = {name for of_study in figures.values() for name in of_study}
+    if figure not in known:
+        raise UserError(f"{figure!r} is no figure; {nearest(figure, known)}")
+    for directory in run_directories(RESULTS):
+        chosen = figures.get(directory.study_name() or "", {}).get(figure)
+        if chosen is not None and _fits(directory, chosen, _merged(chosen, asked)):
+            return directory
+    raise UserError(
+        f"No run directory in {RESULTS}/ fits {figure}; `overfit sweep` or `overfit train` "
+        "writes one, or name one with --from DIR."
+    )
+
+
+def _fits(directory: RunDirectory, figure: Figure, options: FigureOptions) -> bool:
+    """Whether it has trajectories, or the axes that the figure is drawn over."""
+    if figure.reads == "trajectories":
+        return bool(directory.logged_keys())
+    cells = directory.load_cells()
+    axes = [name for name in (options.x, options.y) if name in cells]
+    return all(cells[name].nunique() > 1 for name in axes)

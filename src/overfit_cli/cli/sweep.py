@@ -1,0 +1,256 @@
+"""`overfit sweep`: train a grid of cells."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from overfit_cli.cli.common import (
+    DEFAULT_STUDY,
+    RESULTS,
+    Subject,
+    console,
+    duration,
+    find_subject,
+    plural,
+    read_settings,
+    size,
+)
+from overfit_cli.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from overfit_cli.sweep.execute import Summary, Workforce
+    from overfit_cli.sweep.grid import Grid
+    from overfit_cli.sweep.plan import Plan
+    from overfit_cli.sweep.store import RunDirectory
+
+DEFAULT_SEEDS = "3"
+
+
+class BackendName(enum.StrEnum):
+    """The joblib backends that a sweep can run on."""
+
+    LOKY = "loky"
+    THREADING = "threading"
+
+
+class DeviceName(enum.StrEnum):
+    """Where cells are trained."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+def sweep(
+    context: typer.Context,
+    subject: Annotated[
+        str,
+        typer.Argument(metavar="[STUDY|PRESET]", help="What to sweep; `overfit list` names them."),
+    ] = DEFAULT_STUDY,
+    n: Annotated[str | None, typer.Option(metavar="RANGE", help="Short for --set n=RANGE.")] = None,
+    snr: Annotated[
+        str | None, typer.Option(metavar="RANGE", help="Short for --set snr=RANGE.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=RANGE",
+            help="A parameter's values: 2:20, 2:20:3, 0.1:16 (40 points), 0.1:16:100:log, a,b,c, "
+            "or one. Give it once a parameter.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="SEEDS", help="How many (5), or which (3:7 or 0,4,9).  [default: 3]"),
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(metavar="quick|paper", help="How much of a preset to run.")
+    ] = "quick",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME]"),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(metavar="N", help="Cells trained at a time; -1 is one a core.")
+    ] = -1,
+    backend: Annotated[BackendName, typer.Option(help="How jobs run.")] = BackendName.LOKY,
+    device: Annotated[DeviceName, typer.Option(help="Where cells train.")] = DeviceName.AUTO,
+    trajectories: Annotated[
+        bool, typer.Option("--trajectories", help="Log every step of every cell.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan with an estimate; run nothing.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run cells again that are there already.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run cells again that failed.")
+    ] = False,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="Stop at the first cell that fails.")
+    ] = False,
+    show_help: Annotated[
+        bool, typer.Option("--help", help="Show this message and the study's parameters.")
+    ] = False,
+) -> int:
+    """Train a grid of cells in parallel; what is there already is kept."""
+    chosen = find_subject(subject)
+    output = console()
+    if show_help:
+        from overfit_cli.cli.tables import parameter_table
+
+        output.print(context.get_help(), markup=False)
+        output.print(parameter_table(chosen.study))
+        return 0
+
+    from overfit_cli.device import resolve_device
+    from overfit_cli.sweep.execute import Workforce
+    from overfit_cli.sweep.plan import make_plan
+    from overfit_cli.sweep.store import RunDirectory
+
+    grid = _grid(chosen, profile, seeds, settings or [], {"n": n, "snr": snr})
+    name = chosen.name if chosen.preset is None else f"{chosen.name}-{profile}"
+    directory = RunDirectory(out or RESULTS / name, "--out")
+    where = resolve_device(device.value)
+    workforce = Workforce(_jobs(jobs, where), backend.value)
+    if not dry_run:
+        for sentence in directory.prepare():
+            output.print(sentence)
+    plan = make_plan(
+        grid, directory, where, fresh=fresh, retry_failed=retry_failed, trajectories=trajectories
+    )
+    _print_plan(output, plan, directory, workforce)
+    if dry_run:
+        _print_estimate(output, plan, workforce, where)
+        return 0
+    summary = _run(
+        output, plan, directory, workforce, where, trajectories=trajectories, fail_fast=fail_fast
+    )
+    _print_summary(output, plan, directory, summary, chosen)
+    return 1 if summary.failed else 0
+
+
+def _grid(
+    chosen: Subject,
+    profile: str,
+    seeds: str | None,
+    settings: list[str],
+    short: dict[str, str | None],
+) -> Grid:
+    from overfit_cli.sweep.grid import make_grid
+    from overfit_cli.sweep.ranges import parse_seeds
+
+    texts, flags = read_settings(settings, short)
+    if chosen.preset is not None:
+        preset = chosen.preset.profile(profile)
+        texts = {name: str(text) for name, text in preset.set.items()} | texts
+        seeds = seeds or str(preset.seeds)
+    return make_grid(chosen.study, texts, parse_seeds(seeds or DEFAULT_SEEDS), flags)
+
+
+def _jobs(asked: int, device: Literal["cpu", "cuda"]) -> int:
+    """The number of jobs; on a GPU one, unless more are asked for: a batch fills it."""
+    import joblib
+
+    if asked == 0:
+        raise UserError("--jobs 0: it takes a number of jobs of at least 1, or -1 for one a core.")
+    if device == "cuda" and asked < 0:
+        return 1
+    return max(1, int(joblib.effective_n_jobs(asked)))
+
+
+def _run(
+    output: Console,
+    plan: Plan,
+    directory: RunDirectory,
+    workforce: Workforce,
+    device: Literal["cpu", "cuda"],
+    *,
+    trajectories: bool,
+    fail_fast: bool,
+) -> Summary:
+    from overfit_cli.cli.progress import Progress
+    from overfit_cli.study import Execution
+    from overfit_cli.sweep.execute import execute
+    from overfit_cli.sweep.files import reason_of
+    from overfit_cli.sweep.provenance import record_run
+
+    how = {"jobs": workforce.jobs, "backend": workforce.backend, "device": device}
+    try:
+        directory.forget(plan.again)
+        record_run(directory.path, plan.grid, how)
+    except OSError as error:
+        raise UserError(f"{directory.path} can't be written to ({reason_of(error)}).") from error
+    execution = Execution(device=device, trajectories=trajectories)
+    progress = Progress(plan, output)
+    try:
+        with progress.shown():
+            return execute(
+                plan, directory, execution, workforce, fail_fast=fail_fast, on_record=progress.add
+            )
+    except KeyboardInterrupt:
+        output.print(
+            f"Interrupted after {progress.count()}; they are kept in {directory.path}, "
+            "and the same command goes on from there."
+        )
+        raise
+
+
+def _print_plan(output: Console, plan: Plan, directory: RunDirectory, workforce: Workforce) -> None:
+    grid = plan.grid
+    axes = [f"{name} {len(values)}" for name, values in grid.axes.items()]
+    shape = " × ".join([*axes, f"seeds {len(grid.seeds)}"])
+    output.print(
+        f"{grid.study.name}: {plural(len(plan.cells), 'cell')} ({shape}), {directory.path}"
+    )
+    there = [f"{plan.done} there already"] if plan.done else []
+    there += [f"{plan.failed} there as failed (--retry-failed runs them)"] if plan.failed else []
+    there += [f"{len(plan.again)} run again"] if plan.again else []
+    there += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
+    jobs = plural(workforce.jobs, "job") + (
+        f" on {workforce.backend}" if workforce.jobs > 1 else ""
+    )
+    to_run = f"{plan.to_run} to run in {plural(len(plan.batches), 'batch')}, {jobs}"
+    output.print("; ".join([*there, to_run]) + ".")
+
+
+def _print_estimate(
+    output: Console, plan: Plan, workforce: Workforce, device: Literal["cpu", "cuda"]
+) -> None:
+    from overfit_cli.sweep.plan import estimate
+
+    if not plan.batches:
+        output.print("Nothing would run.")
+        return
+    likely = estimate(plan, workforce.jobs, device)
+    output.print(
+        f"From one timed probe: about {duration(likely.seconds)}, {size(likely.memory)} of memory, "
+        f"{size(likely.disk)} on disk. Nothing was run or written."
+    )
+
+
+def _print_summary(
+    output: Console, plan: Plan, directory: RunDirectory, summary: Summary, chosen: Subject
+) -> None:
+    done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
+    failed = summary.failed.total()
+    if failed:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in summary.failed.most_common())
+        done += f", {failed} failed ({reasons})"
+    if summary.restarts:
+        done += f"; workers were killed and started again {plural(summary.restarts, 'time')}"
+    output.print(f"Done: {done}. The cells are in {directory.path}/cells.")
+    preset = chosen.preset
+    figure = preset.content.figures[0] if preset and preset.content.figures else None
+    if figure is None:
+        figure = next((f.name for f in chosen.study.figures().values() if f.reads == "cells"), None)
+    if figure is not None and plan.grid.axes:
+        output.print(f"Next: overfit plot {figure} --from {directory.path}")

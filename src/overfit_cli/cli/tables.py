@@ -1,0 +1,50 @@
+"""Tables of a study's parameters and columns, for the terminal and the documents."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from overfit_cli.parameters import describe
+from overfit_cli.study import Study
+from overfit_cli.symbols import plain
+
+PARAMETER_HEADINGS = ("parameter", "symbol", "default", "takes", "meaning")
+COLUMN_HEADINGS = ("column", "symbol", "meaning")
+
+
+def parameter_rows(study: Study) -> list[tuple[str, ...]]:
+    """Return a row a parameter, under `PARAMETER_HEADINGS`."""
+    return [
+        (
+            info.name,
+            plain(info.symbol),
+            f"{info.default:g}" if info.kind == "float" else str(info.default),
+            info.accepts,
+            info.meaning + (f" ({info.unit})" if info.unit else ""),
+        )
+        for info in describe(study.parameters).values()
+    ]
+
+
+def column_rows(study: Study, *, trajectories: bool = False) -> list[tuple[str, ...]]:
+    """Return a row a measured column, of cells or of trajectories, under `COLUMN_HEADINGS`."""
+    columns = study.trajectory_columns if trajectories else study.columns
+    return [
+        (
+            column.name,
+            plain(column.symbol),
+            column.meaning + (f" ({column.unit})" if column.unit else ""),
+        )
+        for column in columns
+    ]
+
+
+def parameter_table(study: Study) -> Table:
+    """Return the study's parameters as a table for the terminal."""
+    table = Table(title=f"Parameters of {study.name} (--set NAME=RANGE)", box=SIMPLE_HEAD)
+    for heading in PARAMETER_HEADINGS:
+        table.add_column(heading, overflow="fold")
+    for row in parameter_rows(study):
+        table.add_row(*row)
+    return table

@@ -1,0 +1,142 @@
+"""`overfit train`: train one cell and show it learning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overfit_cli.cli.common import (
+    DEFAULT_STUDY,
+    RESULTS,
+    console,
+    duration,
+    find_subject,
+    read_settings,
+)
+from overfit_cli.cli.sweep import DeviceName
+from overfit_cli.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from overfit_cli.study import Study
+    from overfit_cli.sweep.grid import Grid
+
+
+def train(
+    subject: Annotated[
+        str,
+        typer.Argument(metavar="[STUDY|PRESET]", help="What to train; `overfit list` names them."),
+    ] = DEFAULT_STUDY,
+    n: Annotated[str | None, typer.Option(metavar="VALUE", help="Short for --set n=VALUE.")] = None,
+    snr: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="Short for --set snr=VALUE.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter's value."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="SEED", min=0, help="The cell's seed.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME-SETTINGS]"),
+    ] = None,
+    device: Annotated[DeviceName, typer.Option(help="Where the cell trains.")] = DeviceName.AUTO,
+) -> int:
+    """Train one cell, show every step, and keep its trajectory."""
+    from overfit_cli.device import resolve_device
+    from overfit_cli.study import Execution
+    from overfit_cli.sweep.files import reason_of
+    from overfit_cli.sweep.grid import make_grid
+    from overfit_cli.sweep.plan import make_plan
+    from overfit_cli.sweep.provenance import record_run
+    from overfit_cli.sweep.store import RunDirectory
+
+    chosen = find_subject(subject)
+    texts, flags = read_settings(settings or [], {"n": n, "snr": snr})
+    if chosen.preset is not None:
+        preset = chosen.preset.profile("quick").set
+        texts = {name: str(text) for name, text in preset.items()} | texts
+    grid = make_grid(chosen.study, texts, (seed,), flags)
+    _check_one_cell(grid)
+    output = console()
+    directory = RunDirectory(out or RESULTS / _name(grid, seed), "--out")
+    where = resolve_device(device.value)
+    for sentence in directory.prepare():
+        output.print(sentence)
+    cell = make_plan(grid, directory, where).cells[0]
+    watch = Watch(output, chosen.study)
+    execution = Execution(device=where, trajectories=True, on_step=watch.add)
+    result = next(iter(chosen.study.train([cell], execution)))
+    watch.finish()
+    try:
+        record_run(directory.path, grid, {"jobs": 1, "device": where})
+        directory.write(chosen.study, [result])
+    except OSError as error:
+        raise UserError(
+            f"{directory.path} can't be written to ({reason_of(error)}).", exit_code=1
+        ) from error
+    output.print(chosen.study.conclusion(result))
+    output.print(
+        f"Took {duration(result.seconds)}. Next: overfit plot curves --from {directory.path}"
+    )
+    return 0 if result.status == "done" else 1
+
+
+class Watch:
+    """Prints logged steps as they come: all of the first ones, then ever fewer, and the last.
+
+    Args:
+        output: where to.
+        study: whose `watched` columns are shown.
+    """
+
+    def __init__(self, output: Console, study: Study) -> None:
+        self._output = output
+        self._columns = study.watched
+        self._next = 0
+        self._held: Mapping[str, float] | None = None
+        self._output.print("  ".join(["step".rjust(6), *(_cut(name) for name in self._columns)]))
+
+    def add(self, row: Mapping[str, float]) -> None:
+        """Take in a logged step."""
+        if row["step"] < self._next:
+            self._held = row
+            return
+        self._next = max(int(row["step"]) + 1, math.ceil(row["step"] * _THINNING))
+        self._held = None
+        numbers = [f"{row[name]:.4g}".rjust(_WIDTH) for name in self._columns]
+        self._output.print("  ".join([f"{int(row['step']):6d}", *numbers]))
+
+    def finish(self) -> None:
+        """Print the last step, if it was passed over."""
+        if self._held is not None:
+            self._next = 0
+            self.add(self._held)
+
+
+_WIDTH = 12
+_THINNING = 1.1
+
+
+def _cut(name: str) -> str:
+    return name[:_WIDTH].rjust(_WIDTH)
+
+
+def _check_one_cell(grid: Grid) -> None:
+    for name, values in grid.axes.items():
+        flag = grid.flags.get(name, f"--set {name}")
+        raise UserError(
+            f"{flag}: a training takes one value of {name}, not {len(values)}; "
+            "several are an axis of `overfit sweep`."
+        )
+
+
+def _name(grid: Grid, seed: int) -> str:
+    """The study, and what sets this cell apart: `benign-vit-n20-snr10`."""
+    parts = [f"{name}{values[0]}" for name, values in grid.values.items()]
+    return "-".join([grid.study.name, *parts, *([f"seed{seed}"] if seed else [])])

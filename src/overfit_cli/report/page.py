@@ -1,0 +1,102 @@
+"""The report as a table on the terminal, `report.md` and `claims.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from overfit_cli.claim import Measurement
+from overfit_cli.errors import UserError
+from overfit_cli.report.judge import Judged
+from overfit_cli.sweep.files import make_folder, reason_of, write_whole
+
+_COLOURS = {"holds": "green", "fails": "bold red", "inconclusive": "yellow", "not run": "dim"}
+
+
+def verdict_table(judged: Sequence[Judged]) -> Table:
+    """Return the verdicts as a table for the terminal."""
+    table = Table(title="Claims", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("claim", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("measured")
+    table.add_column("holds where")
+    for one in judged:
+        verdict = one.measurement.verdict
+        table.add_row(
+            one.claim.name,
+            f"[{_COLOURS[verdict]}]{verdict}[/]",
+            one.measurement.sentence,
+            one.claim.accepted,
+        )
+    return table
+
+
+def write_report(judged: Sequence[Judged], folder: Path) -> list[Path]:
+    """Write `report.md` and `claims.json` into `folder` and return their paths.
+
+    Raises:
+        UserError: if they can't be written.
+    """
+    make_folder(folder, "--out")
+    contents = {"report.md": _markdown(judged), "claims.json": _json(judged)}
+    for name, text in contents.items():
+        try:
+            write_whole(folder / name, text.encode())
+        except OSError as error:
+            raise UserError(f"--out {folder}: {name}: {reason_of(error)}.", exit_code=1) from error
+    return [folder / name for name in contents]
+
+
+def number_in_words(measurement: Measurement) -> str:
+    """Return the measured value with its interval: `2.03 [1.95, 2.11]`; a dash without one."""
+    if measurement.value is None:
+        return "–"
+    if measurement.low is None or measurement.high is None:
+        return f"{measurement.value:.4g}"
+    return f"{measurement.value:.4g} [{measurement.low:.4g}, {measurement.high:.4g}]"
+
+
+def _markdown(judged: Sequence[Judged]) -> str:
+    lines = ["# Claims and verdicts", ""]
+    for study in dict.fromkeys(one.study for one in judged):
+        lines += [f"## {study}", "", "| claim | verdict | measured | holds where | source |"]
+        lines += ["|---|---|---|---|---|"]
+        for one in (one for one in judged if one.study == study):
+            cells = (
+                f"**{one.claim.name}**: {one.claim.statement}",
+                one.measurement.verdict,
+                number_in_words(one.measurement),
+                one.claim.accepted,
+                one.claim.source,
+            )
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+        for one in (one for one in judged if one.study == study):
+            where = f" (from `{one.directory}`)" if one.directory else ""
+            lines.append(f"- **{one.claim.name}**: {one.measurement.sentence}{where}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _json(judged: Sequence[Judged]) -> str:
+    content = [
+        {
+            "study": one.study,
+            "claim": one.claim.name,
+            "statement": one.claim.statement,
+            "source": one.claim.source,
+            "holds_where": one.claim.accepted,
+            "verdict": one.measurement.verdict,
+            "value": one.measurement.value,
+            "low": one.measurement.low,
+            "high": one.measurement.high,
+            "sentence": one.measurement.sentence,
+            "directory": str(one.directory) if one.directory else None,
+        }
+        for one in judged
+    ]
+    return json.dumps({"schema": 1, "claims": content}, indent=2, allow_nan=False) + "\n"
