@@ -192,9 +192,9 @@ def test_steps_and_seconds_can_be_drawn(
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"x": "srn"}, "fake has no column 'srn'; did you mean 'snr'?"),
+        ({"x": "srn"}, "--x srn: fake has no parameter 'srn'; did you mean 'snr'?"),
         ({"x": "width"}, "--x width: width has no two values in these cells; here vary: n, snr."),
-        ({"x": "test_loss"}, "--x test_loss: an axis is a parameter, and test_loss isn't one"),
+        ({"x": "test_loss"}, "--x test_loss: fake has no parameter 'test_loss'"),
         ({"x": None}, "--x: this figure needs the name of a parameter; here vary: n, snr."),
         ({"x": "n"}, "--x n --y n: the two axes must be different parameters."),
         ({"value": "tets_loss"}, "fake measures no 'tets_loss'; did you mean 'test_loss'?"),

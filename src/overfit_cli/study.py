@@ -99,29 +99,43 @@ class Execution:
 
 
 class Study(Protocol):
-    """One experiment of a paper. A module-level instance of it is what an entry point names.
+    """One experiment of a paper. A module-level instance of it is what an entry point names."""
 
-    Attributes:
-        name: as on the command line.
-        version: raised when the same cell would give other numbers than before.
-        title: one line.
-        paper: author and year.
-        parameters: the model of its knobs.
-        columns: what is measured once a cell.
-        trajectory_columns: what is logged at each step, when asked for.
-        headline: the column shown while a sweep runs, and by figures asked for no other.
-        watched: the trajectory columns shown while a single cell trains, about five.
-    """
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
 
-    name: str
-    version: int
-    title: str
-    paper: str
-    parameters: type[StudyParameters]
-    columns: tuple[Column, ...]
-    trajectory_columns: tuple[Column, ...]
-    headline: str
-    watched: tuple[str, ...]
+    @property
+    def version(self) -> int:
+        """Its numerical version: raised when the same cell would give other numbers."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in a line."""
+
+    @property
+    def paper(self) -> str:
+        """The paper's authors and year."""
+
+    @property
+    def parameters(self) -> type[StudyParameters]:
+        """The model of its knobs."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What is measured once a cell."""
+
+    @property
+    def trajectory_columns(self) -> tuple[Column, ...]:
+        """What is logged at each step, when asked for."""
+
+    @property
+    def headline(self) -> str:
+        """The column shown while a sweep runs, and by figures asked for no other."""
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The trajectory columns shown while a single cell trains, about five."""
 
     def figures(self) -> Mapping[str, Figure]:
         """Return its figures by name. Heavy imports belong inside."""

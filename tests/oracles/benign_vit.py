@@ -8,6 +8,8 @@ import numpy as np
 import torch
 
 from overfit_cli.studies.benign_vit.data import (
+    Samples,
+    Weights,
     draw_samples,
     draw_weights,
     flipped_labels,
@@ -32,14 +34,38 @@ class Trained:
     train_attention: np.ndarray
 
 
-def train_one_cell(parameters: BenignVitParameters, seed: int) -> Trained:
-    """Train one cell as anyone would write it, on the cell's own draws."""
+@dataclass(frozen=True)
+class Draws:
+    """A cell's draws at unit scale."""
+
+    weights: Weights
+    train: Samples
+    test: Samples
+
+
+def draw(parameters: BenignVitParameters, seed: int) -> Draws:
+    """Draw what a cell is made of."""
+    return Draws(
+        draw_weights(parameters, seed),
+        draw_samples(parameters, seed, "train", parameters.n),
+        draw_samples(parameters, seed, "test", parameters.test_samples),
+    )
+
+
+def train_one_cell(
+    parameters: BenignVitParameters, seed: int, draws: Draws | None = None
+) -> Trained:
+    """Train one cell as anyone would write it, on the cell's own draws.
+
+    `draws` may be given, for at least as many samples, to leave the drawing out of a timing.
+    """
+    draws = draw(parameters, seed) if draws is None else draws
     dtype = getattr(torch, parameters.dtype)
-    model = VisionTransformer(draw_weights(parameters, seed), dtype)
+    model = VisionTransformer(draws.weights, dtype)
     scales = token_scales(parameters)[:, None]
-    train = draw_samples(parameters, seed, "train", parameters.n)
-    x = torch.tensor(train.tokens * scales, dtype=dtype)
-    y = torch.tensor(flipped_labels(train, parameters.label_flip), dtype=dtype)
+    x = torch.tensor(draws.train.tokens[: parameters.n] * scales, dtype=dtype)
+    labels = flipped_labels(draws.train, parameters.label_flip)[: parameters.n]
+    y = torch.tensor(labels, dtype=dtype)
     optimiser = torch.optim.SGD(model.parameters(), lr=parameters.learning_rate)
     steps = 0
     while True:
@@ -51,10 +77,9 @@ def train_one_cell(parameters: BenignVitParameters, seed: int) -> Trained:
         torch.autograd.backward(loss)
         optimiser.step()
         steps += 1
-    test = draw_samples(parameters, seed, "test", parameters.test_samples)
     with torch.no_grad():
-        x_test = torch.tensor(test.tokens * scales, dtype=dtype)
-        test_margins = torch.tensor(test.labels, dtype=dtype) * model(x_test)
+        x_test = torch.tensor(draws.test.tokens * scales, dtype=dtype)
+        test_margins = torch.tensor(draws.test.labels, dtype=dtype) * model(x_test)
         return Trained(
             steps=steps,
             train_loss=loss.item(),

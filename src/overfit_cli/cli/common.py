@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,33 @@ def read_settings(
         texts[name] = text
         flags[name] = f"--set {name}"
     return texts, flags
+
+
+def read_whole(flag: str, text: str, at_least: int) -> int:
+    """Read a whole number.
+
+    Raises:
+        UserError: if the text is none, or is below `at_least`.
+    """
+    number = read_number(flag, text, f"a whole number of at least {at_least}", whole=True)
+    if number < at_least:
+        raise UserError(f"{flag} {text}: it takes a whole number of at least {at_least}.")
+    return int(number)
+
+
+def read_number(flag: str, text: str, accepts: str = "a number", *, whole: bool = False) -> float:
+    """Read a finite number.
+
+    Raises:
+        UserError: if the text is none, saying that the flag takes `accepts`.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or (whole and number != int(number)):
+        raise UserError(f"{flag} {text}: it takes {accepts}.")
+    return number
 
 
 def console(*, to_errors: bool = False) -> Console:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from overfit_cli.cli.common import RESULTS, console
+from overfit_cli.cli.common import RESULTS, console, read_number
 from overfit_cli.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def plot(
         str | None, typer.Option(metavar="COLUMN", help="Measured column to draw.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(metavar="T", help="Where a cell changes sides.")
+        str | None, typer.Option(metavar="T", help="Where a cell changes sides.")
     ] = None,
     law: Annotated[
         str | None,
@@ -47,7 +47,8 @@ def plot(
     from overfit_cli.figure import FigureOptions
     from overfit_cli.figures.style import save
 
-    asked = FigureOptions(x=x, y=y, value=value, threshold=threshold, law=law)
+    cut = None if threshold is None else read_number("--threshold", threshold, "a finite number")
+    asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law)
     directory = _newest_for(figure, asked) if source is None else _named(source)
     chosen, data = _figure_and_data(figure, directory)
     picture = chosen.draw(data, _merged(chosen, asked))

@@ -16,6 +16,7 @@ from overfit_cli.cli.common import (
     duration,
     find_subject,
     plural,
+    read_number,
     read_settings,
     size,
 )
@@ -78,8 +79,8 @@ def sweep(
         typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME]"),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(metavar="N", help="Cells trained at a time; -1 is one a core.")
-    ] = -1,
+        str, typer.Option(metavar="N", help="Cells trained at a time; -1 is one a core.")
+    ] = "-1",
     backend: Annotated[BackendName, typer.Option(help="How jobs run.")] = BackendName.LOKY,
     device: Annotated[DeviceName, typer.Option(help="Where cells train.")] = DeviceName.AUTO,
     trajectories: Annotated[
@@ -156,12 +157,14 @@ def _grid(
     return make_grid(chosen.study, texts, parse_seeds(seeds or DEFAULT_SEEDS), flags)
 
 
-def _jobs(asked: int, device: Literal["cpu", "cuda"]) -> int:
+def _jobs(text: str, device: Literal["cpu", "cuda"]) -> int:
     """The number of jobs; on a GPU one, unless more are asked for: a batch fills it."""
     import joblib
 
-    if asked == 0:
-        raise UserError("--jobs 0: it takes a number of jobs of at least 1, or -1 for one a core.")
+    accepts = "a whole number of at least 1, or -1 for one a core"
+    asked = int(read_number("--jobs", text, accepts, whole=True))
+    if asked < -1 or asked == 0:
+        raise UserError(f"--jobs {text}: it takes {accepts}.")
     if device == "cuda" and asked < 0:
         return 1
     return max(1, int(joblib.effective_n_jobs(asked)))

@@ -16,6 +16,7 @@ from overfit_cli.cli.common import (
     duration,
     find_subject,
     read_settings,
+    read_whole,
 )
 from overfit_cli.cli.sweep import DeviceName
 from overfit_cli.errors import UserError
@@ -40,7 +41,7 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter's value."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="SEED", min=0, help="The cell's seed.")] = 0,
+    seed: Annotated[str, typer.Option(metavar="SEED", help="The cell's seed.")] = "0",
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME-SETTINGS]"),
@@ -61,10 +62,11 @@ def train(
     if chosen.preset is not None:
         preset = chosen.preset.profile("quick").set
         texts = {name: str(text) for name, text in preset.items()} | texts
-    grid = make_grid(chosen.study, texts, (seed,), flags)
+    chosen_seed = read_whole("--seed", seed, 0)
+    grid = make_grid(chosen.study, texts, (chosen_seed,), flags)
     _check_one_cell(grid)
     output = console()
-    directory = RunDirectory(out or RESULTS / _name(grid, seed), "--out")
+    directory = RunDirectory(out or RESULTS / _name(grid, chosen_seed), "--out")
     where = resolve_device(device.value)
     for sentence in directory.prepare():
         output.print(sentence)

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from overfit_cli.errors import UserError
+from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.style import HIGH, WIDE, log_ticks, plain, wrapped
 from overfit_cli.parameters import Value, describe
@@ -97,9 +97,11 @@ def parameter_axis(data: FigureData, flag: str, name: str | None) -> Axis:
     hint = f"here vary: {', '.join(varying)}" if varying else "no parameter varies here"
     if name is None:
         raise UserError(f"{flag}: this figure needs the name of a parameter; {hint}.")
-    label = axis_label(data.study, name)
     if name not in every:
-        raise UserError(f"{flag} {name}: an axis is a parameter, and {name} isn't one; {hint}.")
+        raise UserError(
+            f"{flag} {name}: {data.study.name} has no parameter {name!r}; {nearest(name, every)}"
+        )
+    label = axis_label(data.study, name)
     if name not in varying:
         raise UserError(f"{flag} {name}: {name} has no two values in these cells; {hint}.")
     info = describe(data.study.parameters)[name]

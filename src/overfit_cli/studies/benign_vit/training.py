@@ -26,8 +26,10 @@ def train_batch(batch: Sequence[Cell], execution: Execution) -> Iterator[CellRes
     """Train cells of one shape.
 
     On a CPU one cell at a time is faster than many (they fall out of cache), and so is a logged
-    run, which measures at every step; on a GPU all train together.
+    run, which measures at every step; on a GPU all train together. On one thread whatever the
+    number of jobs, because more would sum in another order and change the last bits.
     """
+    torch.set_num_threads(1)
     together = execution.device != "cpu" and not execution.trajectories
     with torch.inference_mode():
         if together:
