@@ -70,6 +70,7 @@ def test_a_cell_trains_as_in_the_autograd_loop(shape: dict[str, object], dtype: 
         "train_loss": oracle.train_loss,
         "test_loss": oracle.test_loss,
         "test_error": oracle.test_error,
+        "label_imbalance": abs(oracle.train_labels.mean()),
         "train_margin": oracle.train_margins.mean(),
         "train_margin_min": oracle.train_margins.min(),
         "test_margin": oracle.test_margins.mean(),

@@ -28,6 +28,7 @@ class Trained:
     test_loss: float
     test_error: float
     model: VisionTransformer
+    train_labels: np.ndarray
     train_margins: np.ndarray
     test_margins: np.ndarray
     test_attention: np.ndarray
@@ -86,6 +87,7 @@ def train_one_cell(
             test_loss=logistic_loss(test_margins).item(),
             test_error=(test_margins <= 0).double().mean().item(),
             model=model,
+            train_labels=labels,
             train_margins=margins.detach().numpy(),
             test_margins=test_margins.numpy(),
             test_attention=model.attention(x_test).numpy(),

@@ -54,7 +54,7 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
     warnings.showwarning = _say_warning
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(prog_name="overfit", standalone_mode=False) or 0
     except UserError as error:
         _say(str(error))
         code = error.exit_code

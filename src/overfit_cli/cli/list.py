@@ -21,7 +21,10 @@ class Kind(enum.StrEnum):
 
 
 def list_everything(
-    kind: Annotated[Kind | None, typer.Argument(help="One kind.  [default: all]")] = None,
+    kind: Annotated[
+        Kind | None,
+        typer.Argument(metavar="KIND", help="studies, presets, figures or claims.  [default: all]"),
+    ] = None,
 ) -> int:
     """List studies, presets, figures and claims."""
     from rich.box import SIMPLE_HEAD

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def plot(
-    figure: Annotated[str, typer.Argument(help="Which one; `overfit list figures` names them.")],
+    figure: Annotated[
+        str, typer.Argument(metavar="FIGURE", help="Which one; `overfit list figures` names them.")
+    ],
     source: Annotated[
         Path | None,
         typer.Option(

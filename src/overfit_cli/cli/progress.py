@@ -38,7 +38,7 @@ class Progress:
         self._output = output
         self._study = plan.grid.study
         self._began = time.monotonic()
-        self._last_line = self._began
+        self._next_line = self._began + SECONDS_BETWEEN_LINES
         self._batches = 0
         self._cells = self._failed = 0
         self._work_done = 0.0
@@ -70,8 +70,10 @@ class Progress:
                 self._values.setdefault((x, y), []).append(headline)
         if self._live is not None:
             self._live.update(self._picture(), refresh=True)
-        elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
-            self._last_line = time.monotonic()
+        elif time.monotonic() >= self._next_line:
+            # Fewer lines as time goes on: an hour's log stays readable.
+            elapsed = time.monotonic() - self._began
+            self._next_line = time.monotonic() + max(SECONDS_BETWEEN_LINES, 0.1 * elapsed)
             self._output.print(self._sentence())
 
     def count(self) -> str:

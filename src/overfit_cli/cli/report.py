@@ -16,7 +16,8 @@ def report(
         typer.Option(
             "--from",
             metavar="DIR",
-            help="Run directory; may be given several times.  [default: the newest of each study]",
+            help="Run directory; may be given several times.  [default: those in results/, the "
+            "newest that bears on a claim]",
         ),
     ] = None,
     out: Annotated[

@@ -52,7 +52,7 @@ def sweep(
     context: typer.Context,
     subject: Annotated[
         str,
-        typer.Argument(metavar="[STUDY|PRESET]", help="What to sweep; `overfit list` names them."),
+        typer.Argument(metavar="STUDY|PRESET", help="What to sweep; `overfit list` names them."),
     ] = DEFAULT_STUDY,
     n: Annotated[str | None, typer.Option(metavar="RANGE", help="Short for --set n=RANGE.")] = None,
     snr: Annotated[

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def train(
     subject: Annotated[
         str,
-        typer.Argument(metavar="[STUDY|PRESET]", help="What to train; `overfit list` names them."),
+        typer.Argument(metavar="STUDY|PRESET", help="What to train; `overfit list` names them."),
     ] = DEFAULT_STUDY,
     n: Annotated[str | None, typer.Option(metavar="VALUE", help="Short for --set n=VALUE.")] = None,
     snr: Annotated[
@@ -140,5 +140,9 @@ def _check_one_cell(grid: Grid) -> None:
 
 def _name(grid: Grid, seed: int) -> str:
     """The study, and what sets this cell apart: `benign-vit-n20-snr10`."""
-    parts = [f"{name}{values[0]}" for name, values in grid.values.items()]
+    chosen = {name: values[0] for name, values in grid.values.items()}
+    parts = [
+        f"{name}{value:g}" if isinstance(value, float) else f"{name}{value}"
+        for name, value in chosen.items()
+    ]
     return "-".join([grid.study.name, *parts, *([f"seed{seed}"] if seed else [])])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import cast
 
@@ -10,6 +10,10 @@ from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.study import Cell
 
 SMALLEST_CAPACITY = 32
+"""The fewest samples that a start is made for."""
+
+STARTS_KEPT = 4
+"""How many starts a process keeps."""
 
 
 def capacity_for(samples: int) -> int:
@@ -24,29 +28,45 @@ def capacity_for(samples: int) -> int:
 
 
 def batches(cells: Sequence[Cell], device: str) -> list[list[Cell]]:
-    """Group cells that share a start (on a GPU: a shape), at most `_MOST` together.
+    """Split cells into batches.
 
-    Seeds come one after another, because a worker keeps the starts it used last; within a seed the
-    costly batches come first, so that the last ones to finish are short.
+    A worker keeps the starts it used last, so seeds come one after another. Within a seed the
+    costly cells come first, so that the last batches to finish are short.
+
+    On a CPU cells are trained one by one, and a batch is what is written at a time: about two
+    seconds' work. On a GPU a batch is trained as one tensor: it has one shape and fits the memory.
     """
+    if device == "cpu":
+        return list(_cut(sorted(cells, key=lambda cell: (cell.seed, *_shape(cell))), cost, _WORK))
 
-    def shape(cell: Cell) -> tuple[object, ...]:
-        settings = cast(BenignVitParameters, cell.parameters)
-        sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
-        kind = (settings.init_divisor, settings.noise, settings.dtype)
-        seed = cell.seed if device == "cpu" else 0
-        return (seed, *sizes, *kind, -settings.n)
+    def together(cell: Cell) -> tuple[object, ...]:
+        return (cell.seed // STARTS_KEPT, *_shape(cell))
 
-    groups = [list(group) for _, group in groupby(sorted(cells, key=shape), key=shape)]
-    return [part for group in groups for part in _split(group, device)]
+    groups = groupby(sorted(cells, key=together), key=together)
+    return [part for _, group in groups for part in _cut(group, memory, _GPU_BYTES)]
 
 
-def _split(group: list[Cell], device: str) -> list[list[Cell]]:
-    """Cut a group: on a CPU for progress and safe-keeping, on a GPU also to fit its memory."""
-    most = _MOST_CELLS
-    if device != "cpu":
-        most = int(max(1, min(most, _GPU_BYTES / memory(group[0]))))
-    return [group[first : first + most] for first in range(0, len(group), most)]
+def _shape(cell: Cell) -> tuple[object, ...]:
+    """What cells trained as one tensor share; the largest N sorts first."""
+    settings = cast(BenignVitParameters, cell.parameters)
+    sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
+    return (*sizes, settings.init_divisor, settings.noise, settings.dtype, -settings.n)
+
+
+def _cut(
+    cells: Iterable[Cell], measure: Callable[[Cell], float], most: float
+) -> Iterator[list[Cell]]:
+    """Cut where the sum of `measure` would exceed `most`; a part has at least one cell."""
+    part: list[Cell] = []
+    total = 0.0
+    for cell in cells:
+        total += measure(cell)
+        if part and total > most:
+            yield part
+            part, total = [], measure(cell)
+        part.append(cell)
+    if part:
+        yield part
 
 
 def memory(cell: Cell) -> float:
@@ -71,5 +91,5 @@ def cost(cell: Cell) -> float:
     return 2.0 * (settings.n * step + test)
 
 
-_MOST_CELLS = 64
+_WORK = 1e11
 _GPU_BYTES = 16e9

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.benign_vit.batching import capacity_for
+from overfit_cli.studies.benign_vit.batching import STARTS_KEPT, capacity_for
 from overfit_cli.studies.benign_vit.data import Samples, Weights, draw_samples, draw_weights
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 
@@ -96,7 +96,7 @@ _NOT_IN_START = (
 )
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=STARTS_KEPT)
 def _start_at_unit_scale(parameters: BenignVitParameters, seed: int, device: str) -> Start:
     weights = draw_weights(parameters, seed)
     train = draw_samples(parameters, seed, "train", parameters.n)

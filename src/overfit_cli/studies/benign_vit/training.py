@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, cast
 
 import torch
+from torch import Tensor
 
 from overfit_cli.studies.benign_vit.dynamics import logged
 from overfit_cli.studies.benign_vit.engine import (
@@ -23,7 +24,7 @@ from overfit_cli.study import Cell, CellResult, Execution
 
 
 def train_batch(batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
-    """Train cells of one shape.
+    """Train a batch: on a CPU any cells, on a GPU cells of one shape.
 
     On a CPU one cell at a time is faster than many (they fall out of cache), and so is a logged
     run, which measures at every step; on a GPU all train together. On one thread whatever the
@@ -56,7 +57,8 @@ def _train_together(cells: Sequence[Cell], execution: Execution) -> Iterator[Cel
             test = evaluate(stopped, [starts[place] for place in places])
             seconds = (time.perf_counter() - began) / len(cells)
             for row, place in enumerate(places):
-                yield _result(cells[place], steps, seconds, row, last, test, trajectory)
+                labels = stopped.labels[row]
+                yield _result(cells[place], steps, seconds, row, labels, last, test, trajectory)
 
 
 def _log(
@@ -79,6 +81,7 @@ def _result(
     steps: int,
     seconds: float,
     row: int,
+    labels: Tensor,
     train: Pass,
     test: Pass,
     trajectory: Mapping[str, Sequence[float]],
@@ -94,6 +97,7 @@ def _result(
         "train_loss": train_loss,
         "test_loss": float(test.loss[row]),
         "test_error": float((test.margins[row] <= 0).double().mean()),
+        "label_imbalance": abs(float(labels.mean())),
         "train_margin": float(train.margins[row].mean()),
         "train_margin_min": float(train.margins[row].min()),
         "test_margin": float(test.margins[row].mean()),

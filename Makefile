@@ -1,0 +1,52 @@
+# `make demo` and `make test` are all a fresh machine needs: Python 3.11 or newer, and make.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.PHONY: demo test lint docs bench results clean
+.DEFAULT_GOAL := demo
+
+demo: $(VENV)/installed
+	$(BIN)/overfit sweep --n 2:20 --snr 0.1:16
+	$(BIN)/overfit plot heatmap
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/installed-dev
+	$(BIN)/python -m docs.generate
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.processes
+
+results: $(VENV)/installed
+	rm -rf results/fig1-quick
+	$(BIN)/overfit sweep fig1
+	for figure in heatmap cutoff boundary; do \
+	  $(BIN)/overfit plot $$figure --from results/fig1-quick || exit; done
+	$(BIN)/overfit report --from results/fig1-quick --out results/fig1-quick
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'overfit needs Python 3.11 or newer: make PYTHON=python3.11'; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo 'Installing; PyTorch is large, so the first time takes a few minutes.'
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(PIP) --editable '.[dev]'
+	@touch $@

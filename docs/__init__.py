@@ -1,0 +1,1 @@
+"""The documents, and what generates the tables in them."""

@@ -1,0 +1,70 @@
+"""Writes the generated parts of the documents: tables of parameters and columns, and help texts.
+
+`make docs` runs it; a test fails where a document isn't what it would write. A generated part
+stands between `<!-- generated: KIND NAME -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from overfit_cli.cli.tables import (
+    COLUMN_HEADINGS,
+    PARAMETER_HEADINGS,
+    column_rows,
+    parameter_rows,
+)
+from overfit_cli.study import find_study
+
+FOLDER = Path(__file__).parent
+PART = re.compile(r"(<!-- generated: (\w+) ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def documents() -> list[Path]:
+    """Return the documents that have generated parts."""
+    return [path for path in sorted(FOLDER.glob("*.md")) if PART.search(path.read_text())]
+
+
+def regenerated(text: str) -> str:
+    """Return a document's text with its generated parts made anew."""
+    return PART.sub(lambda found: found[1] + _part(found[2], found[3]) + found[4], text)
+
+
+def _part(kind: str, name: str) -> str:
+    if kind == "parameters":
+        return _table(PARAMETER_HEADINGS, parameter_rows(find_study(name)))
+    if kind == "columns":
+        return _table(COLUMN_HEADINGS, column_rows(find_study(name)))
+    if kind == "trajectories":
+        return _table(COLUMN_HEADINGS, column_rows(find_study(name), trajectories=True))
+    if kind == "help":
+        return f"```\n{_help(name)}\n```\n"
+    raise ValueError(f"there is no generated part of kind {kind!r}")
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def _help(command: str) -> str:
+    """The help text of a command as a user sees it, in 100 columns and without colours."""
+    done = subprocess.run(
+        [sys.executable, "-m", "overfit_cli", command, "--help"],
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    text = done.stdout.split("Parameters of")[0]
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+if __name__ == "__main__":
+    for document in documents():
+        document.write_text(regenerated(document.read_text()))

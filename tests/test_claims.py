@@ -1,0 +1,155 @@
+"""Verdicts follow the numbers: on cells that agree with a claim, break it, or are silent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overfit_cli.claim import Measurement
+from overfit_cli.studies.benign_vit.claims import CLAIMS
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.study import Cell, CellResult
+from tests.command import run
+
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+
+
+def cells(
+    *, exponent: float = 2.0, constant: float = 1000.0, noise: float = 0.1, **settings: object
+) -> pd.DataFrame:
+    """A grid whose test loss is 0.2 where N · SNR^exponent = constant, and falls with both."""
+    draws = np.random.default_rng(0)
+    defaults = BenignVitParameters.model_validate(settings).model_dump()
+    rows = []
+    for seed in range(5):
+        for n in range(2, 21):
+            shift = draws.normal(0, noise)
+            for snr in np.linspace(0.16, 15.6, 45):
+                away = np.log(n * snr**exponent / constant) + shift
+                rows.append(
+                    defaults
+                    | {"n": n, "snr": snr, "seed": seed, "status": "done", "steps": 10}
+                    | {"train_loss": 0.009, "test_loss": 0.69 / (1 + 2.45 * np.exp(away))}
+                )
+    return pd.DataFrame(rows)
+
+
+def measure(name: str, frame: pd.DataFrame) -> Measurement:
+    return BY_NAME[name].measure(frame)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_every_claim_holds_on_cells_that_follow_the_paper(name: str) -> None:
+    measurement = measure(name, cells())
+    assert measurement.verdict == "holds", measurement.sentence
+    assert measurement.value is not None
+    if measurement.low is not None and measurement.high is not None:
+        assert measurement.low <= measurement.value <= measurement.high
+
+
+def test_a_cell_that_is_not_fitted_breaks_the_claim_that_all_are() -> None:
+    frame = cells()
+    frame.loc[7, "status"] = "failed"
+    frame.loc[7, "train_loss"] = 0.3
+    measurement = measure("fig1-fitted", frame)
+    assert measurement.verdict == "fails"
+    assert "4274 of 4275 cells fitted" in measurement.sentence
+    assert "1 not; the largest training loss is 0.30000" in measurement.sentence
+
+
+@pytest.mark.parametrize("constant", [500.0, 2000.0])
+def test_a_boundary_elsewhere_breaks_the_contour_and_the_sides(constant: float) -> None:
+    frame = cells(constant=constant)
+    contour = measure("fig1-contour", frame)
+    assert contour.verdict == "fails"
+    assert contour.value == pytest.approx(constant, rel=0.05)
+    assert measure("fig1-sides", frame).verdict == "fails"
+
+
+@pytest.mark.parametrize("exponent", [1.5, 2.5])
+def test_another_exponent_is_found_and_named(exponent: float) -> None:
+    frame = cells(exponent=exponent, constant=10 * 10**exponent)
+    measurement = measure("fig1-exponent", frame)
+    assert measurement.verdict == "fails"
+    assert measurement.value == pytest.approx(exponent, abs=0.1)
+    assert measurement.low is not None
+    assert measurement.high is not None
+    assert measurement.low <= exponent <= measurement.high
+
+
+def test_a_loss_that_rises_breaks_the_claim_that_it_falls() -> None:
+    frame = cells()
+    frame["test_loss"] = 1 - frame["test_loss"]
+    for name in ("fig1-falls-with-n", "fig1-falls-with-snr"):
+        measurement = measure(name, frame)
+        assert measurement.verdict == "fails"
+        assert measurement.value == pytest.approx(1, abs=0.02)
+
+
+def test_a_loss_that_never_crosses_leaves_boundary_claims_open() -> None:
+    frame = cells()
+    frame["test_loss"] += 1
+    for name in ("fig1-contour", "fig1-exponent"):
+        assert measure(name, frame).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_cells_that_say_nothing_of_figure_1_leave_its_claims_not_run(name: str) -> None:
+    assert measure(name, cells(d=512)).verdict == "not run"
+    assert measure(name, cells().query("n == 5")).verdict == "not run"
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_failed_cells_are_no_crash(name: str) -> None:
+    frame = cells()
+    frame.loc[frame["seed"] < 2, "status"] = "failed"
+    frame.loc[frame["seed"] < 2, ["test_loss", "train_loss"]] = np.nan
+    assert measure(name, frame).verdict in ("holds", "fails")
+    every = frame.assign(status="failed", test_loss=np.nan, train_loss=np.nan)
+    assert measure(name, every).verdict in ("fails", "inconclusive")
+
+
+def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
+    tmp_path: Path,
+) -> None:
+    run("sweep", "toy", "--n", "1:2", "--snr", "1:2:2", "--out", "good", cwd=tmp_path)
+    run("sweep", "toy", "--n", "9", "--snr", "9:10:2", "--out", "bad", cwd=tmp_path)
+    good = run("report", "--from", "good", "--out", "r", "--strict", cwd=tmp_path)
+    assert "holds" in good.stdout
+    content = json.loads((tmp_path / "r" / "claims.json").read_text())
+    by_name = {claim["claim"]: claim for claim in content["claims"]}
+    assert by_name["toy-claim"]["verdict"] == "holds"
+    assert by_name["toy-claim"]["directory"] == "good"
+    assert by_name["fig1-contour"]["verdict"] == "not run"
+    page = (tmp_path / "r" / "report.md").read_text()
+    assert "| **toy-claim**: Nothing is learned. | holds |" in page
+    relaxed = run("report", "--from", "bad", "--out", "r", cwd=tmp_path)
+    assert "1 of 7 claims fail: toy-claim" in relaxed.stdout
+    run("report", "--from", "bad", "--out", "r", "--strict", cwd=tmp_path, expect=1)
+
+
+def test_with_no_directory_named_the_newest_that_bears_on_a_claim_decides(tmp_path: Path) -> None:
+    run("report", cwd=tmp_path)
+    assert json.loads((tmp_path / "results" / "report" / "claims.json").read_text())["claims"]
+    run("sweep", "toy", "--n", "1:2", "--out", "results/old", cwd=tmp_path)
+    run("sweep", "toy", "--n", "9", "--snr", "9", "--out", "results/new", cwd=tmp_path)
+    done = run("report", "--strict", cwd=tmp_path, expect=1)
+    assert "toy-claim" in done.stdout
+
+
+def test_a_conclusion_names_the_regime_and_its_numbers() -> None:
+    cell = Cell("benign-vit", 1, BenignVitParameters(n=20, snr=10), 0)
+    numbers = {"train_loss": 0.0094, "test_loss": 0.107, "test_error": 0.01}
+    benign = study.conclusion(CellResult(cell, "done", "", 21, 0.1, numbers))
+    assert benign.startswith("Benign overfitting: fitted to a training loss of 0.0094 in 21 steps")
+    assert "test loss of 0.107" in benign
+    assert "N·SNR² = 2000" in benign
+    harmful = study.conclusion(CellResult(cell, "done", "", 21, 0.1, numbers | {"test_loss": 0.5}))
+    assert harmful.startswith("Harmful overfitting")
+    failed = study.conclusion(CellResult(cell, "failed", "step limit", 9, 0.1, numbers))
+    assert failed.startswith("Not fitted (step limit)")

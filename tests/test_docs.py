@@ -1,0 +1,105 @@
+"""The documents say what the code does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import overfit_cli
+from docs import generate
+from overfit_cli.study import study_names
+from tests.command import run
+
+ROOT = Path(__file__).parents[1]
+COMMANDS = ("sweep", "train", "plot", "report", "list")
+
+
+@pytest.mark.parametrize("document", generate.documents(), ids=lambda path: path.name)
+def test_generated_parts_are_what_the_code_would_write(document: Path) -> None:
+    text = document.read_text()
+    assert generate.regenerated(text) == text, "run `make docs`"
+
+
+def test_every_command_is_documented() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    for command in COMMANDS:
+        assert f"<!-- generated: help {command} -->" in text
+
+
+def test_every_study_of_ours_has_a_page_and_a_readme() -> None:
+    for name in study_names():
+        if name == "toy":
+            continue
+        page = (ROOT / "docs" / f"{name}.md").read_text()
+        for kind in ("parameters", "columns", "trajectories"):
+            assert f"<!-- generated: {kind} {name} -->" in page
+    for folder in (ROOT / "src" / "overfit_cli" / "studies").iterdir():
+        assert not (folder / "study.py").exists() or (folder / "README.md").exists()
+
+
+def test_the_study_in_the_docs_works_as_it_stands(tmp_path: Path) -> None:
+    """Its code and its entry point, and the commands that the page gives."""
+    page = (ROOT / "docs" / "adding-a-study.md").read_text()
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    project = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    commands = re.search(r"```\n(overfit .*?)```", page, re.DOTALL)
+    assert code is not None
+    assert project is not None
+    assert commands is not None
+    assert len(code[1].splitlines()) <= 66, "the page promises a short one"
+    (tmp_path / "mean_sign.py").write_text(code[1])
+    info = tmp_path / "mean_sign-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mean-sign\nVersion: 0.1\n")
+    entry = re.search(r'entry-points."overfit.studies"\]\n(.*)\n', project[1])
+    assert entry is not None
+    (info / "entry_points.txt").write_text(f"[overfit.studies]\n{entry[1]}\n")
+    environment = {"PYTHONPATH": str(tmp_path)}
+    for line in commands[1].strip().splitlines():
+        done = run(*line.split()[1:], cwd=tmp_path, env=environment)
+    assert "more-is-better" in done.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "mean-sign")
+    assert len(cells) == 20 * 20 * 3
+    assert (tmp_path / "results" / "mean-sign" / "figures" / "heatmap.png").stat().st_size > 1000
+
+
+def test_every_make_target_that_the_readme_names_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    named = set(re.findall(r"`?make ([a-z]+)", (ROOT / "README.md").read_text()))
+    assert {"demo", "test"} <= named
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_every_overfit_command_in_the_readme_is_one_that_runs(tmp_path: Path) -> None:
+    """On the reference results, without training: sweeps and trainings are dry or left out."""
+    shutil.copytree(ROOT / "results", tmp_path / "results")
+    lines = re.findall(r"^\$ (overfit .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(lines) >= 5
+    for line in lines:
+        command = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", line)][1:]
+        if command[0] == "train":
+            continue
+        if command[0] == "sweep" and "--dry-run" not in command:
+            command.append("--dry-run")
+        run(*command, cwd=tmp_path)
+
+
+def test_the_files_open_as_they_are_in_pandas() -> None:
+    """The reference results, and what their README says of them."""
+    script = "import pandas; print(len(pandas.read_parquet('results/fig1-quick/cells')))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) == len(overfit_cli.load(ROOT / "results" / "fig1-quick"))

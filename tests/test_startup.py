@@ -1,0 +1,59 @@
+"""Nothing heavy at start-up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.command import environment, run
+
+SCRIPT = """
+import sys
+sys.argv = ["overfit", *{arguments!r}]
+from overfit_cli.cli.app import main
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code in (0, None), ended.code
+loaded = [name for name in {heavy!r} if name in sys.modules]
+assert not loaded, loaded
+"""
+
+
+def check_imports(arguments: list[str], heavy: list[str], cwd: Path) -> None:
+    script = SCRIPT.format(arguments=arguments, heavy=heavy)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["plot", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+    heavy = ["torch", "pandas", "matplotlib", "numpy", "scipy", "joblib", "pyarrow"]
+    check_imports(arguments, heavy, tmp_path)
+
+
+def test_plot_and_report_import_no_torch(tmp_path: Path) -> None:
+    run("sweep", "toy", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=tmp_path)
+    check_imports(["plot", "heatmap", "--from", "out"], ["torch"], tmp_path)
+    check_imports(["report", "--from", "out"], ["torch"], tmp_path)
+    check_imports(["list"], ["torch"], tmp_path)
+
+
+def test_the_help_of_a_sweep_lists_the_studys_parameters(tmp_path: Path) -> None:
+    check_imports(["sweep", "toy", "--help"], ["torch", "matplotlib"], tmp_path)
+    shown = run("sweep", "toy", "--help", cwd=tmp_path).stdout
+    for words in ("--set NAME=RANGE", "Parameters of toy", "pause", "mood"):
+        assert words in shown
+    own = run("sweep", "--help", cwd=tmp_path).stdout
+    for words in ("sigma_p_tilde", "σ̃_p", "a number above 0", "step size", "0.1"):
+        assert words in own
