@@ -59,7 +59,8 @@ def test_the_study_in_the_docs_works_as_it_stands(tmp_path: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mean-sign\nVersion: 0.1\n")
     entry = re.search(r'entry-points."overfit.studies"\]\n(.*)\n', project[1])
     assert entry is not None
-    (info / "entry_points.txt").write_text(f"[overfit.studies]\n{entry[1]}\n")
+    named = entry[1].replace('"', "")
+    (info / "entry_points.txt").write_text(f"[overfit.studies]\n{named}\n")
     environment = {"PYTHONPATH": str(tmp_path)}
     for line in commands[1].strip().splitlines():
         done = run(*line.split()[1:], cwd=tmp_path, env=environment)

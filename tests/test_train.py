@@ -15,7 +15,7 @@ from tests.command import run
 def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     done = run("train", "--n", "4", "--snr", "12", cwd=tmp_path)
     lines = done.stdout.splitlines()
-    assert lines[0].split()[0] == "step"
+    assert lines[2].split() == ["step", "loss", "loss", "min", "signal", "noise"]
     losses = [float(line.split()[1]) for line in lines[1:] if re.match(r"\s+\d+\s", line)]
     assert losses[0] == pytest.approx(0.693, abs=0.01)
     assert losses[-1] <= 0.01

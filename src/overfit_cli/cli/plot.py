@@ -61,7 +61,7 @@ def plot(
     output = console()
     if source is None:
         output.print(f"From {directory.path}, the newest run directory that fits.")
-    output.print(f"{chosen.title}: {path}")
+    output.print(f"Drawn: {path}")
     return 0
 
 

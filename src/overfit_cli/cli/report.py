@@ -32,11 +32,13 @@ def report(
 ) -> int:
     """Judge the claims of the papers by what was run."""
     from overfit_cli.report.judge import judge_all
-    from overfit_cli.report.page import verdict_table, write_report
+    from overfit_cli.report.page import sentences, verdict_table, write_report
 
     output = console()
     judged = judge_all(sources or [], RESULTS)
     output.print(verdict_table(judged))
+    for sentence in sentences(judged):
+        output.print(sentence, soft_wrap=False)
     for path in write_report(judged, out or RESULTS / "report"):
         output.print(f"Written: {path}")
     failed = [one.claim.name for one in judged if one.measurement.verdict == "fails"]

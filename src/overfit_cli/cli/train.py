@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -102,7 +102,8 @@ class Watch:
         self._columns = study.watched
         self._next = 0
         self._held: Mapping[str, float] | None = None
-        self._output.print("  ".join(["step".rjust(6), *(_cut(name) for name in self._columns)]))
+        for line in _headings(self._columns):
+            self._output.print(line)
 
     def add(self, row: Mapping[str, float]) -> None:
         """Take in a logged step."""
@@ -125,8 +126,15 @@ _WIDTH = 12
 _THINNING = 1.1
 
 
-def _cut(name: str) -> str:
-    return name[:_WIDTH].rjust(_WIDTH)
+def _headings(columns: Sequence[str]) -> list[str]:
+    """The columns' names over their numbers, a part of the name a line."""
+    parts = [["step"], *(name.split("_") for name in columns)]
+    height = max(len(name) for name in parts)
+    stacked = [[""] * (height - len(name)) + name for name in parts]
+    return [
+        "  ".join([line[0].rjust(6), *(part.rjust(_WIDTH) for part in line[1:])])
+        for line in zip(*stacked, strict=True)
+    ]
 
 
 def _check_one_cell(grid: Grid) -> None:

@@ -19,20 +19,26 @@ _COLOURS = {"holds": "green", "fails": "bold red", "inconclusive": "yellow", "no
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts as a table for the terminal."""
-    table = Table(title="Claims", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("measured")
-    table.add_column("holds where")
+    table.add_column("measured", no_wrap=True)
     for one in judged:
         verdict = one.measurement.verdict
         table.add_row(
             one.claim.name,
             f"[{_COLOURS[verdict]}]{verdict}[/]",
-            one.measurement.sentence,
-            one.claim.accepted,
+            number_in_words(one.measurement),
         )
     return table
+
+
+def sentences(judged: Sequence[Judged]) -> list[str]:
+    """Return what was measured for each claim, in words, and what it takes to hold."""
+    return [
+        f"{one.claim.name}: {one.measurement.sentence} Holds where {one.claim.accepted}."
+        for one in judged
+    ]
 
 
 def write_report(judged: Sequence[Judged], folder: Path) -> list[Path]:
