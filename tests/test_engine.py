@@ -10,10 +10,10 @@ import torch
 
 from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights, token_scales
 from overfit_cli.studies.benign_vit.engine import descend_until_fitted, token_space
-from overfit_cli.studies.benign_vit.evaluation import evaluate
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.start import Start, start_of
 from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.training import train_together
 from overfit_cli.study import Cell, CellResult, Execution
 from tests.oracles.benign_vit import train_one_cell
 
@@ -129,28 +129,29 @@ def test_a_cell_gives_the_same_row_in_any_batch() -> None:
 
 def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one() -> None:
     """The path that a GPU takes, on the CPU: cells that stop at different steps leave the batch."""
-    seeds, settings = zip(
-        *(
-            (seed, small(n=4, snr=snr, dtype="float64", learning_rate=rate))
-            for seed, snr, rate in itertools.product((0, 1), (0.5, 4.0), (0.1, 0.5))
-        ),
-        strict=True,
-    )
-    starts = [start_of(one, seed, "cpu") for one, seed in zip(settings, seeds, strict=True)]
-    found: dict[int, tuple[int, float]] = {}
+    cells = [
+        cell(seed=seed, n=4, snr=snr, dtype="float64", learning_rate=rate, label_flip=flip)
+        for seed, snr, rate, flip in itertools.product((0, 1), (0.5, 4.0), (0.1, 0.5), (0.0, 0.5))
+    ]
+    [batch] = study.batches(cells, "cuda")
     with torch.inference_mode():
-        for steps, state, _, stops in descend_until_fitted(token_space(settings, starts)):
-            if bool(stops.any()):
-                stopped = state.select(stops)
-                places = stopped.which.tolist()
-                test = evaluate(stopped, [starts[place] for place in places])
-                for place, loss in zip(places, test.loss.tolist(), strict=True):
-                    found[place] = (steps, loss)
-    assert len({steps for steps, _ in found.values()}) > 1, "all stop at one step: nothing leaves"
-    for place, (one, seed) in enumerate(zip(settings, seeds, strict=True)):
-        [result] = train(cell_of(one, seed))
-        assert found[place][0] == result.steps
-        assert found[place][1] == pytest.approx(result.measurements["test_loss"], abs=1e-12)
+        together = {result.cell.key: result for result in train_together(batch, Execution())}
+    assert len({result.steps for result in together.values()}) > 1, "none leaves before the others"
+    for one in cells:
+        [alone] = train(one)
+        result = together[one.key]
+        assert (result.status, result.steps) == (alone.status, alone.steps)
+        for name, value in alone.measurements.items():
+            assert result.measurements[name] == pytest.approx(value, abs=1e-12), name
+
+
+def test_batches_for_a_gpu_have_one_shape_and_few_seeds() -> None:
+    cells = [cell(seed=seed, n=n, snr=snr) for seed in range(9) for n in (2, 3) for snr in (1, 2)]
+    batches = study.batches(cells, "cuda")
+    assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
+    for batch in batches:
+        assert len({one.parameters.model_dump()["n"] for one in batch}) == 1
+        assert len({one.seed for one in batch}) <= 4, "a process keeps four starts"
 
 
 def test_a_start_for_more_samples_begins_with_the_start_for_fewer() -> None:

@@ -41,7 +41,9 @@ class RunDirectory:
     def __init__(self, path: Path, flag: str = "--from") -> None:
         self.path = path
         self.flag = flag
-        self._keys_of_part: dict[Path, frozenset[str]] = {}
+        self._indices: dict[Path, pa.Table | str] = {}
+        self._counted: dict[Kind, set[Path]] = {"cells": set(), "trajectories": set()}
+        self._keys: dict[Kind, set[str]] = {"cells": set(), "trajectories": set()}
 
     def folder(self, kind: Kind) -> Path:
         """Return the folder of the part files of one kind."""
@@ -80,15 +82,18 @@ class RunDirectory:
 
     def logged_keys(self) -> set[str]:
         """Return the keys of the cells that have a trajectory."""
-        return self._keys("trajectories")
+        return set(self._known("trajectories"))
 
     def statuses(self) -> dict[str, tuple[str, int]]:
         """Return status and numerical version of every cell, by key."""
         found: dict[str, tuple[str, int]] = {}
-        for table in self._tables("cells", ["key", "status", "version"]):
-            for row in table.to_pylist():
-                if found.get(row["key"], ("failed", 0))[0] != "done":
-                    found[row["key"]] = (row["status"], row["version"])
+        for path in self._parts("cells"):
+            index = self._index("cells", path)
+            if isinstance(index, str):
+                continue
+            for key, status, version in zip(*index.to_pydict().values(), strict=True):
+                if found.get(key, ("failed", 0))[0] != "done":
+                    found[key] = (status, version)
         return found
 
     # -- writing ---------------------------------------------------------------------------------
@@ -126,11 +131,11 @@ class RunDirectory:
         """Drop the rows of `keys`, so that their cells are run again."""
         with locked(self.path):
             for path in self._parts("cells"):
-                if not self._part_keys(path) & set(keys):
+                index = self._index("cells", path)
+                if isinstance(index, str) or set(keys).isdisjoint(_keys(index)):
                     continue
-                table = pq.read_table(path)
-                kept = [key not in keys for key in table.column("key").to_pylist()]
-                rest = table.filter(pa.array(kept))
+                kept = [key not in keys for key in _keys(index)]
+                rest = pq.read_table(path).filter(pa.array(kept))
                 if rest.num_rows:
                     self._add("cells", rest)
                 path.unlink()
@@ -151,37 +156,44 @@ class RunDirectory:
                 warnings.warn(f"{path} is left out: {part}.", UserWarning, stacklevel=3)
 
     def _new(self, kind: Kind, results: Sequence[CellResult]) -> list[CellResult]:
-        known = self._keys(kind)
+        known = self._known(kind)
         return [result for result in results if result.cell.key not in known]
 
     def _add(self, kind: Kind, table: pa.Table) -> None:
         name = f"{table.column('key')[0].as_py()}-{uuid.uuid4().hex[:8]}.parquet"
         write_whole(self.folder(kind) / name, _as_parquet(table))
 
-    def _keys(self, kind: Kind) -> set[str]:
-        """The keys of all cells; a part is read once, because parts never change."""
-        keys: set[str] = set()
-        for path in self._parts(kind):
-            keys |= self._part_keys(path)
-        return keys
+    def _known(self, kind: Kind) -> set[str]:
+        """The keys of all cells that have a row; only parts that are new are looked into."""
+        parts = set(self._parts(kind))
+        if self._counted[kind] - parts:
+            self._counted[kind], self._keys[kind] = set(), set()
+        for path in parts - self._counted[kind]:
+            index = self._index(kind, path)
+            if isinstance(index, pa.Table):
+                self._keys[kind].update(_keys(index))
+        self._counted[kind] = parts
+        return self._keys[kind]
 
-    def _part_keys(self, path: Path) -> frozenset[str]:
-        if path not in self._keys_of_part:
-            part = _read_part(path, ["key"])
-            keys = part.column("key").to_pylist() if isinstance(part, pa.Table) else []
-            self._keys_of_part[path] = frozenset(keys)
-        return self._keys_of_part[path]
+    def _index(self, kind: Kind, path: Path) -> pa.Table | str:
+        """What a part holds, in short, or why it isn't one; read once, because parts stay."""
+        if path not in self._indices:
+            part = _read_part(path)
+            columns = ["key", "status", "version"] if kind == "cells" else ["key"]
+            self._indices[path] = part.select(columns) if isinstance(part, pa.Table) else part
+        return self._indices[path]
 
     def _tidy(self, kind: Kind) -> Iterator[str]:
         for path in self._parts(kind):
-            part = _read_part(path, None)
-            if part == TORN:
+            index = self._index(kind, path)
+            if index == TORN:
                 aside = self.path / "set-aside" / kind
                 aside.mkdir(parents=True, exist_ok=True)
                 path.replace(aside / path.name)
+                del self._indices[path]
                 yield f"{path} was torn and is set aside in {aside}; its cells run again."
-            elif isinstance(part, str):
-                yield f"{path} is left out: {part}."
+            elif isinstance(index, str):
+                yield f"{path} is left out: {index}."
 
     def _why_empty(self) -> str:
         if not self.path.exists():
@@ -201,7 +213,12 @@ def run_directories(root: Path) -> list[RunDirectory]:
 TORN = "it isn't a whole parquet file"
 
 
-def _read_part(path: Path, columns: list[str] | None) -> pa.Table | str:
+def _keys(table: pa.Table) -> list[str]:
+    keys: list[str] = table.column("key").to_pylist()
+    return keys
+
+
+def _read_part(path: Path, columns: list[str] | None = None) -> pa.Table | str:
     """The rows of one of our part files, or why the file isn't one."""
     try:
         marks = pq.read_schema(path).metadata or {}

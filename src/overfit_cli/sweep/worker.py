@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import threading
@@ -65,7 +66,7 @@ def write_results(
     study = find_study(study_name)
     problem = ""
     try:
-        RunDirectory(directory).write(study, results)
+        _store(directory).write(study, results)
     except OSError as error:
         problem = (
             f"{directory} can't be written to ({reason_of(error)}); "
@@ -77,6 +78,12 @@ def write_results(
         reasons=Counter(result.reason for result in results if result.status == "failed"),
         problem=problem,
     )
+
+
+@functools.cache
+def _store(directory: Path) -> RunDirectory:
+    """The process's own view of a directory: it remembers the parts that it has read."""
+    return RunDirectory(directory)
 
 
 def _train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:

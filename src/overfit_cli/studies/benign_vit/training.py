@@ -34,13 +34,14 @@ def train_batch(batch: Sequence[Cell], execution: Execution) -> Iterator[CellRes
     together = execution.device != "cpu" and not execution.trajectories
     with torch.inference_mode():
         if together:
-            yield from _train_together(batch, execution)
+            yield from train_together(batch, execution)
         else:
             for cell in batch:
-                yield from _train_together([cell], execution)
+                yield from train_together([cell], execution)
 
 
-def _train_together(cells: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+def train_together(cells: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+    """Train cells of one shape as one tensor; each gives its result at the step where it stops."""
     began = time.perf_counter()
     settings = [cast(BenignVitParameters, cell.parameters) for cell in cells]
     starts = [
