@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 TOY = Path(__file__).parent / "toy"
@@ -28,6 +29,7 @@ def start(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        errors="replace",
         start_new_session=new_session,
     )
 
@@ -37,7 +39,19 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run `overfit` to its end and hold it to an exit code."""
     process = start(*arguments, cwd=cwd, env=env)
-    output, errors = process.communicate(timeout=120)
+    try:
+        output, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
     assert process.returncode == expect, f"{arguments}: {process.returncode}\n{output}\n{errors}"
     assert "Traceback" not in errors, errors
     return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
+    """Wait until the condition is true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.02)

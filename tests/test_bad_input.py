@@ -42,7 +42,10 @@ RANGES = [
     ("sweep --n 2:20:log", ["--n 2:20:log", "2:20:3"]),
     ("sweep --n 2:", ["--n", "a whole number", "''"]),
     ("sweep --n :", ["--n", "a whole number"]),
-    ("sweep --n 2,,3", ["--n", "a whole number", "''"]),
+    ("sweep --n 2,,3", ["--n 2,,3", "empty value"]),
+    ("sweep --seeds 4,", ["--seeds 4,", "empty value"]),
+    ("sweep --n 1_0", ["--n 1_0", "a whole number"]),
+    ("sweep --n \uff12", ["--n", "a whole number"]),
     ("sweep --snr 1:2:1", ["--snr 1:2:1", "from 2 to 100000 points", "1"]),
     ("sweep --snr 1:2:9999999", ["--snr 1:2:9999999", "from 2 to 100000 points"]),
     ("sweep --snr 1:2:10:cubic", ["--snr 1:2:10:cubic", "0.1:16:100:log"]),
@@ -73,6 +76,8 @@ NAMES = [
     ("sweep fig2", ["fig2", "did you mean 'fig1'"]),
     ("sweep nowhere.toml", ["nowhere.toml", "no such preset file"]),
     ("sweep fig1 --profile huge", ["--profile huge", "quick, paper"]),
+    ("sweep --profile paper", ["--profile paper", "benign-vit is no preset"]),
+    ("sweep ../experiments/fig1", ["neither a study nor a preset"]),
     ("sweep --jobs 0", ["--jobs 0", "at least 1", "-1"]),
     ("sweep --jobs many", ["--jobs many", "a whole number"]),
     ("sweep --backend ray", ["--backend", "ray", "loky", "threading"]),
@@ -100,6 +105,8 @@ NAMES = [
     ("plot heatmap --from out --threshold low", ["--threshold low", "finite number"]),
     ("plot heatmap --from out --out a.gif", ["--out a.gif", ".png, .pdf or .svg"]),
     ("plot heatmap --from out --out file.txt/a.png", ["--out", "file.txt"]),
+    ("plot heatmap --from out --law n=1_000", ["--law", "plain decimals"]),
+    ("plot heatmap --from out --threshold 1_0", ["--threshold 1_0", "finite number"]),
     ("plot heatmap --from out --law n*snr**2", ["--law 'n*snr**2'", "equals sign"]),
     ("plot heatmap --from out --law n*width=3", ["--law", "width"]),
     ("plot heatmap --from out --law __import__('os')=3", ["--law"]),
@@ -117,8 +124,11 @@ DIRECTORIES = [
     ("sweep unknown.toml", ["unknown.toml", "'figure'", "did you mean 'figures'"]),
     ("sweep lacking.toml", ["lacking.toml", "lacks 'study'"]),
     ("sweep broken.toml", ["broken.toml", "can't be read as TOML"]),
-    ("sweep stray.toml", ["'toyy' is no study", "toy"]),
-    ("sweep badaxis.toml", ["sigma", "did you mean"]),
+    ("sweep stray.toml", ["stray.toml", "'toyy' is no study", "toy"]),
+    ("sweep badaxis.toml", ["badaxis.toml: sigma", "did you mean"]),
+    ("sweep badfigure.toml", ["badfigure.toml", "no figure 'heatmapp'", "'heatmap'"]),
+    ("sweep badvalue.toml", ["badvalue.toml", "quick.set.n", "one value, or a range in quotes"]),
+    (f"sweep toy --out {'x' * 300}", ["--out xxx", "File name too long"]),
 ]
 
 PRESETS = {
@@ -127,6 +137,8 @@ PRESETS = {
     "lacking.toml": "title = 'a'\n",
     "broken.toml": "title = = 'a'\n",
     "stray.toml": "title = 'a'\nstudy = 'toyy'\n",
+    "badfigure.toml": "title = 'a'\nstudy = 'toy'\nfigures = ['heatmapp']\n",
+    "badvalue.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nset.n = [2, 3]\n",
     "badaxis.toml": "title = 'a'\nstudy = 'benign-vit'\n[set]\nsigma = '1:2'\n",
 }
 
@@ -178,6 +190,22 @@ def test_bad_input_gives_one_clear_sentence_and_exit_2(
     assert "Traceback" not in shown.err + shown.out
     assert not list((folder / "results").rglob("*.parquet"))
     assert {path: text for path, text in snapshot(folder).items() if path in before} == before
+
+
+@pytest.mark.parametrize("option", ["--out", "--seeds", "--n"])
+def test_an_empty_value_is_refused(
+    option: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["overfit", "sweep", option, ""])
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 2
+    assert option in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_there_are_at_least_forty_of_them() -> None:

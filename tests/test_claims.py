@@ -109,9 +109,29 @@ def test_failed_cells_are_no_crash(name: str) -> None:
     frame = cells()
     frame.loc[frame["seed"] < 2, "status"] = "failed"
     frame.loc[frame["seed"] < 2, ["test_loss", "train_loss"]] = np.nan
-    assert measure(name, frame).verdict in ("holds", "fails")
+    expected = "fails" if name == "fig1-fitted" else "inconclusive"
+    assert measure(name, frame).verdict == expected
     every = frame.assign(status="failed", test_loss=np.nan, train_loss=np.nan)
-    assert measure(name, every).verdict in ("fails", "inconclusive")
+    assert measure(name, every).verdict == expected
+
+
+def test_claims_are_open_on_cells_that_cannot_break_them() -> None:
+    harmful = cells().query("snr < 5")
+    for name in ("fig1-sides", "fig1-contour", "fig1-exponent"):
+        assert measure(name, harmful).verdict == "inconclusive", name
+    one_seed = cells().query("seed == 0")
+    for name in ("fig1-exponent", "fig1-falls-with-n", "fig1-falls-with-snr"):
+        assert measure(name, one_seed).verdict == "inconclusive", name
+    few = cells(noise=0.8).query("n >= 17")
+    assert measure("fig1-exponent", few).verdict == "inconclusive"
+
+
+def test_curves_that_never_cross_count_as_crossing_beyond_the_grid() -> None:
+    frame = cells()
+    frame.loc[(frame["seed"] < 2) & (frame["n"] > 8), "test_loss"] = 0.6
+    measurement = measure("fig1-contour", frame)
+    assert measurement.verdict == "inconclusive"
+    assert "on 56 of 80 curves" in measurement.sentence
 
 
 def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
@@ -131,6 +151,11 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
     relaxed = run("report", "--from", "bad", "--out", "r", cwd=tmp_path)
     assert "1 of 7 claims fail: toy-claim" in relaxed.stdout
     run("report", "--from", "bad", "--out", "r", "--strict", cwd=tmp_path, expect=1)
+    for order in (("good", "bad"), ("bad", "good")):
+        both = [word for name in order for word in ("--from", name)]
+        each = run("report", *both, "--out", "r", "--strict", cwd=tmp_path, expect=1)
+        assert "toy-claim (bad)" in each.stdout
+        assert "toy-claim (good)" in each.stdout
 
 
 def test_with_no_directory_named_the_newest_that_bears_on_a_claim_decides(tmp_path: Path) -> None:

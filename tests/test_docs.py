@@ -26,6 +26,12 @@ def test_generated_parts_are_what_the_code_would_write(document: Path) -> None:
     assert generate.regenerated(text) == text, "run `make docs`"
 
 
+def test_no_document_has_a_gap_left_to_fill() -> None:
+    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    for page in pages:
+        assert not re.search(r"^[A-Z0-9_]{4,}$", page.read_text(), re.MULTILINE), page
+
+
 def test_every_command_is_documented() -> None:
     text = (ROOT / "docs" / "commands.md").read_text()
     for command in COMMANDS:

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from tests.command import environment, run, start
+from tests.command import run, start, wait_for
 
 GRID = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set", "pause=0.02", "--jobs", "2")
 
@@ -160,6 +160,26 @@ def test_a_foreign_parquet_file_is_left_alone_and_left_out(tmp_path: Path) -> No
         assert len(overfit_cli.load(tmp_path / "out")) == 6
 
 
+def test_things_in_the_way_are_left_alone_or_named(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--n", "1:2", "--out", "out")
+    (tmp_path / "out" / "cells" / "folder.parquet").mkdir(parents=True)
+    run(*grid, cwd=tmp_path)
+    assert (tmp_path / "out" / "cells" / "folder.parquet").is_dir()
+    assert len(overfit_cli.load(tmp_path / "out")) == 6
+    part = next(path for path in (tmp_path / "out" / "cells").glob("*.parquet") if path.is_file())
+    garbage = bytearray(part.read_bytes())
+    garbage[20:200] = b"x" * 180
+    part.write_bytes(garbage)
+    again = run(*grid, cwd=tmp_path)
+    assert "was torn and is set aside" in again.stdout
+    assert len(overfit_cli.load(tmp_path / "out")) == 6
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    (tmp_path / "blocked" / ".lock").mkdir(parents=True)
+    blocked = run("sweep", "toy", "--out", "blocked", cwd=tmp_path, expect=2)
+    [sentence] = blocked.stderr.splitlines()
+    assert "--out blocked" in sentence
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Path:
     folder = tmp_path / "disk"
@@ -200,15 +220,5 @@ def members(group: int) -> list[int]:
     return found
 
 
-def wait_for(condition: object, seconds: float = 20) -> None:
-    """Wait until the condition is true."""
-    assert callable(condition)
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.05)
-
-
 def test_the_environment_of_these_tests_finds_the_toy(tmp_path: Path) -> None:
     assert "toy" in run("list", "studies", cwd=tmp_path).stdout
-    assert environment()["COLUMNS"] == "80"

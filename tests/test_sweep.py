@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +21,7 @@ from overfit_cli.sweep.plan import Plan, make_plan
 from overfit_cli.sweep.provenance import planned_cells
 from overfit_cli.sweep.schema import cell_schema
 from overfit_cli.sweep.store import RunDirectory
-from tests.command import run
+from tests.command import run, start, wait_for
 
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
 
@@ -160,6 +161,112 @@ def test_fresh_runs_every_cell_again_and_keeps_the_rest(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(before.drop(columns="seconds"), after.drop(columns="seconds"))
 
 
+def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -> None:
+    """Killed on its way, a fresh sweep leaves every cell there, once."""
+    grid = ("sweep", "toy", "--n", "1:12", "--snr", "1:2:3", "--seeds", "1", "--out", "out")
+    run(*grid, cwd=tmp_path)
+    before = rows(tmp_path / "out")
+    old = set((tmp_path / "out" / "cells").iterdir())
+    for how in (("--fresh",), ("--trajectories",)):
+        process = start(*grid, *how, "--jobs", "1", cwd=tmp_path, env={"TOY_PAUSE": "0.1"})
+        wait_for(lambda: set((tmp_path / "out" / "cells").iterdir()) - old)
+        process.kill()
+        process.communicate()
+        pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
+    run(*grid, "--trajectories", cwd=tmp_path)
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
+    stored = [
+        key
+        for part in (tmp_path / "out" / "cells").glob("*.parquet")
+        for key in pd.read_parquet(part)["key"]
+    ]
+    assert len(stored) == len(set(stored)) == 36
+
+
+@pytest.mark.parametrize(
+    ("axes", "following"),
+    [
+        (("--n", "1:3", "--snr", "1:2:3"), "plot heatmap"),
+        (("--n", "1:3", "--set", "mood=well,diverges"), "plot heatmap"),
+        (("--set", "pause=0,0.001", "--snr", "1:2:3"), "plot heatmap"),
+        (("--n", "1:3"), "report"),
+        (("--n", "1:3", "--snr", "1:2:2", "--set", "pause=0,0.001"), "report"),
+    ],
+)
+def test_the_next_command_works_whatever_the_axes(
+    tmp_path: Path, axes: tuple[str, ...], following: str
+) -> None:
+    failing = "diverges" in " ".join(axes)
+    done = run("sweep", "toy", *axes, "--out", "a b", cwd=tmp_path, expect=int(failing))
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("Next: overfit ")]
+    command = shlex.split(line)[2:]
+    assert command == [*following.split(), "--from", "a b"]
+    run(*command, cwd=tmp_path)
+
+
+def test_a_law_of_the_figures_own_is_left_out_where_it_is_not_about_the_figure(
+    tmp_path: Path,
+) -> None:
+    small = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+    grid = ("--n", "2:4", "--snr", "1:3:3", "--seeds", "1", "--jobs", "1", "--out", "out")
+    run("sweep", *small, "--set", "init_divisor=4", "--set", "epsilon=0.1", *grid, cwd=tmp_path)
+
+    def drawn(*options: str) -> str:
+        run("plot", "heatmap", "--from", "out", "--out", "a.svg", *options, cwd=tmp_path)
+        return (tmp_path / "a.svg").read_text()
+
+    assert "snr**2" in drawn()
+    assert "snr**2" not in drawn("--value", "test_error")
+    assert "snr**2" in drawn("--value", "test_error", "--law", "n * snr**2 = 9")
+
+
+def test_a_training_replaces_a_cell_that_had_failed(tmp_path: Path) -> None:
+    run("train", "toy", "--n", "3", "--set", "mood=diverges", "--out", "a", cwd=tmp_path, expect=1)
+    assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["failed"]
+    [key] = overfit_cli.load(tmp_path / "a")["key"]
+    parameters = pytest.importorskip("toy_study").ToyParameters(n=3, mood="diverges")
+    cell = Cell("toy", 1, parameters, 0)
+    assert cell.key == key
+    directory = RunDirectory(tmp_path / "a")
+    result = CellResult(cell, "done", "", 1, 0.0, {"test_loss": 0.5})
+    toy = pytest.importorskip("toy_study").study
+    directory.write(toy, [result])
+    assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["failed"]
+    directory.write(toy, [result], again={key})
+    assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["done"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"runs": 3}', '{"runs": {"a": 1}}', '{"runs": [{}]}', '{"runs": [{"values": 3}]}', "[", "[]"],
+)
+def test_a_manifest_that_somebody_edited_is_no_crash(tmp_path: Path, text: str) -> None:
+    grid = ("sweep", "toy", "--n", "1:3", "--snr", "1:2:3", "--out", "out")
+    run(*grid, cwd=tmp_path)
+    (tmp_path / "out" / "manifest.json").write_text(text)
+    run("plot", "heatmap", "--from", "out", cwd=tmp_path)
+    run(*grid, cwd=tmp_path)
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["runs"]
+
+
+def test_output_survives_a_terminal_without_our_letters_and_a_reader_who_leaves(
+    tmp_path: Path,
+) -> None:
+    for encoding in ("ascii", "latin-1"):
+        env = {"PYTHONIOENCODING": encoding}
+        run("list", "claims", cwd=tmp_path, env=env)
+        run("sweep", "--help", cwd=tmp_path, env=env)
+        run("sweep", "toy", "--n", "1:2", "--out", encoding, cwd=tmp_path, env=env)
+    process = start("sweep", "toy", "--n", "1:9", "--out", "out", cwd=tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert len(overfit_cli.load(tmp_path / "out")) == 27
+
+
 def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--n", "1:4", "--set", "mood=diverges", "--out", "out")
     first = run(*grid, cwd=tmp_path, expect=1)
@@ -241,8 +348,8 @@ def test_a_preset_names_study_axes_and_figures(tmp_path: Path) -> None:
     )
     quick = run("sweep", "mine.toml", cwd=tmp_path)
     assert "12 cells (n 3 × snr 2 × seeds 2), results/mine-quick" in quick.stdout
-    paper = run("sweep", "mine.toml", "--profile", "paper", "--n", "7", cwd=tmp_path)
-    assert "8 cells (snr 4 × seeds 2), results/mine-paper" in paper.stdout
+    paper = run("sweep", "mine.toml", "--profile", "paper", "--n", "7,8", cwd=tmp_path)
+    assert "16 cells (n 2 × snr 4 × seeds 2), results/mine-paper" in paper.stdout
     assert "Next: overfit plot heatmap --from results/mine-paper" in paper.stdout
 
 

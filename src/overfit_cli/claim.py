@@ -21,6 +21,7 @@ class Measurement:
         value: the measured number; None where there is none.
         low, high: the ends of its interval; None where it has none.
         sentence: the numbers in words, with the count of cells, seeds or failures behind them.
+        interval: what the interval is, such as `95 % bootstrap`; empty where there is none.
     """
 
     verdict: Verdict
@@ -28,6 +29,7 @@ class Measurement:
     low: float | None
     high: float | None
     sentence: str
+    interval: str = ""
 
     @classmethod
     def without_value(cls, verdict: Verdict, sentence: str) -> Measurement:

@@ -18,6 +18,11 @@ class UserError(Exception):
         self.exit_code = exit_code
 
 
+def is_plain_number(text: str) -> bool:
+    """Whether a number is written as people write it: Python would take `1_0` and `２` too."""
+    return text.isascii() and "_" not in text
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown `word`: the nearest known one, or the list of all of them."""
     names = sorted(known)

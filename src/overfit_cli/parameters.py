@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from overfit_cli.errors import UserError, nearest
+from overfit_cli.errors import UserError, is_plain_number, nearest
 
 Value = int | float | bool | str
 
@@ -92,7 +92,7 @@ def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
             raise refusal
         return text.lower() == "true"
     try:
-        number = Decimal(text)
+        number = Decimal(text if is_plain_number(text) else "")
     except InvalidOperation:
         raise refusal from None
     if not number.is_finite() or abs(number) > Decimal("1e300"):
@@ -119,16 +119,19 @@ def build(
     known = describe(model)
     for name in values:
         if name not in known:
-            raise unknown_parameter(name, known)
+            raise unknown_parameter(name, known, flags.get(name))
     try:
         return model(**values)
     except ValidationError as error:
         raise UserError(_sentence(error.errors()[0], known, flags)) from None
 
 
-def unknown_parameter(name: str, known: Mapping[str, ParameterInfo]) -> UserError:
+def unknown_parameter(
+    name: str, known: Mapping[str, ParameterInfo], flag: str | None = None
+) -> UserError:
     """Return the error for a parameter that the study doesn't have, with the nearest one."""
-    return UserError(f"--set {name}: the study has no parameter {name!r}; {nearest(name, known)}")
+    flag = flag or f"--set {name}"
+    return UserError(f"{flag}: the study has no parameter {name!r}; {nearest(name, known)}")
 
 
 def _sentence(

@@ -85,7 +85,7 @@ class Toy:
     def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
         for cell in batch:
             settings = cast(ToyParameters, cell.parameters)
-            time.sleep(settings.pause)
+            time.sleep(float(os.environ.get("TOY_PAUSE", settings.pause)))
             misbehave(settings.mood)
             if settings.mood == "diverges" and settings.n % 2:
                 yield CellResult.failure(cell, "diverged")

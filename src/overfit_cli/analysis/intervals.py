@@ -7,16 +7,22 @@ from numpy.typing import ArrayLike
 
 
 def bootstrap_mean(values: ArrayLike, *, repeats: int = 2000, seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of a mean.
+    """Return the 95 % percentile bootstrap interval of the mean of a table of values.
 
-    It stays within the range of the values, so that a mean correlation's interval stays in ±1.
+    Rows and columns are resampled each for themselves, as whole clusters: the values of one seed
+    share its draws, and those of one line share the line. It stays within the range of the values,
+    so that a mean correlation's interval stays in ±1.
 
     Args:
-        values: independent values, shape (count,), at least one.
+        values: shape (lines, seeds), finite, at least one of each.
         repeats: how many bootstrap draws.
         seed: of the bootstrap.
     """
-    sample = np.asarray(values, dtype=np.float64)
-    places = np.random.default_rng(seed).integers(len(sample), size=(repeats, len(sample)))
-    low, high = np.percentile(sample[places].mean(axis=1), [2.5, 97.5])
+    table = np.asarray(values, dtype=np.float64)
+    draws = np.random.default_rng(seed)
+    lines, seeds = (
+        draws.multinomial(count, np.full(count, 1 / count), size=repeats) / count
+        for count in table.shape
+    )
+    low, high = np.percentile(np.einsum("rl,ls,rs->r", lines, table, seeds), [2.5, 97.5])
     return float(low), float(high)

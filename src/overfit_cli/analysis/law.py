@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -94,6 +95,8 @@ def _split(text: str) -> list[str]:
             raise _RefusedError("powers are written **, not ^.")
         if not (character.isascii() and (character.isalnum() or character in "_.+-*/() =")):
             raise _RefusedError(f"it has a {character!r}.")
+    if re.search(r"\d_|0[xob]", text, re.IGNORECASE):
+        raise _RefusedError("its numbers aren't written in plain decimals.")
     sides = text.split("=")
     if len(sides) != 2:
         raise _RefusedError(f"it has {len(sides) - 1} equals signs, not one.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -52,7 +53,17 @@ def _overfit(
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
-    warnings.showwarning = _say_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # A terminal without our letters gets a ?.
+    with warnings.catch_warnings():
+        warnings.showwarning = _say_warning
+        sys.exit(_run())
+
+
+def _run() -> int:
+    """Run the command line and return its exit code."""
+    code: int
     try:
         code = app(prog_name="overfit", standalone_mode=False) or 0
     except UserError as error:
@@ -64,12 +75,14 @@ def main() -> None:
         _say(_words_of(error))
         code = 2
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        # Threads of a backend may still compute; they have nothing half-written.
+        sys.stdout.flush()
+        os._exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of a pipe (`| head`) has left; what it read was right.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    sys.exit(code)
+    return code
 
 
 def _words_of(error: typer.TyperException) -> str:

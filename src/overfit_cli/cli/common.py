@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import enum
 import math
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overfit_cli.errors import UserError, nearest
+from overfit_cli.errors import UserError, is_plain_number, nearest
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +51,24 @@ def find_subject(name: str) -> Subject:
     if preset is None:
         known = [*study_names(), *preset_names()]
         raise UserError(f"{name!r} is neither a study nor a preset; {nearest(name, known)}")
-    return Subject(find_study(preset.content.study), preset)
+    if preset.content.study not in study_names():
+        hint = nearest(preset.content.study, study_names())
+        raise UserError(f"{preset.path.name}: {preset.content.study!r} is no study; {hint}")
+    study = find_study(preset.content.study)
+    known_figures = study.figures() if preset.content.figures else {}
+    for figure in preset.content.figures:
+        if figure not in known_figures:
+            hint = nearest(figure, known_figures)
+            raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
+    return Subject(study, preset)
+
+
+class DeviceName(enum.StrEnum):
+    """Where cells are trained."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
 
 
 def read_settings(
@@ -99,7 +119,7 @@ def read_number(flag: str, text: str, accepts: str = "a number", *, whole: bool 
         UserError: if the text is none, saying that the flag takes `accepts`.
     """
     try:
-        number = float(text)
+        number = float(text) if is_plain_number(text) else math.nan
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or (whole and number != int(number)):
@@ -107,11 +127,33 @@ def read_number(flag: str, text: str, accepts: str = "a number", *, whole: bool 
     return number
 
 
-def console(*, to_errors: bool = False) -> Console:
-    """Return the console that all output goes through; it honours NO_COLOR and the width."""
+def read_path(flag: str, text: str | None) -> Path | None:
+    """Return the path that `text` names; None where none is given.
+
+    Raises:
+        UserError: if it is empty.
+    """
+    if text is not None and not text.strip():
+        raise UserError(f"{flag} '': it takes a path, not nothing.")
+    return None if text is None else Path(text)
+
+
+def console() -> Console:
+    """Return the console that all output goes through; it honours NO_COLOR and the width.
+
+    On a terminal sentences are wrapped between words; elsewhere a sentence is a line. Where the
+    reader of a pipe has left (`| head`), what is under way goes on, in silence.
+    """
     from rich.console import Console
 
-    return Console(stderr=to_errors, highlight=False, soft_wrap=True)
+    class Patient(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    shown = Patient(highlight=False)
+    shown.soft_wrap = not shown.is_terminal
+    return shown
 
 
 def duration(seconds: float) -> str:

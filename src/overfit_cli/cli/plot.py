@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from overfit_cli.cli.common import RESULTS, console, read_number
+from overfit_cli.cli.common import RESULTS, console, read_number, read_path
 from overfit_cli.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -21,13 +20,13 @@ def plot(
         str, typer.Argument(metavar="FIGURE", help="Which one; `overfit list figures` names them.")
     ],
     source: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--from", metavar="DIR", help="Run directory.  [default: the newest that fits]"
         ),
     ] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="FILE", help="A .png, .pdf or .svg.  [default: DIR/figures/FIGURE.png]"
         ),
@@ -47,28 +46,25 @@ def plot(
 ) -> int:
     """Draw a figure from what a sweep or a training wrote."""
     from overfit_cli.figure import FigureOptions
+    from overfit_cli.figures.choice import settled
     from overfit_cli.figures.style import save
+    from overfit_cli.sweep.store import RunDirectory
 
     cut = None if threshold is None else read_number("--threshold", threshold, "a finite number")
     asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law)
-    directory = _newest_for(figure, asked) if source is None else _named(source)
+    named = read_path("--from", source)
+    path = read_path("--out", out)
+    directory = _newest_for(figure, asked) if named is None else RunDirectory(named)
     chosen, data = _figure_and_data(figure, directory)
-    picture = chosen.draw(data, _merged(chosen, asked))
-    path = out or directory.path / "figures" / f"{figure}.png"
-    if out is None:
-        path.parent.mkdir(exist_ok=True)
+    _refuse_unheeded(chosen, asked)
+    picture = chosen.draw(data, settled(chosen, asked, data))
+    path = path or directory.path / "figures" / f"{figure}.png"
     save(picture, path)
     output = console()
-    if source is None:
+    if named is None:
         output.print(f"From {directory.path}, the newest run directory that fits.")
     output.print(f"Drawn: {path}")
     return 0
-
-
-def _named(source: Path) -> RunDirectory:
-    from overfit_cli.sweep.store import RunDirectory
-
-    return RunDirectory(source)
 
 
 def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, FigureData]:
@@ -92,20 +88,15 @@ def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, Figure
     return chosen, FigureData(study, cells, planned, trajectories)
 
 
-def _merged(figure: Figure, asked: FigureOptions) -> FigureOptions:
-    """The user's options over the figure's own; one that it doesn't heed is refused."""
-    given = {
-        field.name: getattr(asked, field.name)
-        for field in fields(asked)
-        if getattr(asked, field.name) is not None
-    }
-    for name, given_value in given.items():
-        if name not in figure.accepts:
+def _refuse_unheeded(figure: Figure, asked: FigureOptions) -> None:
+    """Refuse an option that the figure doesn't heed."""
+    for field in fields(asked):
+        given = getattr(asked, field.name)
+        if given is not None and field.name not in figure.accepts:
             accepted = ", ".join(f"--{option}" for option in sorted(figure.accepts)) or "none"
             raise UserError(
-                f"--{name} {given_value}: {figure.name} doesn't take it; it takes {accepted}."
+                f"--{field.name} {given}: {figure.name} doesn't take it; it takes {accepted}."
             )
-    return replace(figure.options, **given)
 
 
 def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
@@ -119,7 +110,7 @@ def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
         raise UserError(f"{figure!r} is no figure; {nearest(figure, known)}")
     for directory in run_directories(RESULTS):
         chosen = figures.get(directory.study_name() or "", {}).get(figure)
-        if chosen is not None and _fits(directory, chosen, _merged(chosen, asked)):
+        if chosen is not None and _fits(directory, chosen, asked):
             return directory
     raise UserError(
         f"No run directory in {RESULTS}/ fits {figure}; `overfit sweep` or `overfit train` "
@@ -127,10 +118,15 @@ def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
     )
 
 
-def _fits(directory: RunDirectory, figure: Figure, options: FigureOptions) -> bool:
+def _fits(directory: RunDirectory, figure: Figure, asked: FigureOptions) -> bool:
     """Whether it has trajectories, or the axes that the figure is drawn over."""
     if figure.reads == "trajectories":
         return bool(directory.logged_keys())
-    cells = directory.load_cells()
-    axes = [name for name in (options.x, options.y) if name in cells]
-    return all(cells[name].nunique() > 1 for name in axes)
+    _, data = _figure_and_data(figure.name, directory)
+    from overfit_cli.figures.axis import parameter_values
+    from overfit_cli.figures.choice import settled
+
+    options = settled(figure, asked, data)
+    values = parameter_values(data)
+    axes = [name for name in (options.x, options.y) if name is not None]
+    return all(len(values.get(name, ())) > 1 for name in axes)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 5.0
 _SMALLEST_WIDTH_OF_DIAGRAM = 60
+_LINES_AROUND_DIAGRAM = 6
 
 
 class Progress:
@@ -116,5 +117,6 @@ class Progress:
             table,
             title=f"{self._study.headline} over {x_name} (across) and {y_name} (up)",
             width=min(self._output.width, 80),
+            height=max(4, min(24, self._output.height - _LINES_AROUND_DIAGRAM)),
             log=True,
         )

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from overfit_cli.cli.common import RESULTS, console
+from overfit_cli.cli.common import RESULTS, console, read_path
 
 
 def report(
     sources: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--from",
             metavar="DIR",
-            help="Run directory; may be given several times.  [default: those in results/, the "
-            "newest that bears on a claim]",
+            help="Run directory; of several, each is judged.  [default: for each claim the newest "
+            "in results/ that bears on it]",
         ),
     ] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="DIR", help="Where report.md and claims.json go.  [default: results/report]"
         ),
@@ -35,13 +34,15 @@ def report(
     from overfit_cli.report.page import sentences, verdict_table, write_report
 
     output = console()
-    judged = judge_all(sources or [], RESULTS)
+    named = [path for source in sources or [] if (path := read_path("--from", source))]
+    folder = read_path("--out", out) or RESULTS / "report"
+    judged = judge_all(named, RESULTS)
     output.print(verdict_table(judged))
     for sentence in sentences(judged):
         output.print(sentence, soft_wrap=False)
-    for path in write_report(judged, out or RESULTS / "report"):
+    for path in write_report(judged, folder):
         output.print(f"Written: {path}")
-    failed = [one.claim.name for one in judged if one.measurement.verdict == "fails"]
+    failed = [one.name for one in judged if one.measurement.verdict == "fails"]
     if failed:
         output.print(f"{len(failed)} of {len(judged)} claims fail: {', '.join(failed)}.")
     return 1 if strict and failed else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from pathlib import Path
+import shlex
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -11,12 +11,14 @@ import typer
 from overfit_cli.cli.common import (
     DEFAULT_STUDY,
     RESULTS,
+    DeviceName,
     Subject,
     console,
     duration,
     find_subject,
     plural,
     read_number,
+    read_path,
     read_settings,
     size,
 )
@@ -38,14 +40,6 @@ class BackendName(enum.StrEnum):
 
     LOKY = "loky"
     THREADING = "threading"
-
-
-class DeviceName(enum.StrEnum):
-    """Where cells are trained."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
 
 
 def sweep(
@@ -72,10 +66,11 @@ def sweep(
         typer.Option(metavar="SEEDS", help="How many (5), or which (3:7 or 0,4,9).  [default: 3]"),
     ] = None,
     profile: Annotated[
-        str, typer.Option(metavar="quick|paper", help="How much of a preset to run.")
-    ] = "quick",
+        str | None,
+        typer.Option(metavar="quick|paper", help="How much of a preset to run.  [default: quick]"),
+    ] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME]"),
     ] = None,
     jobs: Annotated[
@@ -117,17 +112,24 @@ def sweep(
     from overfit_cli.sweep.plan import make_plan
     from overfit_cli.sweep.store import RunDirectory
 
+    if profile is not None and chosen.preset is None:
+        raise UserError(f"--profile {profile}: {subject} is no preset; only presets have profiles.")
+    profile = profile or "quick"
     grid = _grid(chosen, profile, seeds, settings or [], {"n": n, "snr": snr})
     name = chosen.name if chosen.preset is None else f"{chosen.name}-{profile}"
-    directory = RunDirectory(out or RESULTS / name, "--out")
+    directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
     where = resolve_device(device.value)
-    workforce = Workforce(_jobs(jobs, where), backend.value)
+    number_of_jobs = _jobs(jobs, where)
     if not dry_run:
         for sentence in directory.prepare():
             output.print(sentence)
     plan = make_plan(
         grid, directory, where, fresh=fresh, retry_failed=retry_failed, trajectories=trajectories
     )
+    # No more workers than batches, but two at least where two were asked for: a cell that kills
+    # its worker is then a failed row, and in one job would be the end of this process.
+    most = min(number_of_jobs, max(2, len(plan.batches)))
+    workforce = Workforce(most, backend.value)
     _print_plan(output, plan, directory, workforce)
     if dry_run:
         _print_estimate(output, plan, workforce, where)
@@ -147,14 +149,18 @@ def _grid(
     short: dict[str, str | None],
 ) -> Grid:
     from overfit_cli.sweep.grid import make_grid
+    from overfit_cli.sweep.presets import preset_texts
     from overfit_cli.sweep.ranges import parse_seeds
 
     texts, flags = read_settings(settings, short)
+    default_seeds = DEFAULT_SEEDS
     if chosen.preset is not None:
-        preset = chosen.preset.profile(profile)
-        texts = {name: str(text) for name, text in preset.set.items()} | texts
-        seeds = seeds or str(preset.seeds)
-    return make_grid(chosen.study, texts, parse_seeds(seeds or DEFAULT_SEEDS), flags)
+        preset_values, places = preset_texts(chosen.preset, profile)
+        texts, flags = preset_values | texts, places | flags
+        default_seeds = str(chosen.preset.profile(profile).seeds)
+    return make_grid(
+        chosen.study, texts, parse_seeds(default_seeds if seeds is None else seeds), flags
+    )
 
 
 def _jobs(text: str, device: Literal["cpu", "cuda"]) -> int:
@@ -181,14 +187,13 @@ def _run(
     fail_fast: bool,
 ) -> Summary:
     from overfit_cli.cli.progress import Progress
+    from overfit_cli.files import reason_of
     from overfit_cli.study import Execution
     from overfit_cli.sweep.execute import execute
-    from overfit_cli.sweep.files import reason_of
     from overfit_cli.sweep.provenance import record_run
 
     how = {"jobs": workforce.jobs, "backend": workforce.backend, "device": device}
     try:
-        directory.forget(plan.again)
         record_run(directory.path, plan.grid, how)
     except OSError as error:
         raise UserError(f"{directory.path} can't be written to ({reason_of(error)}).") from error
@@ -251,9 +256,15 @@ def _print_summary(
     if summary.restarts:
         done += f"; workers were killed and started again {plural(summary.restarts, 'time')}"
     output.print(f"Done: {done}. The cells are in {directory.path}/cells.")
-    preset = chosen.preset
-    figure = preset.content.figures[0] if preset and preset.content.figures else None
-    if figure is None:
-        figure = next((f.name for f in chosen.study.figures().values() if f.reads == "cells"), None)
-    if figure is not None and plan.grid.axes:
-        output.print(f"Next: overfit plot {figure} --from {directory.path}")
+    output.print(f"Next: {shlex.join(_next_command(plan, directory, chosen))}")
+
+
+def _next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
+    """A command that works on what was swept: a figure over two axes, or the report."""
+    figures = chosen.study.figures()
+    wanted = chosen.preset.content.figures if chosen.preset else ()
+    drawable = [name for name in (*wanted, *figures) if figures[name].reads == "cells"]
+    source = ["--from", str(directory.path)]
+    if len(plan.grid.axes) == 2 and drawable:
+        return ["overfit", "plot", drawable[0], *source]
+    return ["overfit", "report", *source]

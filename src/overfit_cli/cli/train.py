@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,13 +12,14 @@ import typer
 from overfit_cli.cli.common import (
     DEFAULT_STUDY,
     RESULTS,
+    DeviceName,
     console,
     duration,
     find_subject,
+    read_path,
     read_settings,
     read_whole,
 )
-from overfit_cli.cli.sweep import DeviceName
 from overfit_cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,49 +44,52 @@ def train(
     ] = None,
     seed: Annotated[str, typer.Option(metavar="SEED", help="The cell's seed.")] = "0",
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME-SETTINGS]"),
     ] = None,
     device: Annotated[DeviceName, typer.Option(help="Where the cell trains.")] = DeviceName.AUTO,
 ) -> int:
     """Train one cell, show every step, and keep its trajectory."""
     from overfit_cli.device import resolve_device
+    from overfit_cli.files import reason_of
     from overfit_cli.study import Execution
-    from overfit_cli.sweep.files import reason_of
     from overfit_cli.sweep.grid import make_grid
     from overfit_cli.sweep.plan import make_plan
+    from overfit_cli.sweep.presets import preset_texts
     from overfit_cli.sweep.provenance import record_run
     from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweep.worker import train_all
 
     chosen = find_subject(subject)
     texts, flags = read_settings(settings or [], {"n": n, "snr": snr})
     if chosen.preset is not None:
-        preset = chosen.preset.profile("quick").set
-        texts = {name: str(text) for name, text in preset.items()} | texts
+        preset_values, places = preset_texts(chosen.preset, "quick")
+        texts, flags = preset_values | texts, places | flags
     chosen_seed = read_whole("--seed", seed, 0)
     grid = make_grid(chosen.study, texts, (chosen_seed,), flags)
     _check_one_cell(grid)
     output = console()
-    directory = RunDirectory(out or RESULTS / _name(grid, chosen_seed), "--out")
+    directory = RunDirectory(read_path("--out", out) or RESULTS / _name(grid, chosen_seed), "--out")
     where = resolve_device(device.value)
     for sentence in directory.prepare():
         output.print(sentence)
     cell = make_plan(grid, directory, where).cells[0]
     watch = Watch(output, chosen.study)
     execution = Execution(device=where, trajectories=True, on_step=watch.add)
-    result = next(iter(chosen.study.train([cell], execution)))
+    [result] = train_all(chosen.study, [cell], execution)
     watch.finish()
     try:
         record_run(directory.path, grid, {"jobs": 1, "device": where})
-        directory.write(chosen.study, [result])
+        directory.write(chosen.study, [result], again={cell.key})
     except OSError as error:
         raise UserError(
             f"{directory.path} can't be written to ({reason_of(error)}).", exit_code=1
         ) from error
+    if not result.measurements:
+        raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
     output.print(chosen.study.conclusion(result))
-    output.print(
-        f"Took {duration(result.seconds)}. Next: overfit plot curves --from {directory.path}"
-    )
+    following = shlex.join(["overfit", "plot", "curves", "--from", str(directory.path)])
+    output.print(f"Took {duration(result.seconds)}. Next: {following}")
     return 0 if result.status == "done" else 1
 
 

@@ -118,11 +118,11 @@ def _draw_points(axes: matplotlib.axes.Axes, rows: pd.DataFrame, y: Axis) -> Leg
 def _draw_fit(
     axes: matplotlib.axes.Axes, fit: PowerLaw | None, rows: pd.DataFrame, y: Axis
 ) -> Line2D:
-    """Draw the fitted law over the values of y that cross; an empty line where there is no fit."""
+    """Draw the law over the values of y it is fitted to; an empty line where there is no fit."""
     if fit is None:
         return Line2D([], [], linestyle="none")
-    crossing = rows.loc[rows["seeds"] > 0, y.name].to_numpy(dtype=np.float64)
-    ends = crossing[[0, -1]]
+    full = (rows["seeds"] > 0) & (rows["never"] == 0)
+    ends = rows.loc[full, y.name].to_numpy(dtype=np.float64)[[0, -1]]
     at = (fit.constant / ends) ** (1 / fit.exponent)
     (line,) = axes.plot(at, ends, color="black", linestyle="--")
     return line

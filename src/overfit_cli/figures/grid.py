@@ -52,8 +52,8 @@ class Grid:
 def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
     """Average `value` over seeds at each place of the grid of `x` and `y`.
 
-    A refined sweep asks for more places in some rows than in others. A place that was not asked
-    for, but lies between two that were, shows the nearest of them, along x first and then along y.
+    A grid that was grown may have more places in some rows than in others. A place that was not
+    asked for, but lies between two that were, shows the nearest of them, along x and then along y.
     Where no plan is known, every place of the grid counts as asked for.
 
     Raises:

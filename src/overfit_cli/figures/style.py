@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from overfit_cli.errors import UserError
+from overfit_cli.files import reason_of, write_whole
 
 COLUMN = 3.4  # inches: one column of a two-column paper
 WIDE, HIGH = 54, 34  # about how many letters fit across a column, and along its y axis
@@ -146,18 +146,9 @@ def save(figure: Figure, path: Path) -> None:
     figure.savefig(drawn, format=kind, dpi=300, metadata=_NO_DATES[kind])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, drawn.getvalue())
+        write_whole(path, drawn.getvalue())
     except OSError as error:
         raise UserError(
-            f"--out {path}: the figure can't be written there ({error.strerror or error});"
+            f"--out {path}: the figure can't be written there ({reason_of(error)});"
             " name a file in a folder that takes it."
         ) from None
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

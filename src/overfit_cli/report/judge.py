@@ -22,42 +22,58 @@ class Judged:
         claim: the claim.
         measurement: what was measured, and the verdict.
         directory: the run directory that it was measured on; None where there was none.
+        alone: whether the claim is judged in no other directory.
     """
 
     study: str
     claim: Claim
     measurement: Measurement
     directory: Path | None
+    alone: bool = True
+
+    @property
+    def name(self) -> str:
+        """The claim's name, with the directory where it is judged in several."""
+        return self.claim.name if self.alone else f"{self.claim.name} ({self.directory})"
 
 
 def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
     """Judge every claim of every study.
 
     Args:
-        sources: the run directories to judge by; empty for all of those in `root`.
-        root: where run directories lie. The newest on which a claim can be measured decides it.
+        sources: the run directories to judge by, each for itself; empty for those in `root`.
+        root: where run directories lie: the newest on which a claim can be measured decides it.
 
     Raises:
         UserError: if a named directory holds no cells.
     """
     directories = [RunDirectory(path) for path in sources] or run_directories(root)
     frames = [(directory.path, directory.load_cells()) for directory in directories]
-    return [
-        _judge(name, claim, [frame for frame in frames if _is_of(frame[1], name)])
-        for name in study_names()
-        for claim in find_study(name).claims()
-    ]
+    judged = []
+    for name in study_names():
+        own = [frame for frame in frames if _is_of(frame[1], name)]
+        for claim in find_study(name).claims():
+            judged += _judge(name, claim, own, every=bool(sources))
+    return judged
 
 
 def _is_of(cells: pd.DataFrame, study: str) -> bool:
     return bool((cells["study"] == study).all())
 
 
-def _judge(study: str, claim: Claim, frames: Sequence[tuple[Path, pd.DataFrame]]) -> Judged:
+def _judge(
+    study: str, claim: Claim, frames: Sequence[tuple[Path, pd.DataFrame]], *, every: bool
+) -> list[Judged]:
+    """Measure a claim on the first directory that bears on it, or on every one."""
     reason = f"There are no cells of {study}."
+    found: list[tuple[Measurement, Path]] = []
     for path, cells in frames:
         measurement = claim.measure(cells)
-        if measurement.verdict != "not run":
-            return Judged(study, claim, measurement, path)
-        reason = measurement.sentence
-    return Judged(study, claim, Measurement.without_value("not run", reason), None)
+        if measurement.verdict == "not run":
+            reason = measurement.sentence
+        elif every or not found:
+            found.append((measurement, path))
+    if not found:
+        return [Judged(study, claim, Measurement.without_value("not run", reason), None)]
+    alone = len(found) == 1
+    return [Judged(study, claim, measurement, path, alone) for measurement, path in found]

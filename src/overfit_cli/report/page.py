@@ -11,8 +11,8 @@ from rich.table import Table
 
 from overfit_cli.claim import Measurement
 from overfit_cli.errors import UserError
+from overfit_cli.files import make_folder, reason_of, write_whole
 from overfit_cli.report.judge import Judged
-from overfit_cli.sweep.files import make_folder, reason_of, write_whole
 
 _COLOURS = {"holds": "green", "fails": "bold red", "inconclusive": "yellow", "not run": "dim"}
 
@@ -26,7 +26,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     for one in judged:
         verdict = one.measurement.verdict
         table.add_row(
-            one.claim.name,
+            one.name,
             f"[{_COLOURS[verdict]}]{verdict}[/]",
             number_in_words(one.measurement),
         )
@@ -36,7 +36,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
 def sentences(judged: Sequence[Judged]) -> list[str]:
     """Return what was measured for each claim, in words, and what it takes to hold."""
     return [
-        f"{one.claim.name}: {one.measurement.sentence} Holds where {one.claim.accepted}."
+        f"{one.name}: {one.measurement.sentence} Holds where {one.claim.accepted}."
         for one in judged
     ]
 
@@ -58,12 +58,13 @@ def write_report(judged: Sequence[Judged], folder: Path) -> list[Path]:
 
 
 def number_in_words(measurement: Measurement) -> str:
-    """Return the measured value with its interval: `2.03 [1.95, 2.11]`; a dash without one."""
+    """Return the measured value with its interval: `2.03 [1.95, 2.11] 95 % bootstrap`."""
     if measurement.value is None:
         return "–"
     if measurement.low is None or measurement.high is None:
         return f"{measurement.value:.4g}"
-    return f"{measurement.value:.4g} [{measurement.low:.4g}, {measurement.high:.4g}]"
+    ends = f"[{measurement.low:.4g}, {measurement.high:.4g}]"
+    return " ".join([f"{measurement.value:.4g}", ends, measurement.interval]).strip()
 
 
 def _markdown(judged: Sequence[Judged]) -> str:
@@ -73,7 +74,7 @@ def _markdown(judged: Sequence[Judged]) -> str:
         lines += ["|---|---|---|---|---|"]
         for one in (one for one in judged if one.study == study):
             cells = (
-                f"**{one.claim.name}**: {one.claim.statement}",
+                f"**{one.name}**: {one.claim.statement}",
                 one.measurement.verdict,
                 number_in_words(one.measurement),
                 one.claim.accepted,
@@ -83,7 +84,7 @@ def _markdown(judged: Sequence[Judged]) -> str:
         lines.append("")
         for one in (one for one in judged if one.study == study):
             where = f" (from `{one.directory}`)" if one.directory else ""
-            lines.append(f"- **{one.claim.name}**: {one.measurement.sentence}{where}")
+            lines.append(f"- **{one.name}**: {one.measurement.sentence}{where}")
         lines.append("")
     return "\n".join(lines)
 
@@ -100,6 +101,7 @@ def _json(judged: Sequence[Judged]) -> str:
             "value": one.measurement.value,
             "low": one.measurement.low,
             "high": one.measurement.high,
+            "interval": one.measurement.interval or None,
             "sentence": one.measurement.sentence,
             "directory": str(one.directory) if one.directory else None,
         }

@@ -20,7 +20,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.study import Cell, CellResult, Execution
 from overfit_cli.sweep.plan import Plan
 from overfit_cli.sweep.store import RunDirectory
-from overfit_cli.sweep.worker import BatchRecord, run_batch, write_results
+from overfit_cli.sweep.worker import BatchRecord, Orders, run_batch, write_results
 
 Backend = Literal["loky", "threading"]
 Batch = Sequence[Cell]
@@ -114,6 +114,7 @@ class _Run:
         self._directory = directory.path
         self._execution = execution
         self._workforce = workforce
+        self._orders = Orders(os.getpid(), plan.again)
         self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
         self._started: set[int] = set()
         self._strikes: Counter[int] = Counter()
@@ -140,7 +141,7 @@ class _Run:
                 return
             self._started.add(index)
             yield joblib.delayed(run_batch)(
-                index, self._waiting[index], self._directory, self._execution, os.getpid()
+                index, self._waiting[index], self._directory, self._execution, self._orders
             )
 
     def _after_a_kill(self) -> Iterator[BatchRecord]:
@@ -158,7 +159,9 @@ class _Run:
             if self._strikes[index] == CHANCES:
                 batch = self._waiting.pop(index)
                 failures = [CellResult.failure(cell, "worker killed") for cell in batch]
-                yield write_results(index, batch[0].study, failures, self._directory)
+                yield write_results(
+                    index, batch[0].study, failures, self._directory, self._orders.again
+                )
 
 
 def _in_parallel(workforce: Workforce, tasks: Iterator[Any]) -> Iterator[BatchRecord]:

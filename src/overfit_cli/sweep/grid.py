@@ -88,6 +88,6 @@ def make_grid(
     values = {}
     for name, text in texts.items():
         if name not in known:
-            raise unknown_parameter(name, known)
+            raise unknown_parameter(name, known, flags.get(name))
         values[name] = parse_range(known[name], text, flags.get(name, f"--set {name}"))
     return Grid(study, values, seeds, flags)

@@ -109,7 +109,7 @@ class Estimate:
 
 
 def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"]) -> Estimate:
-    """Train a few of the plan's cells, keep nothing of them, and scale up by their cost."""
+    """Train the plan's middle cell by cost, keep nothing of it, and scale up by all cells' cost."""
     study = plan.grid.study
     cells = sorted((cell for batch in plan.batches for cell in batch), key=study.cost)
     probe = [cells[len(cells) // 2]]

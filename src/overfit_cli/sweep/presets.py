@@ -68,16 +68,26 @@ def preset_names() -> list[str]:
     return sorted(path.stem for path in preset_folder().glob("*.toml"))
 
 
+def preset_texts(preset: Preset, profile: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the text of each parameter that a profile sets, and where it is set, for messages."""
+    values = preset.profile(profile).set
+    texts = {name: str(value) for name, value in values.items()}
+    return texts, {name: f"{preset.path.name}: {name}" for name in values}
+
+
 def find_preset(name: str) -> Preset | None:
     """Return the shipped preset `name`, or the one in the TOML file of that path; else None.
 
     Raises:
         UserError: if the file can't be read as a preset.
     """
-    path = Path(name) if name.endswith(".toml") else preset_folder() / f"{name}.toml"
-    if name.endswith(".toml") and not path.is_file():
+    if name in preset_names():
+        return _read(preset_folder() / f"{name}.toml")
+    if not name.endswith(".toml"):
+        return None
+    if not Path(name).is_file():
         raise UserError(f"{name}: there is no such preset file.")
-    return _read(path) if path.is_file() else None
+    return _read(Path(name))
 
 
 def _read(path: Path) -> Preset:
@@ -93,11 +103,14 @@ def _read(path: Path) -> Preset:
 
 def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
+    parts = [str(part) for part in first["loc"] if part not in ("str", "int", "float", "bool")]
+    place = ".".join(parts)
     if first["type"] == "extra_forbidden":
         inside = len(first["loc"]) > 1
         known = (Profile if inside else PresetFile).model_fields
         return f"it has no {place!r}; {nearest(str(first['loc'][-1]), known)}"
     if first["type"] == "missing":
         return f"it lacks {place!r}, which every preset has."
+    if "set" in parts[:-1]:
+        return f"{place} is {first['input']!r}: it takes one value, or a range in quotes."
     return f"{place} is {first['input']!r}: {first['msg'].lower()}."

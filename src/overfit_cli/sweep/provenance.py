@@ -16,8 +16,8 @@ from typing import Any
 
 import pandas as pd
 
+from overfit_cli.files import locked, write_whole
 from overfit_cli.study import Study
-from overfit_cli.sweep.files import locked, write_whole
 from overfit_cli.sweep.grid import Grid
 
 MANIFEST = "manifest.json"
@@ -53,7 +53,9 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         manifest = json.loads((directory / MANIFEST).read_text())
     except (OSError, ValueError):
         return {}
-    return manifest if isinstance(manifest, dict) else {}
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("runs", []), list):
+        return {}
+    return manifest | {"runs": [run for run in manifest.get("runs", []) if _is_run(run)]}
 
 
 def planned_cells(directory: Path, study: Study) -> pd.DataFrame:
@@ -70,6 +72,16 @@ def planned_cells(directory: Path, study: Study) -> pd.DataFrame:
     if not frames:
         return pd.DataFrame(columns=["seed", *defaults])
     return pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
+
+
+def _is_run(run: object) -> bool:
+    """Whether an entry has what is read of it: somebody may have edited the file."""
+    return (
+        isinstance(run, dict)
+        and isinstance(run.get("seeds"), list)
+        and isinstance(run.get("values"), dict)
+        and all(isinstance(values, list) for values in run["values"].values())
+    )
 
 
 def _entry(grid: Grid, settings: Mapping[str, object]) -> dict[str, Any]:

@@ -29,7 +29,12 @@ def parse_range(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
         raise UserError(f"{flag} {text!r}: no value given; {info.name} takes {_forms(info)}.")
     if ":" in text:
         return _spaced(info, text, flag)
-    values = [parse_value(info, item, flag) for item in text.split(",")]
+    items = text.split(",")
+    if len(items) > 1 and not all(item.strip() for item in items):
+        raise UserError(
+            f"{flag} {text}: the list has an empty value; {info.name} takes {_forms(info)}."
+        )
+    values = [parse_value(info, item, flag) for item in items]
     return tuple(dict.fromkeys(values))
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import uuid
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -18,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from overfit_cli.errors import UserError
+from overfit_cli.files import TEMPORARY_PREFIX, locked, make_folder, reason_of, write_whole
 from overfit_cli.study import CellResult, Study
-from overfit_cli.sweep.files import TEMPORARY_PREFIX, locked, make_folder, write_whole
 from overfit_cli.sweep.schema import (
     SCHEMA_VERSION,
     VERSION_MARK,
@@ -58,9 +59,9 @@ class RunDirectory:
             UserError: if there is no such directory, or no cell in it.
         """
         tables = list(self._tables("cells"))
-        if not tables:
+        if not any(table.num_rows for table in tables):
             raise UserError(f"{self.flag} {self.path}: {self._why_empty()}")
-        cells: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        cells: pd.DataFrame = self._joined(tables)
         cells = cells[cells["version"] == cells["version"].max()]
         # A cell that failed and was later done may stand twice after a kill; done comes first.
         cells = cells.sort_values(["status", "key"], kind="stable")
@@ -71,13 +72,13 @@ class RunDirectory:
         tables = list(self._tables("trajectories"))
         if not tables:
             return pd.DataFrame({"key": pd.Series(dtype=str), "step": pd.Series(dtype=int)})
-        rows: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
-        return rows.drop_duplicates(["key", "step"]).reset_index(drop=True)
+        return self._joined(tables).drop_duplicates(["key", "step"]).reset_index(drop=True)
 
     def study_name(self) -> str | None:
         """Return the name of the study whose cells it holds; None where it holds none."""
         for table in self._tables("cells", ["study"]):
-            return str(table.column("study")[0].as_py())
+            if table.num_rows:
+                return str(table.column("study")[0].as_py())
         return None
 
     def logged_keys(self) -> set[str]:
@@ -104,48 +105,44 @@ class RunDirectory:
         Raises:
             UserError: if the directory can't be written to.
         """
-        make_folder(self.path, self.flag)
-        for kind in ("cells", "trajectories"):
-            make_folder(self.path / kind, self.flag)
-        with locked(self.path):
-            for leftover in self.path.glob(f"**/{TEMPORARY_PREFIX}*"):
-                leftover.unlink(missing_ok=True)
-            return [sentence for kind in ("cells", "trajectories") for sentence in self._tidy(kind)]
+        for folder in (self.path, self.folder("cells"), self.folder("trajectories")):
+            make_folder(folder, self.flag)
+        try:
+            with locked(self.path):
+                for leftover in self.path.glob(f"**/{TEMPORARY_PREFIX}*"):
+                    leftover.unlink(missing_ok=True)
+                return [*self._tidy("cells"), *self._tidy("trajectories")]
+        except OSError as error:
+            raise UserError(
+                f"{self.flag} {self.path}: the directory can't be put in order "
+                f"({error.filename or 'it'}: {reason_of(error)})."
+            ) from error
 
-    def write(self, study: Study, results: Sequence[CellResult]) -> None:
+    def write(
+        self, study: Study, results: Sequence[CellResult], again: Collection[str] = ()
+    ) -> None:
         """Write results as one part file; cells that are there already are left out.
+
+        Args:
+            study: whose results they are.
+            results: one for each cell.
+            again: keys whose new rows replace the ones that are there. An old row goes when its
+                new one is on disk, and not before.
 
         Raises:
             OSError: if it can't be written; what was there is untouched.
         """
         with locked(self.path):
-            steps = self._new("trajectories", [result for result in results if result.trajectory])
-            cells = self._new("cells", results)
             # Trajectories first: a cell that is there has its trajectory.
-            if steps:
-                self._add("trajectories", trajectory_table(study, steps))
-            if cells:
-                self._add("cells", cell_table(study, cells))
-
-    def forget(self, keys: Collection[str]) -> None:
-        """Drop the rows of `keys`, so that their cells are run again."""
-        with locked(self.path):
-            for path in self._parts("cells"):
-                index = self._index("cells", path)
-                if isinstance(index, str) or set(keys).isdisjoint(_keys(index)):
-                    continue
-                kept = [key not in keys for key in _keys(index)]
-                rest = pq.read_table(path).filter(pa.array(kept))
-                if rest.num_rows:
-                    self._add("cells", rest)
-                path.unlink()
+            logged = [result for result in results if result.trajectory]
+            self._put("trajectories", logged, again, partial(trajectory_table, study))
+            self._put("cells", results, again, partial(cell_table, study))
 
     # -- inside ----------------------------------------------------------------------------------
 
     def _parts(self, kind: Kind) -> list[Path]:
-        return sorted(
-            path for path in self.folder(kind).glob("*.parquet") if not path.name.startswith(".")
-        )
+        found = self.folder(kind).glob("*.parquet")
+        return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
 
     def _tables(self, kind: Kind, columns: list[str] | None = None) -> Iterator[pa.Table]:
         for path in self._parts(kind):
@@ -155,13 +152,36 @@ class RunDirectory:
             else:
                 warnings.warn(f"{path} is left out: {part}.", UserWarning, stacklevel=3)
 
-    def _new(self, kind: Kind, results: Sequence[CellResult]) -> list[CellResult]:
-        known = self._known(kind)
-        return [result for result in results if result.cell.key not in known]
+    def _put(
+        self,
+        kind: Kind,
+        results: Sequence[CellResult],
+        again: Collection[str],
+        table: Callable[[Sequence[CellResult]], pa.Table],
+    ) -> None:
+        known = set(self._known(kind))
+        chosen = [r for r in results if r.cell.key not in known or r.cell.key in again]
+        if chosen:
+            new = self._add(kind, table(chosen))
+            replaced = {result.cell.key for result in chosen} & known
+            for path in self._parts(kind):
+                if path != new:
+                    self._drop(kind, path, replaced)
 
-    def _add(self, kind: Kind, table: pa.Table) -> None:
+    def _add(self, kind: Kind, table: pa.Table) -> Path:
         name = f"{table.column('key')[0].as_py()}-{uuid.uuid4().hex[:8]}.parquet"
         write_whole(self.folder(kind) / name, _as_parquet(table))
+        return self.folder(kind) / name
+
+    def _drop(self, kind: Kind, path: Path, keys: Collection[str]) -> None:
+        """Take the rows of `keys` out of a part: the rest is written as a part of its own."""
+        index = self._index(kind, path)
+        if isinstance(index, str) or not (dropped := set(_keys(index)).intersection(keys)):
+            return
+        rest = pq.read_table(path).filter(pa.array([key not in dropped for key in _keys(index)]))
+        if rest.num_rows:
+            self._add(kind, rest)
+        path.unlink()
 
     def _known(self, kind: Kind) -> set[str]:
         """The keys of all cells that have a row; only parts that are new are looked into."""
@@ -184,7 +204,9 @@ class RunDirectory:
         return self._indices[path]
 
     def _tidy(self, kind: Kind) -> Iterator[str]:
-        for path in self._parts(kind):
+        """Set torn parts aside, and drop rows that a kill left twice: the newest part has them."""
+        seen: set[str] = set()
+        for path in sorted(self._parts(kind), key=lambda part: part.stat().st_mtime, reverse=True):
             index = self._index(kind, path)
             if index == TORN:
                 aside = self.path / "set-aside" / kind
@@ -194,6 +216,19 @@ class RunDirectory:
                 yield f"{path} was torn and is set aside in {aside}; its cells run again."
             elif isinstance(index, str):
                 yield f"{path} is left out: {index}."
+            else:
+                self._drop(kind, path, seen)
+                seen.update(_keys(index))
+
+    def _joined(self, tables: list[pa.Table]) -> pd.DataFrame:
+        try:
+            frame: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        except pa.ArrowException as error:
+            reason = " ".join(str(error).split())
+            raise UserError(
+                f"{self.flag} {self.path}: its part files don't fit together ({reason})."
+            ) from error
+        return frame
 
     def _why_empty(self) -> str:
         if not self.path.exists():

@@ -8,13 +8,26 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from overfit_cli.files import reason_of
 from overfit_cli.study import Cell, CellResult, Execution, Study, find_study
-from overfit_cli.sweep.files import reason_of
 from overfit_cli.sweep.store import RunDirectory
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What a worker is told beside its batch.
+
+    Attributes:
+        parent: the process that asked.
+        again: keys whose new rows replace the ones that are there.
+    """
+
+    parent: int
+    again: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -40,33 +53,34 @@ class BatchRecord:
 
 
 def run_batch(
-    index: int, batch: Sequence[Cell], directory: Path, execution: Execution, parent: int
+    index: int, batch: Sequence[Cell], directory: Path, execution: Execution, orders: Orders
 ) -> BatchRecord:
-    """Train a batch and write its part; `parent` is the process that asked.
-
-    Errors in training become failed cells.
-    """
-    _leave_with_parent(parent)
+    """Train a batch and write its part. Errors in training become failed cells."""
+    _leave_with_parent(orders.parent)
     study = find_study(batch[0].study)
     results: list[CellResult] = []
     try:
-        for result in _train_all(study, batch, execution):
+        for result in train_all(study, batch, execution):
             results.append(result)
     except KeyboardInterrupt:
         # In the parent itself (one job): keep what is finished.
-        write_results(index, study.name, results, directory)
+        write_results(index, study.name, results, directory, orders.again)
         raise
-    return write_results(index, study.name, results, directory)
+    return write_results(index, study.name, results, directory, orders.again)
 
 
 def write_results(
-    index: int, study_name: str, results: Sequence[CellResult], directory: Path
+    index: int,
+    study_name: str,
+    results: Sequence[CellResult],
+    directory: Path,
+    again: Collection[str],
 ) -> BatchRecord:
     """Write results as a part file and return their record; say so where it can't be written."""
     study = find_study(study_name)
     problem = ""
     try:
-        _store(directory).write(study, results)
+        _store(directory).write(study, results, again)
     except OSError as error:
         problem = (
             f"{directory} can't be written to ({reason_of(error)}); "
@@ -86,7 +100,7 @@ def _store(directory: Path) -> RunDirectory:
     return RunDirectory(directory)
 
 
-def _train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+def train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
     """Train together; if that fails, train what is left one by one, to find the culprit."""
     left = {cell.key: cell for cell in batch}
     try:
@@ -98,7 +112,7 @@ def _train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Ite
             yield CellResult.failure(batch[0], f"error: {_in_one_line(error)}")
             return
         for cell in left.values():
-            yield from _train_all(study, [cell], execution)
+            yield from train_all(study, [cell], execution)
 
 
 def _in_one_line(error: Exception) -> str:
@@ -112,18 +126,18 @@ def _headline(study: Study, result: CellResult) -> float | None:
 
 def _leave_with_parent(parent: int) -> None:
     """In a worker process: don't answer Ctrl-C, and end soon after the parent is gone."""
-    if os.getpid() == parent or _WATCHES:
-        return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.getpid() != parent:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _watch(parent)
+
+
+@functools.cache
+def _watch(parent: int) -> None:
+    """Start watching over the parent, once a process."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
         os._exit(1)
 
-    _WATCHES.append(threading.Thread(target=watch, daemon=True))
-    _WATCHES[0].start()
-
-
-_WATCHES: list[threading.Thread] = []
-"""This process's watch over its parent: none, or one."""
+    threading.Thread(target=watch, daemon=True).start()

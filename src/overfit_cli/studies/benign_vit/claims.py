@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.intervals import bootstrap_mean
 from overfit_cli.analysis.power_law import fit_power_law
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, Verdict
 from overfit_cli.studies.benign_vit import theory
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 
 CONTOUR_RANGE = (850.0, 1250.0)
 SMALLEST_N = 5
 LEAST_SHARE = 0.93
+LEAST_VALUES = 3
+LEAST_SEEDS = 3
+MOST_FAILED = 0.1
+WIDEST_EXPONENT = 1.0
+Judge = Callable[[pd.DataFrame], Measurement]
 _ANALYSED = ("n", "snr", "max_steps")
 
 
@@ -27,22 +33,28 @@ def at_paper_values(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[keep]
 
 
-def _grid(cells: pd.DataFrame) -> pd.DataFrame | Measurement:
-    """The cells that figure 1's claims are about, or why they can't be judged by these."""
-    cells = at_paper_values(cells)
-    if cells["n"].nunique() < 3 or cells["snr"].nunique() < 3:
-        return Measurement.without_value(
-            "not run",
-            "It needs a grid of at least 3 values of n and 3 of snr at the paper's values of the "
-            "other parameters.",
-        )
-    return cells
+def _on_grid(judge: Judge, *, with_failures: bool = False) -> Judge:
+    """Judge the cells that figure 1's claims are about; say why not where these can't decide."""
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        grid = at_paper_values(cells)
+        if grid["n"].nunique() < LEAST_VALUES or grid["snr"].nunique() < LEAST_VALUES:
+            return Measurement.without_value(
+                "not run",
+                f"It needs a grid of at least {LEAST_VALUES} values of n and of snr at the paper's "
+                "values of the other parameters.",
+            )
+        failed = int((grid["status"] == "failed").sum())
+        if failed > MOST_FAILED * len(grid) and not with_failures:
+            return Measurement.without_value(
+                "inconclusive", f"{failed} of {len(grid)} cells failed: too many to tell."
+            )
+        return judge(grid if with_failures else grid[grid["status"] == "done"])
+
+    return measure
 
 
-def _fitted(cells: pd.DataFrame) -> Measurement:
-    grid = _grid(cells)
-    if isinstance(grid, Measurement):
-        return grid
+def _fitted(grid: pd.DataFrame) -> Measurement:
     fitted = (grid["status"] == "done") & (grid["train_loss"] <= grid["epsilon"])
     unfitted = int((~fitted).sum())
     largest = float(grid["train_loss"].max())
@@ -57,106 +69,105 @@ def _fitted(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _contour(cells: pd.DataFrame) -> Measurement:
-    grid = _grid(cells)
-    if isinstance(grid, Measurement):
-        return grid
+def _contour(grid: pd.DataFrame) -> Measurement:
     found = crossings(grid, "snr", "n", "test_loss", theory.FIGURE_1_THRESHOLD)
-    found = found[found["n"] >= SMALLEST_N]
-    crossed = found[found["side"] == "crosses"]
-    rows, never = crossed["n"].nunique(), len(found) - len(crossed)
-    if rows < 3:
+    found = found[(found["n"] >= SMALLEST_N) & (found["side"] != "unknown")]
+    crossed, never = found["side"] == "crosses", int((found["side"] != "crosses").sum())
+    rows = found.loc[crossed, "n"].nunique()
+    # A curve that never comes down to the threshold crosses it beyond the grid: it counts as that.
+    beyond = np.where(found["side"] == "above", np.inf, 0.0)
+    at = np.where(crossed, found["crossing"], beyond)
+    low, value, high = np.quantile(
+        theory.boundary_product(found["n"], at), [0.25, 0.5, 0.75], method="nearest"
+    ).tolist()
+    if rows < LEAST_VALUES or not 0 < low <= high < np.inf:
         return Measurement.without_value(
             "inconclusive",
             f"The test loss crosses {theory.FIGURE_1_THRESHOLD:g} at {rows} values of "
-            f"n ≥ {SMALLEST_N}; 3 are needed.",
+            f"n ≥ {SMALLEST_N}, on {int(crossed.sum())} of {len(found)} curves: too few to tell.",
         )
-    products = theory.boundary_product(crossed["n"], crossed["crossing"])
-    value = float(np.median(products))
-    low, high = (float(np.quantile(products, q)) for q in (0.25, 0.75))
-    holds = CONTOUR_RANGE[0] <= value <= CONTOUR_RANGE[1]
     return Measurement(
-        "holds" if holds else "fails",
+        "holds" if CONTOUR_RANGE[0] <= value <= CONTOUR_RANGE[1] else "fails",
         value,
         low,
         high,
-        f"The median of N·SNR² at the crossing is {value:.0f} (quartiles {low:.0f} and {high:.0f}) "
-        f"over {rows} values of n ≥ {SMALLEST_N} and {crossed['seed'].nunique()} seeds; {never} of "
-        f"{len(found)} curves never cross.",
+        f"The median of N·SNR² at the crossing is {value:.0f} over {rows} values of "
+        f"n ≥ {SMALLEST_N} and {found['seed'].nunique()} seeds; {never} of {len(found)} curves "
+        "never cross and count as beyond the grid.",
+        "quartiles",
     )
 
 
-def _sides(cells: pd.DataFrame) -> Measurement:
-    grid = _grid(cells)
-    if isinstance(grid, Measurement):
-        return grid
-    done = grid[grid["status"] == "done"]
-    if done.empty:
-        return Measurement.without_value("inconclusive", "No cell is done.")
-    predicted = theory.boundary_product(done["n"], done["snr"]) > theory.FIGURE_1_CONSTANT
-    agrees = predicted == (done["test_loss"] < theory.FIGURE_1_THRESHOLD).to_numpy()
-    by_seed = pd.Series(agrees).groupby(done["seed"].to_numpy()).mean()
+def _sides(grid: pd.DataFrame) -> Measurement:
+    predicted = theory.boundary_product(grid["n"], grid["snr"]) > theory.FIGURE_1_CONSTANT
+    if predicted.all() or not predicted.any():
+        return Measurement.without_value(
+            "inconclusive", "All cells lie on one side of the predicted curve."
+        )
+    agrees = predicted == (grid["test_loss"] < theory.FIGURE_1_THRESHOLD).to_numpy()
+    by_seed = pd.Series(agrees).groupby(grid["seed"].to_numpy()).mean()
     share = float(agrees.mean())
     return Measurement(
         "holds" if share >= LEAST_SHARE else "fails",
         share,
         float(by_seed.min()),
         float(by_seed.max()),
-        f"{share:.1%} of {len(done)} cells lie on the predicted side ({by_seed.min():.1%} to "
-        f"{by_seed.max():.1%} by seed); {len(grid) - len(done)} cells failed and don't count.",
+        f"{share:.1%} of {len(grid)} cells lie on the predicted side: {by_seed.min():.1%} at the "
+        f"worst of {len(by_seed)} seeds, {by_seed.max():.1%} at the best.",
+        "worst and best seed",
     )
 
 
-def _exponent(cells: pd.DataFrame) -> Measurement:
-    grid = _grid(cells)
-    if isinstance(grid, Measurement):
-        return grid
+def _exponent(grid: pd.DataFrame) -> Measurement:
     found = crossings(grid, "snr", "n", "test_loss", theory.FIGURE_1_THRESHOLD)
     law = fit_power_law(found, "n")
     if law is None:
         return Measurement.without_value(
-            "inconclusive", "The test loss crosses the threshold at fewer than 3 values of n."
+            "inconclusive",
+            f"All seeds cross the threshold at fewer than {LEAST_VALUES} values of n.",
         )
     holds = law.exponent_low <= theory.FIGURE_1_EXPONENT <= law.exponent_high
+    wide = law.exponent_high - law.exponent_low > WIDEST_EXPONENT
+    verdict: Verdict = "holds" if holds else "fails"
+    if law.seeds < LEAST_SEEDS or (holds and wide):
+        verdict = "inconclusive"
     return Measurement(
-        "holds" if holds else "fails",
+        verdict,
         law.exponent,
         law.exponent_low,
         law.exponent_high,
         f"N·SNR^p = C with p = {law.exponent:.2f} [{law.exponent_low:.2f}, "
         f"{law.exponent_high:.2f}] and C = {law.constant:.0f} [{law.constant_low:.0f}, "
-        f"{law.constant_high:.0f}], over {law.rows} values of n and {law.seeds} seeds.",
+        f"{law.constant_high:.0f}], over the {law.rows} of {found['n'].nunique()} values of n "
+        f"where all of {law.seeds} seeds cross.",
+        "95 % bootstrap",
     )
 
 
-def _falls(cells: pd.DataFrame, along: str, across: str) -> Measurement:
-    """Whether the test loss falls along an axis: mean rank correlation, with its 95 % interval."""
-    grid = _grid(cells)
-    if isinstance(grid, Measurement):
-        return grid
-    done = grid[grid["status"] == "done"]
-    mean = done.groupby([across, along])["test_loss"].mean().reset_index()
-    correlations = np.array(
-        [
-            stats.spearmanr(line[along], line["test_loss"]).statistic
-            for _, line in mean.groupby(across)
-            if len(line) >= 3 and line["test_loss"].nunique() > 1
-        ]
+def _falls(grid: pd.DataFrame, along: str, across: str) -> Measurement:
+    """Whether the test loss falls along an axis: the mean rank correlation over lines and seeds."""
+    correlations = (
+        grid.groupby([across, "seed"])[[along, "test_loss"]]
+        .apply(lambda line: line[along].corr(line["test_loss"], method="spearman"))
+        .unstack("seed")
+        .dropna()
     )
-    if len(correlations) < 2:
-        return Measurement.without_value("inconclusive", f"Fewer than 2 lines along {along}.")
-    value = float(correlations.mean())
+    lines, seeds = correlations.shape
+    if lines < LEAST_VALUES or seeds < LEAST_SEEDS:
+        return Measurement.without_value(
+            "inconclusive", f"There are {lines} lines along {along} and {seeds} seeds: too few."
+        )
+    value = float(correlations.to_numpy().mean())
     low, high = bootstrap_mean(correlations)
-    holds = high < 0
     return Measurement(
-        "holds" if holds else "fails",
+        "holds" if high < 0 else "fails",
         value,
         low,
         high,
-        f"The rank correlation of test loss with {along} is {value:.3f} on the mean of "
-        f"{len(correlations)} values of {across} [{low:.3f}, {high:.3f}]; it is "
-        f"negative at {int((correlations < 0).sum())} of them, on means of "
-        f"{done['seed'].nunique()} seeds.",
+        f"The rank correlation of test loss with {along}, at one value of {across} and one seed, "
+        f"is {value:.3f} in the mean over {lines} values and {seeds} seeds, and negative on "
+        f"{(correlations < 0).to_numpy().mean():.0%} of these lines.",
+        "95 % bootstrap",
     )
 
 
@@ -166,7 +177,7 @@ CLAIMS = (
         source="Jiang et al. 2024, section 6 and Theorems 4.1.1 and 4.2.1",
         statement="Every cell is fitted to ε, where overfitting is benign and where it is harmful.",
         accepted="all cells reach a training loss of at most ε",
-        measure=_fitted,
+        measure=_on_grid(_fitted, with_failures=True),
     ),
     Claim(
         name="fig1-contour",
@@ -174,34 +185,35 @@ CLAIMS = (
         statement="The contour of test loss 0.2 follows N·SNR² = 1000.",
         accepted=f"the median N·SNR² at the crossing, over N ≥ {SMALLEST_N}, is from "
         f"{CONTOUR_RANGE[0]:g} to {CONTOUR_RANGE[1]:g}",
-        measure=_contour,
+        measure=_on_grid(_contour),
     ),
     Claim(
         name="fig1-sides",
         source="Jiang et al. 2024, figure 1b",
         statement="The test loss is below 0.2 where N·SNR² is above 1000, and above elsewhere.",
         accepted=f"at least {LEAST_SHARE:.0%} of the cells do",
-        measure=_sides,
+        measure=_on_grid(_sides),
     ),
     Claim(
         name="fig1-exponent",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         statement="The boundary is N·SNR² = C: the exponent of the signal-to-noise ratio is 2.",
-        accepted="2 lies in the fitted exponent's 95 % bootstrap interval",
-        measure=_exponent,
+        accepted="2 lies in the fitted exponent's 95 % interval, and that is at most "
+        f"{WIDEST_EXPONENT:g} wide",
+        measure=_on_grid(_exponent),
     ),
     Claim(
         name="fig1-falls-with-n",
         source="Jiang et al. 2024, section 6",
         statement="The test loss falls as N grows.",
         accepted="the mean rank correlation's 95 % bootstrap interval is below 0",
-        measure=lambda cells: _falls(cells, "n", "snr"),
+        measure=_on_grid(lambda grid: _falls(grid, "n", "snr")),
     ),
     Claim(
         name="fig1-falls-with-snr",
         source="Jiang et al. 2024, section 6",
         statement="The test loss falls as the signal-to-noise ratio grows.",
         accepted="the mean rank correlation's 95 % bootstrap interval is below 0",
-        measure=lambda cells: _falls(cells, "snr", "n"),
+        measure=_on_grid(lambda grid: _falls(grid, "snr", "n")),
     ),
 )

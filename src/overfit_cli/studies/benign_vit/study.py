@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
@@ -73,8 +74,9 @@ class BenignVit:
         settings = cast(BenignVitParameters, result.cell.parameters)
         got = result.measurements
         if result.status == "failed":
+            loss = got.get("train_loss", math.nan)
             return (
-                f"Not fitted ({result.reason}): training loss {got['train_loss']:.3g} "
+                f"Not fitted ({result.reason}): training loss {loss:.3g} "
                 f"after {result.steps} steps."
             )
         regime = theory.measured_regime(got["test_loss"])

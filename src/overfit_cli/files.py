@@ -40,10 +40,10 @@ def make_folder(folder: Path, flag: str) -> None:
     Raises:
         UserError: naming `flag`, if it can't be.
     """
-    for part in (folder, *folder.parents):
-        if part.exists() and not part.is_dir():
-            raise UserError(f"{flag} {folder}: {part} is a file; a directory is needed.")
     try:
+        for part in (folder, *folder.parents):
+            if part.exists() and not part.is_dir():
+                raise UserError(f"{flag} {folder}: {part} is a file; a directory is needed.")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{flag} {folder}: it can't be made: {reason_of(error)}.") from error
