@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import shlex
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -14,13 +13,10 @@ from overfit_cli.cli.common import (
     DeviceName,
     Subject,
     console,
-    duration,
     find_subject,
-    plural,
     read_number,
     read_path,
     read_settings,
-    size,
 )
 from overfit_cli.errors import UserError
 
@@ -107,6 +103,7 @@ def sweep(
         output.print(parameter_table(chosen.study))
         return 0
 
+    from overfit_cli.cli.sentences import estimate_in_words, plan_in_words, summary_in_words
     from overfit_cli.device import resolve_device
     from overfit_cli.sweep.execute import Workforce
     from overfit_cli.sweep.plan import make_plan
@@ -130,14 +127,16 @@ def sweep(
     # its worker is then a failed row, and in one job would be the end of this process.
     most = min(number_of_jobs, max(2, len(plan.batches)))
     workforce = Workforce(most, backend.value)
-    _print_plan(output, plan, directory, workforce)
+    for sentence in plan_in_words(plan, directory, workforce):
+        output.print(sentence)
     if dry_run:
-        _print_estimate(output, plan, workforce, where)
+        output.print(estimate_in_words(plan, workforce, where))
         return 0
     summary = _run(
         output, plan, directory, workforce, where, trajectories=trajectories, fail_fast=fail_fast
     )
-    _print_summary(output, plan, directory, summary, chosen)
+    for sentence in summary_in_words(plan, directory, summary, chosen):
+        output.print(sentence)
     return 1 if summary.failed else 0
 
 
@@ -210,61 +209,3 @@ def _run(
             "and the same command goes on from there."
         )
         raise
-
-
-def _print_plan(output: Console, plan: Plan, directory: RunDirectory, workforce: Workforce) -> None:
-    grid = plan.grid
-    axes = [f"{name} {len(values)}" for name, values in grid.axes.items()]
-    shape = " × ".join([*axes, f"seeds {len(grid.seeds)}"])
-    output.print(
-        f"{grid.study.name}: {plural(len(plan.cells), 'cell')} ({shape}), {directory.path}"
-    )
-    there = [f"{plan.done} there already"] if plan.done else []
-    there += [f"{plan.failed} there as failed (--retry-failed runs them)"] if plan.failed else []
-    there += [f"{len(plan.again)} run again"] if plan.again else []
-    there += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
-    jobs = plural(workforce.jobs, "job") + (
-        f" on {workforce.backend}" if workforce.jobs > 1 else ""
-    )
-    to_run = f"{plan.to_run} to run in {plural(len(plan.batches), 'batch')}, {jobs}"
-    output.print("; ".join([*there, to_run]) + ".")
-
-
-def _print_estimate(
-    output: Console, plan: Plan, workforce: Workforce, device: Literal["cpu", "cuda"]
-) -> None:
-    from overfit_cli.sweep.plan import estimate
-
-    if not plan.batches:
-        output.print("Nothing would run.")
-        return
-    likely = estimate(plan, workforce.jobs, device)
-    output.print(
-        f"From one timed probe: about {duration(likely.seconds)}, {size(likely.memory)} of memory, "
-        f"{size(likely.disk)} on disk. Nothing was run or written."
-    )
-
-
-def _print_summary(
-    output: Console, plan: Plan, directory: RunDirectory, summary: Summary, chosen: Subject
-) -> None:
-    done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
-    failed = summary.failed.total()
-    if failed:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in summary.failed.most_common())
-        done += f", {failed} failed ({reasons})"
-    if summary.restarts:
-        done += f"; workers were killed and started again {plural(summary.restarts, 'time')}"
-    output.print(f"Done: {done}. The cells are in {directory.path}/cells.")
-    output.print(f"Next: {shlex.join(_next_command(plan, directory, chosen))}")
-
-
-def _next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
-    """A command that works on what was swept: a figure over two axes, or the report."""
-    figures = chosen.study.figures()
-    wanted = chosen.preset.content.figures if chosen.preset else ()
-    drawable = [name for name in (*wanted, *figures) if figures[name].reads == "cells"]
-    source = ["--from", str(directory.path)]
-    if len(plan.grid.axes) == 2 and drawable:
-        return ["overfit", "plot", drawable[0], *source]
-    return ["overfit", "report", *source]

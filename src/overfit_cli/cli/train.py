@@ -88,7 +88,8 @@ def train(
     if not result.measurements:
         raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
     output.print(chosen.study.conclusion(result))
-    following = shlex.join(["overfit", "plot", "curves", "--from", str(directory.path)])
+    figure = ["plot", "curves"] if result.trajectory else ["report"]
+    following = shlex.join(["overfit", *figure, "--from", str(directory.path)])
     output.print(f"Took {duration(result.seconds)}. Next: {following}")
     return 0 if result.status == "done" else 1
 

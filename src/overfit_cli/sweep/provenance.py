@@ -12,13 +12,14 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.files import locked, write_whole
 from overfit_cli.study import Study
 from overfit_cli.sweep.grid import Grid
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MANIFEST = "manifest.json"
 _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "scipy", "matplotlib")
@@ -63,6 +64,8 @@ def planned_cells(directory: Path, study: Study) -> pd.DataFrame:
 
     One row a point: `seed` and a column a parameter, with defaults where a run set none.
     """
+    import pandas as pd
+
     defaults = study.parameters().model_dump()
     frames = []
     for run in read_manifest(directory).get("runs", []):

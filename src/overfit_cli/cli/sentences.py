@@ -1,0 +1,67 @@
+"""What a sweep says: its plan, its estimate and its summary."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Literal
+
+from overfit_cli.cli.common import Subject, duration, plural, size
+from overfit_cli.sweep.execute import Summary, Workforce
+from overfit_cli.sweep.plan import Plan, estimate
+from overfit_cli.sweep.store import RunDirectory
+
+
+def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> list[str]:
+    """Return what a sweep covers, what is there already, and what will run."""
+    grid = plan.grid
+    axes = [f"{name} {len(values)}" for name, values in grid.axes.items()]
+    shape = " × ".join([*axes, f"seeds {len(grid.seeds)}"])
+    covers = f"{grid.study.name}: {plural(len(plan.cells), 'cell')} ({shape}), {directory.path}"
+    there = [f"{plan.done} there already"] if plan.done else []
+    there += [f"{plan.failed} there as failed (--retry-failed runs them)"] if plan.failed else []
+    there += [f"{len(plan.again)} run again"] if plan.again else []
+    there += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
+    jobs = plural(workforce.jobs, "job") + (
+        f" on {workforce.backend}" if workforce.jobs > 1 else ""
+    )
+    to_run = f"{plan.to_run} to run in {plural(len(plan.batches), 'batch')}, {jobs}"
+    return [covers, "; ".join([*there, to_run]) + "."]
+
+
+def estimate_in_words(plan: Plan, workforce: Workforce, device: Literal["cpu", "cuda"]) -> str:
+    """Return what a plan would take, from one timed probe."""
+    if not plan.batches:
+        return "Nothing would run."
+    likely = estimate(plan, workforce.jobs, device)
+    return (
+        f"From one timed probe: about {duration(likely.seconds)}, {size(likely.memory)} of memory, "
+        f"{size(likely.disk)} on disk. Nothing was run or written."
+    )
+
+
+def summary_in_words(
+    plan: Plan, directory: RunDirectory, summary: Summary, chosen: Subject
+) -> list[str]:
+    """Return what a sweep did, where it lies, and the next command to type."""
+    done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
+    failed = summary.failed.total()
+    if failed:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in summary.failed.most_common())
+        done += f", {failed} failed ({reasons})"
+    if summary.restarts:
+        done += f"; workers were killed and started again {plural(summary.restarts, 'time')}"
+    return [
+        f"Done: {done}. The cells are in {directory.path}/cells.",
+        f"Next: {shlex.join(_next_command(plan, directory, chosen))}",
+    ]
+
+
+def _next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
+    """A command that works on what was swept: a figure over two axes, or the report."""
+    figures = chosen.study.figures()
+    wanted = chosen.preset.content.figures if chosen.preset else ()
+    drawable = [name for name in (*wanted, *figures) if figures[name].reads == "cells"]
+    source = ["--from", str(directory.path)]
+    if len(plan.grid.axes) == 2 and drawable:
+        return ["overfit", "plot", drawable[0], *source]
+    return ["overfit", "report", *source]
