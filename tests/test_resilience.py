@@ -47,7 +47,7 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_rows(
         process = start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path)
         time.sleep(moments.uniform(0.2, 1.6))
         process.kill()
-        process.communicate()
+        process.communicate(timeout=20)  # It ends when the last worker has let go of the output.
         killed += process.returncode == -signal.SIGKILL
         if (tmp_path / "out" / "cells").exists():
             for part in (tmp_path / "out" / "cells").glob("*.parquet"):
@@ -66,8 +66,17 @@ def test_workers_leave_soon_after_their_parent_is_killed(tmp_path: Path) -> None
     wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
     group = os.getpgid(process.pid)
     process.kill()
-    process.communicate()
+    process.communicate(timeout=20)
     wait_for(lambda: not members(group), seconds=5)
+
+
+@pytest.mark.parametrize("moment", [0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+def test_workers_that_have_no_batch_yet_leave_too(tmp_path: Path, moment: float) -> None:
+    process = start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path, new_session=True)
+    time.sleep(moment)
+    process.kill()
+    process.communicate(timeout=20)
+    wait_for(lambda: not members(process.pid), seconds=10)
 
 
 def test_a_killed_worker_costs_one_restart_and_no_result(

@@ -20,7 +20,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.study import Cell, CellResult, Execution
 from overfit_cli.sweep.plan import Plan
 from overfit_cli.sweep.store import RunDirectory
-from overfit_cli.sweep.worker import BatchRecord, Orders, run_batch, write_results
+from overfit_cli.sweep.worker import BatchRecord, leave_with_parent, run_batch, write_results
 
 Backend = Literal["loky", "threading"]
 Batch = Sequence[Cell]
@@ -114,7 +114,7 @@ class _Run:
         self._directory = directory.path
         self._execution = execution
         self._workforce = workforce
-        self._orders = Orders(os.getpid(), plan.again)
+        self._again = plan.again
         self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
         self._started: set[int] = set()
         self._strikes: Counter[int] = Counter()
@@ -141,7 +141,7 @@ class _Run:
                 return
             self._started.add(index)
             yield joblib.delayed(run_batch)(
-                index, self._waiting[index], self._directory, self._execution, self._orders
+                index, self._waiting[index], self._directory, self._execution, self._again
             )
 
     def _after_a_kill(self) -> Iterator[BatchRecord]:
@@ -159,20 +159,22 @@ class _Run:
             if self._strikes[index] == CHANCES:
                 batch = self._waiting.pop(index)
                 failures = [CellResult.failure(cell, "worker killed") for cell in batch]
-                yield write_results(
-                    index, batch[0].study, failures, self._directory, self._orders.again
-                )
+                yield write_results(index, batch[0].study, failures, self._directory, self._again)
 
 
 def _in_parallel(workforce: Workforce, tasks: Iterator[Any]) -> Iterator[BatchRecord]:
     """Run the tasks and give their records as they come; no worker outlives an interrupt."""
-    limits = {"inner_max_num_threads": 1} if workforce.backend == "loky" else {}
+    limits, start = {}, {}
+    if workforce.backend == "loky" and workforce.jobs > 1:
+        limits = {"inner_max_num_threads": 1}
+        start = {"initializer": leave_with_parent, "initargs": (os.getpid(),)}
     with joblib.parallel_config(backend=workforce.backend, **limits):
         parallel = joblib.Parallel(
             n_jobs=workforce.jobs,
             return_as="generator_unordered",
             batch_size=1,
             pre_dispatch="2*n_jobs",
+            **start,
         )
         # Workers start inside this call and inherit what it does with Ctrl-C: only this process
         # answers it.

@@ -18,19 +18,6 @@ from overfit_cli.sweep.store import RunDirectory
 
 
 @dataclass(frozen=True)
-class Orders:
-    """What a worker is told beside its batch.
-
-    Attributes:
-        parent: the process that asked.
-        again: keys whose new rows replace the ones that are there.
-    """
-
-    parent: int
-    again: frozenset[str]
-
-
-@dataclass(frozen=True)
 class BatchRecord:
     """What the parent needs to know of a finished batch.
 
@@ -53,10 +40,17 @@ class BatchRecord:
 
 
 def run_batch(
-    index: int, batch: Sequence[Cell], directory: Path, execution: Execution, orders: Orders
+    index: int, batch: Sequence[Cell], directory: Path, execution: Execution, again: Collection[str]
 ) -> BatchRecord:
-    """Train a batch and write its part. Errors in training become failed cells."""
-    _leave_with_parent(orders.parent)
+    """Train a batch and write its part. Errors in training become failed cells.
+
+    Args:
+        index: which batch.
+        batch: its cells.
+        directory: the run directory.
+        execution: device and logging.
+        again: keys whose new rows replace the ones that are there.
+    """
     study = find_study(batch[0].study)
     results: list[CellResult] = []
     try:
@@ -64,9 +58,9 @@ def run_batch(
             results.append(result)
     except KeyboardInterrupt:
         # In the parent itself (one job): keep what is finished.
-        write_results(index, study.name, results, directory, orders.again)
+        write_results(index, study.name, results, directory, again)
         raise
-    return write_results(index, study.name, results, directory, orders.again)
+    return write_results(index, study.name, results, directory, again)
 
 
 def write_results(
@@ -124,16 +118,13 @@ def _headline(study: Study, result: CellResult) -> float | None:
     return result.measurements.get(study.headline) if result.status == "done" else None
 
 
-def _leave_with_parent(parent: int) -> None:
-    """In a worker process: don't answer Ctrl-C, and end soon after the parent is gone."""
-    if os.getpid() != parent:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _watch(parent)
+def leave_with_parent(parent: int) -> None:
+    """Start a worker process: it doesn't answer Ctrl-C, and ends soon after its parent is gone.
 
-
-@functools.cache
-def _watch(parent: int) -> None:
-    """Start watching over the parent, once a process."""
+    It must come before the first batch: a worker whose parent is killed while it waits for one
+    would wait for good.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:
