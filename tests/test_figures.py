@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -71,11 +72,10 @@ def test_a_full_disk_leaves_the_old_figure(tmp_path: Path, monkeypatch: pytest.M
     old = tmp_path / "a.png"
     old.write_text("old")
 
-    def full(path: Path, content: bytes) -> int:
-        path.touch()
+    def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError, match=r"No space left on device"):
         save(Figure(), old)
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]

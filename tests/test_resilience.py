@@ -70,7 +70,7 @@ def test_workers_leave_soon_after_their_parent_is_killed(tmp_path: Path) -> None
     wait_for(lambda: not members(group), seconds=5)
 
 
-@pytest.mark.parametrize("moment", [0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+@pytest.mark.parametrize("moment", [0.4, 0.6, 0.8])
 def test_workers_that_have_no_batch_yet_leave_too(tmp_path: Path, moment: float) -> None:
     process = start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path, new_session=True)
     time.sleep(moment)
@@ -110,7 +110,7 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
     tmp_path: Path, jobs: tuple[str, str]
 ) -> None:
     """Sent to the whole process group, as a terminal does."""
-    grid = ("--n", "1:50", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
+    grid = ("--n", "1:30", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
     how = ("--jobs", jobs[0], "--backend", jobs[1])
     process = start("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path, new_session=True)
     cells = tmp_path / "out" / "cells"
@@ -123,11 +123,11 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
     assert "Interrupted after" in output
     assert "they are kept in out" in output
     assert errors == ""
-    assert 3 <= len(overfit_cli.load(tmp_path / "out")) < 50
+    assert 3 <= len(overfit_cli.load(tmp_path / "out")) < 30
     again = run("sweep", "toy", *grid, "--set", "pause=0.1", cwd=tmp_path, expect=2)
     assert "pause is given twice" in again.stderr
     resumed = run("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path)
-    assert len(overfit_cli.load(tmp_path / "out")) == 50
+    assert len(overfit_cli.load(tmp_path / "out")) == 30
     assert "there already" in resumed.stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from overfit_cli.study import Study
+
+    Draw = Callable[["FigureData", "FigureOptions"], matplotlib.figure.Figure]
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,20 @@ class FigureData:
     trajectories: pd.DataFrame
 
 
+def drawn_by(place: str) -> Draw:
+    """Return the drawing function at `place`, `module:function`, imported when it first draws.
+
+    Naming a figure then costs no import of matplotlib: sweeps and lists stay quick.
+    """
+
+    def draw(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+        module, function = place.split(":")
+        drawing: Draw = getattr(importlib.import_module(module), function)
+        return drawing(data, options)
+
+    return draw
+
+
 @dataclass(frozen=True)
 class Figure:
     """A picture that a study can be asked for.
@@ -69,4 +86,4 @@ class Figure:
     reads: Literal["cells", "trajectories"]
     options: FigureOptions
     accepts: frozenset[str]
-    draw: Callable[[FigureData, FigureOptions], matplotlib.figure.Figure]
+    draw: Draw

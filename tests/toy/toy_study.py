@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.figure import Figure, FigureOptions
+from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.streams import stream
 from overfit_cli.study import Cell, CellResult, Column, Execution
@@ -40,9 +40,8 @@ class Toy:
     watched = ("train_loss",)
 
     def figures(self) -> Mapping[str, Figure]:
-        from overfit_cli.figures.curves import draw_curves
-        from overfit_cli.figures.heatmap import draw_heatmap
-
+        draw_heatmap = drawn_by("overfit_cli.figures.heatmap:draw_heatmap")
+        draw_curves = drawn_by("overfit_cli.figures.curves:draw_curves")
         options = FigureOptions(x="snr", y="n", value="test_loss")
         every = frozenset({"x", "y", "value", "threshold", "law"})
         return {

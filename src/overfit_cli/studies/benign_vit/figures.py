@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from overfit_cli.figure import Figure, FigureOptions
-from overfit_cli.figures.boundary import draw_boundary
-from overfit_cli.figures.curves import draw_curves
-from overfit_cli.figures.heatmap import draw_heatmap
+from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_CONSTANT, FIGURE_1_THRESHOLD
 
 FIGURE_1_LAW = f"n * snr**2 = {FIGURE_1_CONSTANT:g}"
@@ -26,7 +23,7 @@ FIGURES = {
             reads="cells",
             options=_GRID,
             accepts=_EVERY,
-            draw=draw_heatmap,
+            draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
         ),
         Figure(
             name="cutoff",
@@ -35,7 +32,7 @@ FIGURES = {
             reads="cells",
             options=_CUT,
             accepts=_EVERY,
-            draw=draw_heatmap,
+            draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
         ),
         Figure(
             name="boundary",
@@ -44,7 +41,7 @@ FIGURES = {
             reads="cells",
             options=_CUT,
             accepts=_EVERY,
-            draw=draw_boundary,
+            draw=drawn_by("overfit_cli.figures.boundary:draw_boundary"),
         ),
         Figure(
             name="curves",
@@ -53,7 +50,7 @@ FIGURES = {
             reads="trajectories",
             options=FigureOptions(),
             accepts=frozenset({"value", "threshold"}),
-            draw=draw_curves,
+            draw=drawn_by("overfit_cli.figures.curves:draw_curves"),
         ),
     )
 }
