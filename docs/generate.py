@@ -53,10 +53,10 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _help(command: str) -> str:
-    """The help text of a command as a user sees it, in 100 columns and without colours."""
+    """The help text of a command as a user sees it, without colours."""
     done = subprocess.run(
         [sys.executable, "-m", "overfit_cli", command, "--help"],
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"},
+        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
         capture_output=True,
         text=True,
         check=True,

@@ -120,12 +120,12 @@ def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
 
 def _fits(directory: RunDirectory, figure: Figure, asked: FigureOptions) -> bool:
     """Whether it has trajectories, or the axes that the figure is drawn over."""
-    if figure.reads == "trajectories":
-        return bool(directory.logged_keys())
-    _, data = _figure_and_data(figure.name, directory)
     from overfit_cli.figures.axis import parameter_values
     from overfit_cli.figures.choice import settled
 
+    if figure.reads == "trajectories":
+        return bool(directory.logged_keys())
+    _, data = _figure_and_data(figure.name, directory)
     options = settled(figure, asked, data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]

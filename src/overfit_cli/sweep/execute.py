@@ -140,8 +140,10 @@ class _Run:
             if self.stop.is_set():
                 return
             self._started.add(index)
+            # A task carries its own keys only: a fresh sweep may run many thousands again.
+            again = self._again & {cell.key for cell in self._waiting[index]}
             yield joblib.delayed(run_batch)(
-                index, self._waiting[index], self._directory, self._execution, self._again
+                index, self._waiting[index], self._directory, self._execution, again
             )
 
     def _after_a_kill(self) -> Iterator[BatchRecord]:
