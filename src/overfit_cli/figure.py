@@ -25,6 +25,7 @@ class FigureOptions:
         value: name of the measured column that is drawn.
         threshold: the value at which a cell changes sides.
         law: a curve to draw, an equation in the names of the axes: `n * snr**2 = 1000`.
+        by: name of the parameter whose values are panels side by side.
     """
 
     x: str | None = None
@@ -32,6 +33,7 @@ class FigureOptions:
     value: str | None = None
     threshold: float | None = None
     law: str | None = None
+    by: str | None = None
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,9 @@ def plot(
         str | None,
         typer.Option(metavar="EQUATION", help="A curve to draw, such as 'n * snr**2 = 1000'."),
     ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Parameter with a panel for each value.")
+    ] = None,
 ) -> int:
     """Draw a figure from what a sweep or a training wrote."""
     from overfit_cli.figure import FigureOptions
@@ -51,7 +54,7 @@ def plot(
     from overfit_cli.sweep.store import RunDirectory
 
     cut = None if threshold is None else read_number("--threshold", threshold, "a finite number")
-    asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law)
+    asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law, by=by)
     named = read_path("--from", source)
     path = read_path("--out", out)
     directory = _newest_for(figure, asked) if named is None else RunDirectory(named)

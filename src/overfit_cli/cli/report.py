@@ -30,16 +30,21 @@ def report(
     ] = False,
 ) -> int:
     """Judge the claims of the papers by what was run."""
-    from overfit_cli.report.judge import judge_all
+    from overfit_cli.report.judge import judge_all, worth_showing
     from overfit_cli.report.page import sentences, verdict_table, write_report
 
     output = console()
     named = [path for source in sources or [] if (path := read_path("--from", source))]
     folder = read_path("--out", out) or RESULTS / "report"
     judged = judge_all(named, RESULTS)
-    output.print(verdict_table(judged))
-    for sentence in sentences(judged):
+    shown = worth_showing(judged)
+    if shown:
+        output.print(verdict_table(shown))
+    for sentence in sentences(shown):
         output.print(sentence, soft_wrap=False)
+    if len(shown) < len(judged):
+        left = len(judged) - len(shown)
+        output.print(f"{left} claims need other cells than these; report.md says which.")
     for path in write_report(judged, folder):
         output.print(f"Written: {path}")
     failed = [one.name for one in judged if one.measurement.verdict == "fails"]

@@ -112,6 +112,9 @@ def sweep(
     if profile is not None and chosen.preset is None:
         raise UserError(f"--profile {profile}: {subject} is no preset; only presets have profiles.")
     profile = profile or "quick"
+    trajectories = trajectories or (
+        chosen.preset is not None and chosen.preset.content.trajectories
+    )
     grid = _grid(chosen, profile, seeds, settings or [], {"n": n, "snr": snr})
     name = chosen.name if chosen.preset is None else f"{chosen.name}-{profile}"
     directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")

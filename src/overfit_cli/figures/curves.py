@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import matplotlib
 import matplotlib.axes
 import matplotlib.figure
@@ -12,6 +14,7 @@ from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.question import checked_threshold
 from overfit_cli.figures.runs import Curve, gather_curves
 from overfit_cli.figures.style import (
@@ -21,41 +24,64 @@ from overfit_cli.figures.style import (
     Legend,
     legend_below,
     log_ticks,
-    new_figure,
+    new_panels,
     plain,
     styled,
+    title_panels,
     wrapped,
 )
-from overfit_cli.study import axis_label
+from overfit_cli.study import Study, axis_label
 
 DASHES: tuple[LineStyleType, ...] = ("-", "--", ":", "-.")
 NAMED = 6  # of more curves than the palette has colours, so many are in the legend
+WIDE_SPAN = 1e6  # over which a mean is taken of logarithms: else it is its largest seed's
 
 
 @styled
 def draw_curves(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
-    """Draw logged columns against the step.
+    """Draw logged columns against the step, a panel for each value of the parameter `by`.
 
-    The column is `options.value`; by default the study's losses (`..._loss`), or its headline.
-    Up to eight cells are a curve each. More are averaged over seeds, with a band of one standard
-    deviation, up to the last step that all seeds of a curve have reached.
+    The columns are `options.value`, with commas between; by default the study's losses
+    (`..._loss`), or its headline. Up to eight cells are a curve each. More are averaged over
+    seeds, with a band of one standard deviation, up to the last step that all seeds of a curve
+    have reached; means are geometric where the column is positive and spans a factor of a million.
 
     Raises:
-        UserError: if nothing was logged, the column is unknown, or the threshold isn't finite.
+        UserError: if nothing was logged, a column or `by` is unknown, or the threshold isn't
+            finite.
     """
-    columns = _columns(data, options.value)
+    return draw_panels(panels(data, options.by), options)
+
+
+def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw curves as `draw_curves` does, in panels that are cut already; call it `styled`."""
+    study = parts[0].data.study
+    columns = _columns(parts[0].data, options.value)
     threshold = checked_threshold(options.threshold)
-    labels = [axis_label(data.study, column) for column in columns]
-    curves, title = gather_curves(data, columns, few=len(PALETTE))
-    figure, axes = new_figure(height=2.9)
-    _scale(axes, curves, threshold)
-    legend = _draw(axes, curves, columns, labels)
+    geometric = _spans_widely(parts, columns)
+    gathered = [
+        gather_curves(part.data, columns, few=len(PALETTE), geometric=geometric) for part in parts
+    ]
+    curves = [curve for of_panel, _ in gathered for curve in of_panel]
+    columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]
+    figure, all_axes = new_panels(len(parts), height=2.9)
+    _scale(all_axes, curves, columns, threshold)
+    texts = list(dict.fromkeys(curve.text for curve in curves))
+    for axes, (of_panel, _) in zip(all_axes, gathered, strict=True):
+        _draw(axes, of_panel, columns, texts)
+    legend = _legend(study, columns, texts)
     if threshold is not None:
-        line = axes.axhline(threshold, color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
-        legend.append((line, f"threshold {plain(threshold)}"))
-    ylabel = labels[0] if len(labels) == 1 else "loss"
-    axes.set(xlabel="gradient steps", ylabel=wrapped(ylabel, HIGH), title=title)
-    legend_below(figure, legend, columns=2)
+        lines = [
+            axes.axhline(threshold, color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
+            for axes in all_axes
+        ]
+        legend.append((lines[0], f"threshold {plain(threshold)}"))
+    ylabel = axis_label(study, columns[0]) if len(columns) == 1 else "loss"
+    all_axes[0].set_ylabel(wrapped(ylabel, HIGH))
+    for axes in all_axes:
+        axes.set_xlabel("gradient steps")
+    title_panels(figure, all_axes, [part.title for part in parts], gathered[0][1])
+    legend_below(figure, legend, columns=2 * len(parts))
     return figure
 
 
@@ -65,44 +91,77 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
     names = [column.name for column in data.study.trajectory_columns]
     logged = [name for name in names if name in data.trajectories]
     losses = [name for name in logged if name.endswith("_loss")]
-    chosen = [value] if value is not None else losses or [data.study.headline]
+    asked = [] if value is None else [name.strip() for name in value.split(",")]
+    chosen = asked or losses or [data.study.headline]
     for name in chosen:
         if name not in logged:
             raise UserError(
                 f"--value {name}: {data.study.name} logs no {name!r}; {nearest(name, logged)}"
             )
+    if len(chosen) > len(DASHES):
+        raise UserError(f"--value {value}: a figure of curves takes up to {len(DASHES)} columns.")
     return chosen
 
 
-def _scale(axes: matplotlib.axes.Axes, curves: list[Curve], threshold: float | None) -> None:
-    """Make y logarithmic where all that is drawn is positive and spans more than a factor of 10."""
-    drawn = np.concatenate([curve.mean.to_numpy().ravel() for curve in curves])
+def _spans_widely(parts: Sequence[Panel], columns: list[str]) -> bool:
+    first = parts[0].data.trajectories
+    drawn = first[first["key"].isin(np.concatenate([part.data.cells["key"] for part in parts]))]
+    numbers = drawn[columns[0]].to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size or numbers.min() < 0 or not numbers.any():
+        return False
+    return bool(numbers.max() / numbers[numbers > 0].min() > WIDE_SPAN)
+
+
+def _scale(
+    all_axes: Sequence[matplotlib.axes.Axes],
+    curves: list[Curve],
+    columns: list[str],
+    threshold: float | None,
+) -> None:
+    """Make y logarithmic where all that is drawn is positive and spans more than a factor of 10.
+
+    Where several columns are drawn, the first sets the limits: a bound that falls out of sight
+    doesn't squeeze what is measured.
+    """
+    everything = np.concatenate([curve.mean.to_numpy().ravel() for curve in curves])
+    drawn = np.concatenate([curve.mean[columns[0]].to_numpy() for curve in curves])
     low, high = np.nanmin([*drawn, threshold or np.nan]), np.nanmax([*drawn, threshold or np.nan])
-    if low > 0 and high / low > 10:
-        axes.set_yscale("log")
-        axes.set_ylim(low / 1.5, high * 1.3)
-        log_ticks(axes.yaxis, low, high)
-    axes.margins(x=0.02)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if np.nanmin(everything) > 0 and high / low > 10:
+        for axes in all_axes:
+            axes.set_yscale("log")
+            axes.set_ylim(low / 1.5, high * 1.3)
+            log_ticks(axes.yaxis, low, high)
+    for axes in all_axes:
+        axes.margins(x=0.02)
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 def _draw(
-    axes: matplotlib.axes.Axes, curves: list[Curve], columns: list[str], labels: list[str]
-) -> Legend:
-    """Draw the curves, and return the legend: which cell by colour, which column by dash."""
-    if len(curves) == 1:
+    axes: matplotlib.axes.Axes, curves: list[Curve], columns: list[str], texts: list[str]
+) -> None:
+    """Draw the curves of a panel: which cell by colour, which column by dash."""
+    if len(texts) == 1:
         for column, own in zip(columns, PALETTE, strict=False):
-            _draw_one(axes, curves[0], column, own, "-")
+            for curve in curves:
+                _draw_one(axes, curve, column, own, "-")
+        return
+    colours = dict(zip(texts, _colours(len(texts)), strict=True))
+    for curve in curves:
+        for column, dash in zip(columns, DASHES, strict=False):
+            _draw_one(axes, curve, column, colours[curve.text], dash)
+
+
+def _legend(study: Study, columns: list[str], texts: list[str]) -> Legend:
+    labels = [axis_label(study, column) for column in columns]
+    if len(texts) == 1:
         entries = list(zip(labels, PALETTE, strict=False)) if len(columns) > 1 else []
         return [(Line2D([], [], color=own), label) for label, own in entries]
-    colours = _colours(len(curves))
-    for curve, colour in zip(curves, colours, strict=True):
-        for column, dash in zip(columns, DASHES, strict=False):
-            _draw_one(axes, curve, column, colour, dash)
+    colours = _colours(len(texts))
     dashes = zip(DASHES, labels, strict=False) if len(columns) > 1 else ()
-    count = len(curves) if len(curves) <= len(PALETTE) else NAMED
-    named = np.unique(np.linspace(0, len(curves) - 1, count).round().astype(int))
-    cells = [(Line2D([], [], color=colours[i]), curves[i].text) for i in named]
+    count = len(texts) if len(texts) <= len(PALETTE) else NAMED
+    named = np.unique(np.linspace(0, len(texts) - 1, count).round().astype(int))
+    cells = [(Line2D([], [], color=colours[i]), texts[i]) for i in named]
     columns_ = [(Line2D([], [], color="0.3", linestyle=dash), text) for dash, text in dashes]
     return [*columns_, *cells]
 
@@ -110,10 +169,10 @@ def _draw(
 def _draw_one(
     axes: matplotlib.axes.Axes, curve: Curve, column: str, colour: ColorType, dash: LineStyleType
 ) -> None:
-    mean, deviation = curve.mean[column].dropna(), curve.deviation[column].dropna()
+    mean = curve.mean[column].dropna()
     axes.plot(mean.index, mean, color=colour, linestyle=dash)
-    low, high = mean - deviation, mean + deviation
-    axes.fill_between(mean.index, low, high, color=colour, alpha=0.2, linewidth=0)
+    low, high = curve.low[column].dropna(), curve.high[column].dropna()
+    axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
 def _colours(count: int) -> list[ColorType]:

@@ -20,15 +20,18 @@ class Curve:
     Attributes:
         text: the values that tell it from the other curves; empty where it is the only one.
         mean: one row a step (the index), one column a logged column.
-        deviation: of the same shape, the standard deviation over seeds; nan for a single cell.
+        low, high: of the same shape, one standard deviation below and above; nan for a single cell.
     """
 
     text: str
     mean: pd.DataFrame
-    deviation: pd.DataFrame
+    low: pd.DataFrame
+    high: pd.DataFrame
 
 
-def gather_curves(data: FigureData, columns: list[str], *, few: int) -> tuple[list[Curve], str]:
+def gather_curves(
+    data: FigureData, columns: list[str], *, few: int, geometric: bool = False
+) -> tuple[list[Curve], str]:
     """Return the curves in the order of their parameters, and a title that says what they are.
 
     Args:
@@ -36,6 +39,7 @@ def gather_curves(data: FigureData, columns: list[str], *, few: int) -> tuple[li
         columns: the logged columns to gather.
         few: up to so many cells, each is a curve; more are averaged over seeds, without those
             that failed, at the steps that all of a setting's cells have.
+        geometric: whether means and deviations are those of the logarithm.
 
     Raises:
         UserError: if there is no number to draw.
@@ -45,7 +49,8 @@ def gather_curves(data: FigureData, columns: list[str], *, few: int) -> tuple[li
     if len(cells) > few:
         failed = int((cells["status"] == "failed").sum())
         cells = cells[cells["status"] == "done"]
-        title = f"mean of {cells['seed'].nunique()} seeds, band of one deviation"
+        kind = "geometric mean" if geometric else "mean"
+        title = f"{kind} of {cells['seed'].nunique()} seeds, band of one deviation"
         title += f"\n{failed} failed cells left out" if failed else ""
     elif cells["seed"].nunique() > 1:
         names, title = [*names, "seed"], "single cells"
@@ -55,11 +60,23 @@ def gather_curves(data: FigureData, columns: list[str], *, few: int) -> tuple[li
     steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)
     if not steps[columns].notna().any(axis=None):
         raise UserError(f"--value {columns[0]}: no cell that is done has a number logged there.")
+    if geometric:
+        steps[columns] = steps[columns].apply(_logarithm)
     groups = steps.groupby(names, sort=True) if names else [((), steps)]
-    return [_curve(names, at, group, columns) for at, group in groups], title
+    return [_curve(names, at, group, columns, geometric) for at, group in groups], title
 
 
-def _curve(names: list[str], at: Hashable, steps: pd.DataFrame, columns: list[str]) -> Curve:
+def _logarithm(column: pd.Series[float]) -> pd.Series[float]:
+    """Take the logarithm; zeros, where a loss is down to nothing, count as the smallest number."""
+    positive = column[column > 0]
+    if positive.empty:
+        return column * np.nan
+    return column.clip(lower=positive.min()).map(np.log)
+
+
+def _curve(
+    names: list[str], at: Hashable, steps: pd.DataFrame, columns: list[str], geometric: bool
+) -> Curve:
     values = at if isinstance(at, tuple) else (at,)
     text = ", ".join(f"{name} = {_short(value)}" for name, value in zip(names, values, strict=True))
     if (steps["status"] == "failed").all():
@@ -69,7 +86,8 @@ def _curve(names: list[str], at: Hashable, steps: pd.DataFrame, columns: list[st
     }
     mean = pd.DataFrame({name: table.mean(axis=1) for name, table in tables.items()})
     deviation = pd.DataFrame({name: table.std(axis=1) for name, table in tables.items()})
-    return Curve(text, mean, deviation)
+    ends = [mean, mean - deviation, mean + deviation]
+    return Curve(text, *(end.map(np.exp) if geometric else end for end in ends))
 
 
 def _short(value: object) -> str:

@@ -79,13 +79,41 @@ def new_figure(*, width: float = COLUMN, height: float = 2.6) -> tuple[Figure, A
     return figure, figure.add_subplot()
 
 
+def new_panels(count: int, *, height: float = 2.6) -> tuple[Figure, list[Axes]]:
+    """Return a figure of `count` axes that share x and y, up to three in a row; call it `styled`.
+
+    One panel is a column of a paper wide, several are two columns.
+    """
+    if count == 1:
+        figure, axes = new_figure(height=height)
+        return figure, [axes]
+    across = min(count, 3)
+    rows = -(-count // across)
+    figure = Figure(figsize=(2 * COLUMN + 0.2, height * (0.9 if rows == 1 else 0.8 * rows)))
+    grid = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
+    for spare in grid.ravel()[count:]:
+        spare.remove()
+    return figure, list(grid.ravel()[:count])
+
+
+def title_panels(figure: Figure, all_axes: list[Axes], titles: list[str], shared: str) -> None:
+    """Give panels their titles, and what holds for all of them once."""
+    if len(all_axes) == 1:
+        all_axes[0].set_title(wrapped("\n".join(filter(None, [titles[0], shared])), WIDE))
+        return
+    for axes, title in zip(all_axes, titles, strict=True):
+        axes.set_title(wrapped(title, WIDE * 2 // min(len(all_axes), 3)))
+    figure.suptitle(shared, x=0.01, ha="left", fontsize=7)
+
+
 def legend_below(figure: Figure, handles: Legend, columns: int = 3) -> None:
     """Put a legend under the axes, in as many columns as fit."""
     if not handles:
         return
     artists = [artist for artist, _ in handles]
-    texts = [wrapped(text, WIDE) for _, text in handles]
-    while columns > 1 and _letters_across(texts, columns) > WIDE:
+    fit = int(WIDE * figure.get_figwidth() / COLUMN)
+    texts = [wrapped(text, fit) for _, text in handles]
+    while columns > 1 and _letters_across(texts, columns) > fit:
         columns -= 1
     figure.legend(artists, texts, loc="outside lower center", ncols=columns)
 

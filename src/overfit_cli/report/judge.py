@@ -23,6 +23,7 @@ class Judged:
         measurement: what was measured, and the verdict.
         directory: the run directory that it was measured on; None where there was none.
         alone: whether the claim is judged in no other directory.
+        has_cells: whether there were cells of the study at all.
     """
 
     study: str
@@ -30,6 +31,7 @@ class Judged:
     measurement: Measurement
     directory: Path | None
     alone: bool = True
+    has_cells: bool = True
 
     @property
     def name(self) -> str:
@@ -57,6 +59,16 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
     return judged
 
 
+def worth_showing(judged: Sequence[Judged]) -> list[Judged]:
+    """Return the claims that were measured, and all those of a study whose cells bear on none."""
+    measured = {one.study for one in judged if one.measurement.verdict != "not run"}
+    return [
+        one
+        for one in judged
+        if one.measurement.verdict != "not run" or (one.has_cells and one.study not in measured)
+    ]
+
+
 def _is_of(cells: pd.DataFrame, study: str) -> bool:
     return bool((cells["study"] == study).all())
 
@@ -74,6 +86,7 @@ def _judge(
         elif every or not found:
             found.append((measurement, path))
     if not found:
-        return [Judged(study, claim, Measurement.without_value("not run", reason), None)]
+        nothing = Measurement.without_value("not run", reason)
+        return [Judged(study, claim, nothing, None, has_cells=bool(frames))]
     alone = len(found) == 1
     return [Judged(study, claim, measurement, path, alone) for measurement, path in found]

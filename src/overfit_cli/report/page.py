@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -89,6 +90,11 @@ def _markdown(judged: Sequence[Judged]) -> str:
     return "\n".join(lines)
 
 
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity: what isn't finite is null there, and stands in the sentence."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def _json(judged: Sequence[Judged]) -> str:
     content = [
         {
@@ -98,9 +104,9 @@ def _json(judged: Sequence[Judged]) -> str:
             "source": one.claim.source,
             "holds_where": one.claim.accepted,
             "verdict": one.measurement.verdict,
-            "value": one.measurement.value,
-            "low": one.measurement.low,
-            "high": one.measurement.high,
+            "value": _finite(one.measurement.value),
+            "low": _finite(one.measurement.low),
+            "high": _finite(one.measurement.high),
             "interval": one.measurement.interval or None,
             "sentence": one.measurement.sentence,
             "directory": str(one.directory) if one.directory else None,

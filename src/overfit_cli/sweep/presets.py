@@ -24,13 +24,14 @@ class Profile(BaseModel):
 
 
 class PresetFile(BaseModel):
-    """What a preset's TOML file holds."""
+    """What a preset's TOML file holds; `trajectories` where its figures need logged steps."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     study: str
     figures: tuple[str, ...] = ()
+    trajectories: bool = False
     set: Mapping[str, str | int | float | bool] = Field(default_factory=dict)
     quick: Profile = Profile()
     paper: Profile = Profile()

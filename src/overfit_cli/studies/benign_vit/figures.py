@@ -49,7 +49,7 @@ FIGURES = {
             source="",
             reads="trajectories",
             options=FigureOptions(),
-            accepts=frozenset({"value", "threshold"}),
+            accepts=frozenset({"value", "threshold", "by"}),
             draw=drawn_by("overfit_cli.figures.curves:draw_curves"),
         ),
     )

@@ -1,0 +1,172 @@
+"""A measured column against a parameter: a line for each setting of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib.axes
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.typing import ColorType
+
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
+from overfit_cli.figures.panels import panels
+from overfit_cli.figures.question import checked_threshold, measured, with_numbers
+from overfit_cli.figures.style import (
+    HIGH,
+    PALETTE,
+    WIDE,
+    Legend,
+    legend_below,
+    log_ticks,
+    new_panels,
+    plain,
+    styled,
+    title_panels,
+    wrapped,
+)
+
+MARKERS = "os^Dvp*P"
+WIDE_SPAN = 1e6  # over which a mean is taken of logarithms: else it is its largest seed's
+
+
+@dataclass(frozen=True)
+class Line:
+    """One setting of the parameters other than x; the arrays have a value for each x.
+
+    Attributes:
+        text: the setting.
+        at: the values of x.
+        mean, low, high: over the seeds that are done; nan where none is.
+        failed: whether every seed failed.
+    """
+
+    text: str
+    at: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    failed: np.ndarray
+
+
+@styled
+def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw `options.value` against x, with panels by `by` and a line for each other setting.
+
+    Points are means over seeds, with a band of one standard deviation; geometric where the column
+    is positive and spans a factor of a million. Where every seed failed there is a cross on top.
+
+    Raises:
+        UserError: if x can't be an axis of numbers, there are more lines than colours, the column
+            is unknown or empty, or the threshold isn't finite.
+    """
+    x = _numeric(data, options.x)
+    value, label = measured(data, options.value)
+    threshold = checked_threshold(options.threshold)
+    numbers = with_numbers(data, value)[value]
+    log = bool(numbers.min() > 0 and numbers.max() / numbers.min() > 10)
+    geometric = bool(numbers.min() >= 0 and _span(numbers) > WIDE_SPAN)
+    parts = panels(data, options.by)
+    gathered = [_lines(part.data, x.name, value, options.by, geometric) for part in parts]
+    texts = list(dict.fromkeys(line.text for lines in gathered for line in lines))
+    if len(texts) > len(PALETTE):
+        raise UserError(
+            f"--x {x.name}: the other parameters have {len(texts)} settings here, and a figure "
+            f"shows up to {len(PALETTE)} lines; --by makes one of them panels."
+        )
+    figure, all_axes = new_panels(len(parts), height=2.8)
+    for axes, lines in zip(all_axes, gathered, strict=True):
+        _dress(axes, x, log=log or geometric)
+        for line in lines:
+            place = texts.index(line.text)
+            _draw(axes, line, PALETTE[place], MARKERS[place])
+        if threshold is not None:
+            axes.axhline(threshold, color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
+    all_axes[0].set_ylabel(wrapped(label, HIGH))
+    title_panels(figure, all_axes, [part.title for part in parts], _title(data, value, geometric))
+    legend_below(figure, _legend(texts, gathered, threshold), columns=2 * len(parts))
+    return figure
+
+
+def _numeric(data: FigureData, name: str | None) -> Axis:
+    x = parameter_axis(data, "--x", name)
+    if x.scale == "category":
+        raise UserError(f"--x {x.name}: lines need an axis of numbers.")
+    return x
+
+
+def _span(numbers: pd.Series[float]) -> float:
+    positive = numbers[numbers > 0]
+    return float(positive.max() / positive.min()) if len(positive) else 1.0
+
+
+def _lines(data: FigureData, x: str, value: str, by: str | None, geometric: bool) -> list[Line]:
+    varying = [name for name, values in parameter_values(data).items() if len(values) > 1]
+    names = [name for name in varying if name not in (x, by)]
+    groups = data.cells.groupby(names, sort=True) if names else [((), data.cells)]
+    found = []
+    for at, cells in groups:
+        values = at if isinstance(at, tuple) else (at,)
+        text = ", ".join(f"{name} = {one}" for name, one in zip(names, values, strict=True))
+        found.append(_line(text, cells, x, value, geometric))
+    return found
+
+
+def _line(text: str, cells: pd.DataFrame, x: str, value: str, geometric: bool) -> Line:
+    at = np.array(sorted(cells[x].unique()), dtype=np.float64)
+    numbers = pd.Series(cells[value].to_numpy(dtype=np.float64, na_value=np.nan), cells.index)
+    usable = numbers.where((cells["status"] == "done") & np.isfinite(numbers))
+    if geometric:
+        positive = usable[usable > 0]
+        usable = usable.clip(lower=positive.min()).map(np.log) if len(positive) else usable * np.nan
+    groups = usable.groupby(cells[x])
+    mean, deviation = groups.mean().to_numpy(), groups.std().fillna(0.0).to_numpy()
+    low, high = mean - deviation, mean + deviation
+    if geometric:
+        mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
+    failed = (cells["status"] == "failed").groupby(cells[x]).all().to_numpy()
+    return Line(text, at, mean, low, high, failed)
+
+
+def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
+    axes.set_xlabel(wrapped(x.label, WIDE))
+    if x.scale == "log":
+        axes.set_xscale("log")
+        log_ticks(axes.xaxis, float(x.positions[0]), float(x.positions[-1]))
+    if log:
+        axes.set_yscale("log")
+    axes.margins(x=0.04)
+
+
+def _draw(axes: matplotlib.axes.Axes, line: Line, colour: ColorType, marker: str) -> None:
+    axes.plot(line.at, line.mean, color=colour, marker=marker)
+    axes.fill_between(line.at, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
+    if line.failed.any():
+        gone, top = line.at[line.failed], axes.get_xaxis_transform()
+        axes.plot(gone, np.full(len(gone), 0.97), "x", color=colour, transform=top)
+
+
+def _title(data: FigureData, value: str, geometric: bool) -> str:
+    failed = int((data.cells["status"] == "failed").sum())
+    kind = "geometric mean" if geometric else "mean"
+    text = f"{kind} of {data.cells['seed'].nunique()} seeds, band of one deviation"
+    return text + (f"\n{failed} failed cells left out" if failed else "")
+
+
+def _legend(texts: list[str], gathered: Sequence[list[Line]], threshold: float | None) -> Legend:
+    legend: Legend = [
+        (Line2D([], [], color=PALETTE[place], marker=MARKERS[place]), text)
+        for place, text in enumerate(texts)
+        if text
+    ]
+    if any(line.failed.any() for lines in gathered for line in lines):
+        legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), "every seed failed"))
+    if threshold is not None:
+        line = Line2D([], [], color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
+        legend.append((line, f"threshold {plain(threshold)}"))
+    return legend

@@ -1,0 +1,113 @@
+"""What is drawn: tokens, labels and initial weights (Song et al. 2024, section 4), and the example.
+
+The theorems leave the draws open. Here X has entries N(0, 1/D), W_Q and W_K N(0, σ_W²), W_O
+N(0, 1/d), and W_V is the smallest for which every token's value X W_V W_O is uniform in [1, 2]:
+then the hull of the values, where softmax attention must stay, is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.streams import stream
+from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+
+Floats = NDArray[np.float64]
+
+VALUES = (1.0, 2.0)
+"""Between which numbers a token's value is uniform, for each head."""
+
+OUTSIDE = (0.3, 0.9)
+"""Between which numbers a label's size is uniform, for each head, where it lies below the hull."""
+
+INSIDE = (0.2, 0.8)
+"""Between which shares of the way across its sample's hull a label is uniform, inside the hull."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A regression problem and the weights that gradient descent starts from.
+
+    Attributes:
+        inputs: X, shape (samples, tokens, features).
+        labels: y, one a token, shape (samples, tokens).
+        query, key: W_Q and W_K, shape (heads, features, width).
+        value: W_V, shape (heads, features, width).
+        output: W_O, shape (heads, width); it isn't trained.
+    """
+
+    inputs: Floats
+    labels: Floats
+    query: Floats
+    key: Floats
+    value: Floats
+    output: Floats
+
+
+def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:
+    """Draw a seed's problem. Kernels, step sizes and targets of one seed share its draws."""
+    if parameters.instance == "example":
+        return _example(parameters, seed)
+    n, tokens, d, heads = parameters.n, parameters.tokens, parameters.d, parameters.heads
+    inputs = stream(seed, "train", "tokens").standard_normal((n, tokens, d)) / np.sqrt(d)
+    output = stream(seed, "init", "output").standard_normal((heads, parameters.d_h))
+    output /= np.sqrt(parameters.d_h)
+    values = stream(seed, "init", "values").uniform(*VALUES, (heads, n * tokens))
+    readouts = np.linalg.lstsq(inputs.reshape(-1, d), values.T, rcond=None)[0].T
+    lengths = np.square(output).sum(-1)[:, None, None]
+    return Problem(
+        inputs=inputs,
+        labels=_labels(parameters, inputs @ readouts.T, seed),
+        **_query_and_key(parameters, seed),
+        value=readouts[:, :, None] * output[:, None, :] / lengths,
+        output=output,
+    )
+
+
+def token_values(problem: Problem) -> Floats:
+    """Return X W_V W_O, what each token is worth to each head, (samples, heads, tokens)."""
+    values: Floats = np.einsum("ntd,hdw,hw->nht", problem.inputs, problem.value, problem.output)
+    return values
+
+
+def _labels(parameters: KernelRegressionParameters, values: Floats, seed: int) -> Floats:
+    """Draw the labels, (samples, tokens); `values` has shape (samples, tokens, heads)."""
+    shape = (parameters.n, parameters.tokens)
+    draws = stream(seed, "train", "labels").random(shape)
+    if parameters.target == "inside":
+        low, high = values.min(1).sum(-1), values.max(1).sum(-1)
+        shares = INSIDE[0] + (INSIDE[1] - INSIDE[0]) * draws
+        inside: Floats = low[:, None] + shares * (high - low)[:, None]
+        return inside
+    sizes: Floats = parameters.heads * (OUTSIDE[0] + (OUTSIDE[1] - OUTSIDE[0]) * draws)
+    if parameters.target == "below":
+        return sizes
+    signs: Floats = stream(seed, "train", "signs").choice([-1.0, 1.0], shape)
+    return signs * sizes
+
+
+def _query_and_key(parameters: KernelRegressionParameters, seed: int) -> dict[str, Floats]:
+    shape = (parameters.heads, parameters.d, parameters.d_h)
+    return {
+        name: parameters.sigma_w * stream(seed, "init", name).standard_normal(shape)
+        for name in ("query", "key")
+    }
+
+
+def _example(parameters: KernelRegressionParameters, seed: int) -> Problem:
+    """Section 4.2.2's example with a = 1: both tokens are worth 3, or 3 ± ε; labels are 2.
+
+    Where ε is 0 softmax attention gives 3 whatever W_Q and W_K, so the loss is 1 and its gradient
+    in them is zero.
+    """
+    gap = parameters.value_gap
+    return Problem(
+        inputs=np.eye(2)[None],
+        labels=np.full((1, 2), 2.0),
+        **_query_and_key(parameters, seed),
+        value=np.array([[[2.0 + gap, 1.0], [1.0, 2.0 - gap]]]),
+        output=np.ones((1, 2)),
+    )

@@ -1,0 +1,69 @@
+"""The knobs of the `kernel-regression` study: the theorems' setting at a size that can be run."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import model_validator
+
+from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.studies.attention_kernel.kernels import KernelName
+
+EXAMPLE = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "target": "below"}
+"""What section 4.2.2's example fixes: its sizes, and the side of the values its labels lie on."""
+
+
+class KernelRegressionParameters(StudyParameters):
+    """Problem (4) of Song et al. 2024: one layer of attention, W_O fixed, one label a token."""
+
+    kernel: KernelName = parameter("gaussian", "attention kernel", symbol="S")
+    trained: Literal["query", "value", "all"] = parameter(
+        "query", "what is trained: W_Q alone, W_V alone, or W_Q, W_K and W_V"
+    )
+    target: Literal["below", "inside", "mixed-sign"] = parameter(
+        "below", "labels below the token values' hull, inside it, or of random sign", symbol="y"
+    )
+    instance: Literal["random", "example"] = parameter(
+        "random", "drawn at random, or section 4.2.2's example, which fixes the sizes and target"
+    )
+    value_gap: float = parameter(
+        0.0,
+        "in the example, how far its two token values lie from 3",
+        symbol=r"\epsilon",
+        at_least=0,
+        at_most=2.5,
+    )
+    n: int = parameter(4, "training samples", symbol="N", at_least=1, at_most=1000)
+    tokens: int = parameter(4, "tokens of a sample", symbol="n", at_least=2, at_most=1000)
+    d: int = parameter(24, "features of a token", symbol="D", at_least=1, at_most=100_000)
+    d_h: int = parameter(8, "width of a head", symbol="d", at_least=1, at_most=10_000)
+    heads: int = parameter(1, "attention heads", symbol="H", at_least=1, at_most=1000)
+    sigma_w: float = parameter(
+        0.7, "deviation of the entries of W_Q and W_K", symbol=r"\sigma_W", above=0, at_most=100
+    )
+    learning_rate: float = parameter(0.1, "step size", symbol=r"\eta", above=0, at_most=1e6)
+    training_steps: int = parameter(3000, "gradient steps of a cell", at_least=1, at_most=10**7)
+    dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _example_has_its_sizes(cls, given: Any) -> Any:
+        """Give the example its own sizes where none are asked for; refuse others."""
+        if given.get("instance") != "example":
+            return given
+        for name, value in EXAMPLE.items():
+            if given.get(name, value) != value:
+                raise ValueError(
+                    f"--set {name} {given[name]}: with instance=example, {name} takes {value}, "
+                    "which is section 4.2.2's."
+                )
+        return EXAMPLE | given
+
+    @model_validator(mode="after")
+    def _gap_is_the_examples(self) -> KernelRegressionParameters:
+        if self.instance == "random" and self.value_gap > 0:
+            raise ValueError(
+                f"--set value_gap {self.value_gap:g}: with instance=random, value_gap takes 0; "
+                "it sets the example's two token values apart."
+            )
+        return self

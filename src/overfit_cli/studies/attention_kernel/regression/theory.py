@@ -1,0 +1,118 @@
+"""What the paper proves, as numbers: floors, rates and conditions (Song et al. 2024, section 4).
+
+The rates and conditions are at the initial weights. Conditions are far from met at any size that
+can be run, so they are given as decades: the decimal logarithm of left side over right side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import numpy as np
+
+from overfit_cli.studies.attention_kernel.kernels import Kernel
+from overfit_cli.studies.attention_kernel.regression.data import Floats, Problem, token_values
+
+NU = 1 / 54
+"""The right side of condition (8), Theorem 2 (appendix 1.3, remark 5)."""
+
+NU_PRIME = 1 / 8
+"""The right side of condition (12), Theorem 3 (appendix 1.5, remark 6)."""
+
+
+def loss_floor(kernel: Kernel, problem: Problem) -> float:
+    """Return ½ Σ dist(y, hull)²: with W_V fixed, no W_Q and W_K can bring the loss below.
+
+    Where rows of S sum to one, an output is in the hull of its sample's values: from Σ_h min_j a_hj
+    to Σ_h max_j a_hj. Where they don't, each entry lies between 0 and 1, and the hull is from the
+    sum of the negative values to that of the positive ones. Softmax gets as near as one likes to
+    the first where the token rows are independent (D ≥ N n) and d ≥ n.
+    """
+    values = token_values(problem)
+    if kernel.normalised:
+        low, high = values.min(-1).sum(-1), values.max(-1).sum(-1)
+    else:
+        low, high = np.minimum(values, 0).sum((1, 2)), np.maximum(values, 0).sum((1, 2))
+    scale = kernel.scale(values.shape[-1])
+    nearest = np.clip(problem.labels, scale * low[:, None], scale * high[:, None])
+    return float(np.square(problem.labels - nearest).sum() / 2)
+
+
+def rates(problem: Problem, lambda_b: float, trained: str) -> tuple[float, float]:
+    """Return the linear rates of Theorems 1 and 2: the paper's and the corrected one.
+
+    The paper has α = β = ‖W_O‖² λ_B². W_V is block-diagonal over heads, so the smallest curvature
+    is only min_h ‖W_O,h‖² λ_B²; where W_Q and W_K move too, the proof keeps a quarter of it.
+    """
+    lengths = np.square(problem.output).sum(-1)
+    share = 0.25 if trained == "all" else 1.0
+    return float(lengths.sum()) * lambda_b**2, share * float(lengths.min()) * lambda_b**2
+
+
+def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
+    """Return by how many decades condition (8) of Theorem 2 fails, inf where λ_B is 0.
+
+    Args:
+        problem: the start.
+        residual: ‖MH(M₀) − y‖.
+        lambda_b: the smallest singular value of B₀.
+    """
+    samples, tokens, _ = problem.inputs.shape
+    query, key = _largest(problem.query), _largest(problem.key)
+    smallest = min(float(query.min()), float(key.min()), lambda_b)
+    above = float(
+        tokens**2
+        * math.sqrt(samples * len(query))
+        * np.linalg.norm(problem.inputs) ** 5
+        * float((query**2 + key**2).sum())
+        * float(_largest(problem.value).max())
+        * residual
+    )
+    below = float(np.linalg.norm(problem.output)) * lambda_b**2 * smallest * NU
+    return _decades(above) - _decades(float(below))
+
+
+def condition_12(problem: Problem, residual: float, delta: float) -> float:
+    """Return by how many decades condition (12) of Theorem 3 fails, inf where δ is 0.
+
+    Args:
+        problem: the start.
+        residual: ‖MH(M₀) − y‖.
+        delta: the smallest singular value of ∂C/∂W_Q, over heads.
+    """
+    tokens = problem.inputs.shape[1]
+    query, key = _largest(problem.query), _largest(problem.key)
+    size = float(np.linalg.norm(problem.inputs))
+    value = float(_largest(problem.value).max()) * float(np.linalg.norm(problem.output))
+    smallest = float(np.abs(token_values(problem)).min())
+    by_head: list[float] = [
+        _decades(tokens * size**5 * (q + k))
+        + 2.25 * size**2 * (q**2 + k**2) / math.log(10)
+        - _decades(min(delta, q))
+        for q, k in zip(map(float, query), map(float, key), strict=True)
+    ]
+    return max(by_head) + _decades(value * residual) - _decades(smallest**2 * NU_PRIME)
+
+
+def log10_gamma(problem: Problem, delta: float) -> float:
+    """Return log₁₀ of Theorem 3's γ = ½ δ² κ² min|V′W_O|² (appendix 1.5), −inf where δ is 0.
+
+    κ = exp(−9/4 ‖X‖² (λ_Q² + λ_K²)) is the proof's lower bound of every entry of S.
+    """
+    query, key = _largest(problem.query), _largest(problem.key)
+    size = float(np.linalg.norm(problem.inputs))
+    kappa = -2.25 * size**2 * float((query**2 + key**2).max()) / math.log(10)
+    smallest = float(np.abs(token_values(problem)).min())
+    return _decades(0.5 * delta**2 * smallest**2) + 2 * kappa
+
+
+def _largest(weights: Floats) -> Floats:
+    """The largest singular value of each head's matrix, shape (heads,)."""
+    return cast(Floats, np.linalg.norm(weights, 2, axis=(1, 2)))
+
+
+def _decades(value: float) -> float:
+    if math.isnan(value):
+        return math.nan
+    return math.log10(value) if value > 0 else -math.inf

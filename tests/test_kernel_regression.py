@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+import torch
+
+from overfit_cli.errors import UserError
+from overfit_cli.parameters import build
+from overfit_cli.studies.attention_kernel.attention import attention
+from overfit_cli.studies.attention_kernel.kernels import KERNELS
+from overfit_cli.studies.attention_kernel.regression import engine, recording, spectra, theory
+from overfit_cli.studies.attention_kernel.regression.data import draw_problem, token_values
+from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+from overfit_cli.studies.attention_kernel.regression.study import study
+from overfit_cli.study import Cell, CellResult, Execution
+from tests.oracles import kernel_regression as oracle
+
+SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "heads": 2, "training_steps": 40}
+
+
+def settings(**values: object) -> KernelRegressionParameters:
+    return KernelRegressionParameters(**{**SMALL, **values})  # type: ignore[arg-type]
+
+
+def cell(parameters: KernelRegressionParameters, seed: int = 0) -> Cell:
+    return Cell(study.name, study.version, parameters, seed)
+
+
+def trained(*cells: Cell, trajectories: bool = False) -> list[CellResult]:
+    execution = Execution(trajectories=trajectories)
+    found = {result.cell.key: result for result in study.train(cells, execution)}
+    return [found[one.key] for one in cells]
+
+
+def at_start(
+    parameters: KernelRegressionParameters, seed: int = 0
+) -> tuple[engine.Space, engine.State, engine.Pass]:
+    space, state = engine.set_up(
+        KERNELS[parameters.kernel],
+        parameters.trained,
+        [draw_problem(parameters, seed)],
+        [parameters.learning_rate],
+        dtype=torch.float64,
+        device="cpu",
+    )
+    return space, state, engine.forward(space, state)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_is_what_its_definition_says(kernel: str) -> None:
+    draws = np.random.default_rng(1)
+    query, key = draws.standard_normal((5, 3)), draws.standard_normal((5, 3))
+    fast = attention(KERNELS[kernel], torch.tensor(query), torch.tensor(key))
+    assert np.allclose(fast, oracle.attention_by_definition(kernel, query, key), rtol=1e-13)
+
+
+def test_a_masked_key_gets_no_attention() -> None:
+    draws = np.random.default_rng(2)
+    query, key = torch.tensor(draws.standard_normal((2, 4, 3)))
+    mask = torch.tensor([True, False, True, True])
+    for kernel in KERNELS.values():
+        masked = attention(kernel, query, key, mask)
+        assert (masked[:, 1] == 0).all()
+        without = attention(kernel, query, key[mask])
+        scale = kernel.scale(4) / kernel.scale(3)
+        assert torch.allclose(masked[:, mask], without * scale, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("what", ["query", "value", "all"])
+def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) -> None:
+    parameters = settings(kernel=kernel, trained=what, target="mixed-sign", learning_rate=0.05)
+    [result] = trained(cell(parameters, 3), trajectories=True)
+    plain = list(oracle.plain_descent(parameters, 3))
+    steps = result.trajectory["step"]
+    assert steps[-1] == parameters.training_steps
+    for row, step in enumerate(steps):
+        loss, gradients = plain[int(step)]
+        assert result.trajectory["train_loss"][row] == pytest.approx(loss, rel=1e-11)
+        for name, gradient in gradients.items():
+            found = result.trajectory[f"gradient_{name}"][row]
+            assert found == pytest.approx(float(gradient.norm()), rel=1e-10), name
+
+
+def test_single_precision_follows_the_same_path() -> None:
+    parameters = settings(kernel="gaussian", trained="all", learning_rate=0.05)
+    [double] = trained(cell(parameters))
+    [single] = trained(cell(parameters.model_copy(update={"dtype": "float32"})))
+    loss = double.measurements["train_loss"]
+    assert single.measurements["train_loss"] == pytest.approx(loss, rel=1e-4)
+
+
+def test_a_cell_gives_the_same_row_whatever_it_is_trained_with() -> None:
+    """To 1e-9: a matrix product's last bits hang on where in memory its factors lie."""
+    cells = [
+        cell(settings(target=target, learning_rate=rate), seed)
+        for target in ("below", "inside")
+        for rate in (0.03, 0.1, 0.3)
+        for seed in range(3)
+    ]
+    together = trained(*cells)
+    for one, among in zip(cells, together, strict=True):
+        [alone] = trained(one)
+        assert alone.measurements == pytest.approx(among.measurements, rel=1e-9)
+
+
+def test_batches_hold_cells_of_one_shape_and_every_cell_once() -> None:
+    cells = [
+        cell(settings(kernel=kernel, heads=heads, learning_rate=rate), seed)
+        for kernel in ("softmax", "gaussian")
+        for heads in (1, 2)
+        for rate in (0.1, 0.2)
+        for seed in range(40)
+    ]
+    batches = study.batches(cells, "cpu")
+    assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
+    for batch in batches:
+        assert len({(c.parameters.kernel, c.parameters.heads) for c in batch}) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("target", ["below", "inside", "mixed-sign"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_no_query_weights_bring_the_loss_below_its_floor(kernel: str, target: str) -> None:
+    parameters = settings(kernel=kernel, target=target)
+    problem = draw_problem(parameters, 5)
+    floor = theory.loss_floor(KERNELS[kernel], problem)
+    space, state, _ = at_start(parameters, 5)
+    draws = torch.Generator().manual_seed(1)
+    for scale in (0.1, 1.0, 10.0, 100.0):
+        query = scale * torch.randn(state.query.shape, generator=draws, dtype=torch.float64)
+        loss = float(engine.forward(space, engine.State(query, state.key, state.value)).loss)
+        assert loss >= floor * (1 - 1e-12)
+
+
+def test_softmax_comes_down_to_its_floor_and_the_gaussian_to_zero() -> None:
+    """Both with W_Q alone, on labels below the hull: the demo instance at its defaults."""
+    kernels = [
+        KernelRegressionParameters(kernel="gaussian", learning_rate=1, training_steps=600),
+        KernelRegressionParameters(kernel="softmax", learning_rate=1, training_steps=600),
+    ]
+    [gaussian], [softmax] = (trained(cell(parameters, 1)) for parameters in kernels)
+    assert gaussian.measurements["relative_loss"] < 1e-6
+    assert gaussian.measurements["floor"] == 0
+    assert 1 <= softmax.measurements["floor_ratio"] < 1.2
+    assert "steps_to_millionth" not in softmax.measurements
+
+
+def test_targets_lie_where_they_are_said_to() -> None:
+    for seed in range(5):
+        for target in ("below", "inside", "mixed-sign"):
+            problem = draw_problem(settings(target=target), seed)
+            values = token_values(problem)
+            assert values.min() > 1 - 1e-9
+            assert values.max() < 2 + 1e-9
+            low, high = values.min(-1).sum(-1)[:, None], values.max(-1).sum(-1)[:, None]
+            inside = (problem.labels > low) & (problem.labels < high)
+            assert inside.all() == (target == "inside")
+            assert (problem.labels < low).all() == (target != "inside")
+            assert bool((problem.labels < 0).any()) == (target == "mixed-sign")
+
+
+def test_more_samples_extend_fewer() -> None:
+    few, more = (draw_problem(settings(n=n, d=24), 0) for n in (2, 5))
+    assert np.array_equal(few.inputs, more.inputs[:2])
+    assert np.array_equal(few.labels, more.labels[:2])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_singular_values_are_those_of_the_matrices_written_out(kernel: str) -> None:
+    parameters = settings(kernel=kernel)
+    problem = draw_problem(parameters, 2)
+    space, state, now = at_start(parameters, 2)
+    b = np.linalg.svd(oracle.mixed_tokens(problem, kernel), compute_uv=False)
+    assert float(spectra.smallest_of_b(space, now)) == pytest.approx(b[-1], rel=1e-9)
+    deltas = [
+        np.linalg.svd(oracle.score_jacobian(problem, kernel, head), compute_uv=False)[-1]
+        for head in range(2)
+    ]
+    assert float(spectra.smallest_of_scores(space, state)) == pytest.approx(min(deltas), rel=1e-8)
+
+
+def test_a_step_is_stable_up_to_the_curvature() -> None:
+    """At 0.99 of two over the largest curvature in W_V the loss falls; just above two it grows."""
+    base = settings(kernel="softmax", trained="value", training_steps=400)
+    space, _, now = at_start(base)
+    curvature = float(spectra.largest_curvature(space, now))
+    for share, falls in ((1.98, True), (2.05, False)):
+        [result] = trained(cell(base.model_copy(update={"learning_rate": share / curvature})))
+        assert result.measurements["stability"] == pytest.approx(share)
+        assert (result.measurements.get("relative_loss", math.inf) < 1) == falls
+
+
+def test_too_wide_a_problem_has_no_delta() -> None:
+    """N n² scores and D d weights: where the scores outnumber the weights, δ is 0."""
+    assert float(spectra.smallest_of_scores(*at_start(settings(d=4, d_h=2))[:2])) == 0
+    wide = settings(n=2, tokens=50, d=3, d_h=2, heads=1, training_steps=1)
+    [result] = trained(cell(wide))
+    assert "delta" not in result.measurements
+    assert math.isfinite(result.measurements["train_loss"])
+
+
+def test_the_conditions_are_the_formulas_of_the_paper() -> None:
+    """At weights so small that (12)'s exponential can be written out."""
+    problem = draw_problem(settings(sigma_w=0.05), 0)
+    largest = {
+        name: np.linalg.norm(getattr(problem, name), 2, axis=(1, 2))
+        for name in ("query", "key", "value")
+    }
+    size, out = np.linalg.norm(problem.inputs), np.linalg.norm(problem.output)
+    n, tokens, heads = 3, 3, 2
+    residual, lambda_b, delta = 1.7, 0.3, 0.02
+    eight = (
+        tokens**2
+        * math.sqrt(n * heads)
+        * size**5
+        * (largest["query"] ** 2 + largest["key"] ** 2).sum()
+        * largest["value"].max()
+        / (out * lambda_b**2 * min(*largest["query"], *largest["key"], lambda_b))
+        * residual
+        / (1 / 54)
+    )
+    assert 10 ** theory.condition_8(problem, residual, lambda_b) == pytest.approx(eight)
+    smallest = np.abs(token_values(problem)).min()
+    twelve = (
+        max(
+            tokens
+            * size**5
+            * (q + k)
+            * math.exp(9 / 4 * size**2 * (q**2 + k**2))
+            / (smallest**2 * min(delta, q))
+            for q, k in zip(largest["query"], largest["key"], strict=True)
+        )
+        * largest["value"].max()
+        * out
+        * residual
+        / (1 / 8)
+    )
+    assert 10 ** theory.condition_12(problem, residual, delta) == pytest.approx(twelve)
+    kappa = math.exp(-9 / 4 * size**2 * (largest["query"] ** 2 + largest["key"] ** 2).max())
+    gamma = 0.5 * delta**2 * kappa**2 * smallest**2
+    assert 10 ** theory.log10_gamma(problem, delta) == pytest.approx(gamma)
+    assert theory.condition_8(problem, residual, 0.0) == math.inf
+    assert theory.condition_12(problem, residual, 0.0) == math.inf
+
+
+def test_theorem_1_holds_with_the_corrected_constant_and_not_with_the_papers() -> None:
+    cells = [
+        cell(
+            KernelRegressionParameters(
+                kernel="softmax", trained="value", heads=4, learning_rate=0.1, training_steps=2000
+            ),
+            seed,
+        )
+        for seed in range(6)
+    ]
+    found = [result.measurements for result in trained(*cells)]
+    assert all(one["stability"] < 1 for one in found)
+    assert sum(one["violations_corrected"] for one in found) == 0
+    assert sum(one["violations_paper"] for one in found) > 0
+    assert all(one["rate_paper"] > 4 * one["rate_corrected"] for one in found)
+
+
+def test_violations_are_counted_at_every_step() -> None:
+    """Held to the losses of the plain loop, bound by bound."""
+    parameters = settings(kernel="softmax", trained="value", learning_rate=0.4, heads=2)
+    [result] = trained(cell(parameters))
+    losses = [loss for loss, _ in oracle.plain_descent(parameters, 0)]
+    for kind in ("paper", "corrected"):
+        factor = 1 - 0.4 * result.measurements[f"rate_{kind}"]
+        above = [loss > factor**step * losses[0] * (1 + 1e-9) for step, loss in enumerate(losses)]
+        assert result.measurements[f"violations_{kind}"] == sum(above)
+
+
+def test_the_ratio_never_falls_below_the_bound_that_its_proof_gives() -> None:
+    """‖∇f‖² / 2f is at least δ² (min S)² (min|V′W_O|)² along a Gaussian's descent."""
+    for parameters in (
+        settings(kernel="gaussian", learning_rate=0.1),
+        settings(kernel="softmax", trained="value", learning_rate=0.1),
+    ):
+        [result] = trained(cell(parameters), trajectories=True)
+        ratio = np.array(result.trajectory["pl_ratio"])
+        bound = np.array(result.trajectory["pl_bound"])
+        assert (bound > 0).all()
+        assert (ratio >= bound).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_examples_gradient_is_exactly_zero_for_softmax_alone(seed: int) -> None:
+    example: Mapping[str, object] = {"instance": "example", "training_steps": 50}
+
+    def result(**values: object) -> Mapping[str, float]:
+        parameters = KernelRegressionParameters(**{**example, **values})  # type: ignore[arg-type]
+        return trained(cell(parameters, seed))[0].measurements
+
+    stuck = result(kernel="softmax")
+    assert stuck["gradient_query_start"] == stuck["gradient_key_start"] == 0
+    assert stuck["start_loss"] == stuck["train_loss"] == 1
+    assert stuck["gradient_value_start"] > 0
+    assert result(kernel="gaussian")["gradient_query_start"] > 0
+    escaped = result(kernel="softmax", value_gap=1.0)
+    assert escaped["gradient_query_start"] > 0
+    assert escaped["relative_loss"] < 1
+
+
+def test_the_example_has_its_own_sizes_and_refuses_others() -> None:
+    flags: dict[str, str] = {}
+    example = build(KernelRegressionParameters, {"instance": "example"}, flags)
+    assert example.model_dump() | {"n": 1, "tokens": 2, "d": 2} == example.model_dump()
+    with pytest.raises(UserError, match="--set n 3: with instance=example, n takes 1"):
+        build(KernelRegressionParameters, {"instance": "example", "n": 3}, flags)
+    with pytest.raises(UserError, match=r"--set value_gap 0.5: with instance=random"):
+        build(KernelRegressionParameters, {"value_gap": 0.5}, flags)
+
+
+def test_a_diverged_cell_is_a_failure_with_its_step() -> None:
+    wild = settings(kernel="softmax", trained="value", learning_rate=1e4, training_steps=100)
+    tame = wild.model_copy(update={"learning_rate": 0.01})
+    [failed, done] = trained(cell(wild), cell(tame), trajectories=True)
+    assert (failed.status, failed.reason) == ("failed", "diverged")
+    assert 0 < failed.steps < 100
+    assert "train_loss" not in failed.measurements
+    assert failed.trajectory["step"][-1] <= failed.steps
+    assert done.status == "done"
+
+
+def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
+    assert recording.logged_steps(3) == [0, 1, 2, 3]
+    many = recording.logged_steps(3000)
+    assert many[:11] == list(range(11))
+    assert many[-1] == 3000
+    assert len(many) < 100
+    assert many == sorted(set(many))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_gives_the_numbers_of_the_cpu() -> None:
+    cells = [cell(settings(trained="all", learning_rate=0.05), seed) for seed in range(4)]
+    for cpu, gpu in zip(
+        trained(*cells), list(study.train(cells, Execution(device="cuda"))), strict=True
+    ):
+        assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)
