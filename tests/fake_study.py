@@ -54,6 +54,8 @@ class FakeStudy:
     def claims(self) -> Sequence[Claim]:
         return []
 
+    def prepare(self, cells: Sequence[Cell]) -> None: ...
+
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         return [[cell] for cell in cells]
 

@@ -25,7 +25,8 @@ class FigureOptions:
         value: name of the measured column that is drawn.
         threshold: the value at which a cell changes sides.
         law: a curve to draw, an equation in the names of the axes: `n * snr**2 = 1000`.
-        by: name of the parameter whose values are panels side by side.
+        by: name of the parameter whose values are panels side by side; a study's own choice may
+            name several, with commas between, of which the first that varies is taken.
     """
 
     x: str | None = None

@@ -143,6 +143,13 @@ class Study(Protocol):
     def claims(self) -> Sequence[Claim]:
         """Return the claims of the paper that its cells can decide."""
 
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Make ready what the cells need from outside, such as data; a sweep's parent calls it.
+
+        Raises:
+            UserError: if something is missing.
+        """
+
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Split `cells` into lists that are trained together, in the order to start them."""
 

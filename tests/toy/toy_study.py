@@ -68,6 +68,8 @@ class Toy:
             )
         ]
 
+    def prepare(self, cells: Sequence[Cell]) -> None: ...
+
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         by_row: dict[tuple[int, int], list[Cell]] = {}
         for cell in cells:

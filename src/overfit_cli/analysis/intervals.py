@@ -1,9 +1,10 @@
-"""Intervals for means that no formula fits, such as those of rank correlations."""
+"""Intervals for means: by the bootstrap where no formula fits, such as for rank correlations."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
 
 def bootstrap_mean(values: ArrayLike, *, repeats: int = 2000, seed: int = 0) -> tuple[float, float]:
@@ -26,3 +27,15 @@ def bootstrap_mean(values: ArrayLike, *, repeats: int = 2000, seed: int = 0) -> 
     )
     low, high = np.percentile(np.einsum("rl,ls,rs->r", lines, table, seeds), [2.5, 97.5])
     return float(low), float(high)
+
+
+def mean_interval(values: ArrayLike) -> tuple[float, float]:
+    """Return the 95 % t interval of the mean of independent values.
+
+    Args:
+        values: shape (values,), finite, at least two of them.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    half = float(stats.t.ppf(0.975, len(sample) - 1) * sample.std(ddof=1) / np.sqrt(len(sample)))
+    mean = float(sample.mean())
+    return mean - half, mean + half

@@ -9,7 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from overfit_cli.errors import UserError, is_plain_number, nearest
 
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
 
 DEFAULT_STUDY = "benign-vit"
 RESULTS = Path("results")
+
+DataFolder = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Where a study's data lies.  [default: $OVERFIT_DATA]"
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -136,6 +145,19 @@ def read_path(flag: str, text: str | None) -> Path | None:
     if text is not None and not text.strip():
         raise UserError(f"{flag} '': it takes a path, not nothing.")
     return None if text is None else Path(text)
+
+
+def use_data(text: str | None) -> None:
+    """Take the folder that `--data` names, if it names one.
+
+    Raises:
+        UserError: if there is nothing there.
+    """
+    from overfit_cli.data_folder import set_data_folder
+
+    path = read_path("--data", text)
+    if path is not None:
+        set_data_folder(path)
 
 
 def console() -> Console:

@@ -10,6 +10,7 @@ import typer
 from overfit_cli.cli.common import (
     DEFAULT_STUDY,
     RESULTS,
+    DataFolder,
     DeviceName,
     Subject,
     console,
@@ -17,6 +18,7 @@ from overfit_cli.cli.common import (
     read_number,
     read_path,
     read_settings,
+    use_data,
 )
 from overfit_cli.errors import UserError
 
@@ -69,6 +71,7 @@ def sweep(
         str | None,
         typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME]"),
     ] = None,
+    data: DataFolder = None,
     jobs: Annotated[
         str, typer.Option(metavar="N", help="Cells trained at a time; -1 is one a core.")
     ] = "-1",
@@ -94,6 +97,7 @@ def sweep(
     ] = False,
 ) -> int:
     """Train a grid of cells in parallel; what is there already is kept."""
+    use_data(data)
     chosen = find_subject(subject)
     output = console()
     if show_help:
@@ -130,6 +134,7 @@ def sweep(
     # its worker is then a failed row, and in one job would be the end of this process.
     most = min(number_of_jobs, max(2, len(plan.batches)))
     workforce = Workforce(most, backend.value)
+    chosen.study.prepare([cell for batch in plan.batches for cell in batch])
     for sentence in plan_in_words(plan, directory, workforce):
         output.print(sentence)
     if dry_run:

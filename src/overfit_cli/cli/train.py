@@ -12,6 +12,7 @@ import typer
 from overfit_cli.cli.common import (
     DEFAULT_STUDY,
     RESULTS,
+    DataFolder,
     DeviceName,
     console,
     duration,
@@ -19,6 +20,7 @@ from overfit_cli.cli.common import (
     read_path,
     read_settings,
     read_whole,
+    use_data,
 )
 from overfit_cli.errors import UserError
 
@@ -47,6 +49,7 @@ def train(
         str | None,
         typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME-SETTINGS]"),
     ] = None,
+    data: DataFolder = None,
     device: Annotated[DeviceName, typer.Option(help="Where the cell trains.")] = DeviceName.AUTO,
 ) -> int:
     """Train one cell, show every step, and keep its trajectory."""
@@ -60,6 +63,7 @@ def train(
     from overfit_cli.sweep.store import RunDirectory
     from overfit_cli.sweep.worker import train_all
 
+    use_data(data)
     chosen = find_subject(subject)
     texts, flags = read_settings(settings or [], {"n": n, "snr": snr})
     if chosen.preset is not None:
@@ -74,6 +78,7 @@ def train(
     for sentence in directory.prepare():
         output.print(sentence)
     cell = make_plan(grid, directory, where).cells[0]
+    chosen.study.prepare([cell])
     watch = Watch(output, chosen.study)
     execution = Execution(device=where, trajectories=True, on_step=watch.add)
     [result] = train_all(chosen.study, [cell], execution)

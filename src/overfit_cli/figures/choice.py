@@ -13,8 +13,8 @@ from overfit_cli.figures.axis import parameter_values
 def settled(figure: Figure, asked: FigureOptions, data: FigureData) -> FigureOptions:
     """Return the user's options, with the figure's own where they fit.
 
-    An axis of the figure's own that doesn't vary in the data gives way to one that does; panels
-    of its own that would be one are dropped. Its law
+    An axis of the figure's own that doesn't vary in the data gives way to one that does; of
+    the parameters that it would have panels by, the first that varies is taken, or none. Its law
     is about its own axes, column and threshold: where the user asks for others, it is left out.
     """
     given = {
@@ -26,8 +26,9 @@ def settled(figure: Figure, asked: FigureOptions, data: FigureData) -> FigureOpt
     if figure.options.x is not None and figure.options.y is not None:
         options = _with_axes_that_vary(options, asked, data)
     if "by" not in given and options.by is not None:
-        varies = len(parameter_values(data).get(options.by, ())) > 1
-        options = options if varies else replace(options, by=None)
+        values = parameter_values(data)
+        wanted = [name for name in options.by.split(",") if len(values[name]) > 1]
+        options = replace(options, by=wanted[0] if wanted else None)
     if "law" not in given and not _law_is_about(figure.options, options):
         options = replace(options, law=None)
     return options

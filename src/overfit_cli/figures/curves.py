@@ -85,6 +85,22 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
     return figure
 
 
+def draw_columns(part: Panel, columns: Sequence[str]) -> matplotlib.figure.Figure:
+    """Draw the same cells' columns as `draw_curves` does, a panel a column; call it `styled`."""
+    study = part.data.study
+    chosen = _columns(part.data, ",".join(columns))
+    gathered = [gather_curves(part.data, [name], few=len(PALETTE)) for name in chosen]
+    texts = list(dict.fromkeys(curve.text for curves, _ in gathered for curve in curves))
+    figure, all_axes = new_panels(len(chosen), height=2.8, share_y=False)
+    for axes, name, (curves, _) in zip(all_axes, chosen, gathered, strict=True):
+        _scale([axes], curves, [name], None)
+        _draw(axes, curves, [name], texts)
+        axes.set(xlabel="gradient steps", ylabel=wrapped(axis_label(study, name), HIGH))
+    title_panels(figure, all_axes, [""] * len(chosen), f"{part.title}\n{gathered[0][1]}".strip())
+    legend_below(figure, _legend(study, chosen[:1], texts), columns=2 * len(chosen))
+    return figure
+
+
 def _columns(data: FigureData, value: str | None) -> list[str]:
     if data.trajectories.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")

@@ -79,20 +79,24 @@ def new_figure(*, width: float = COLUMN, height: float = 2.6) -> tuple[Figure, A
     return figure, figure.add_subplot()
 
 
-def new_panels(count: int, *, height: float = 2.6) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `count` axes that share x and y, up to three in a row; call it `styled`.
+def new_panels(
+    count: int, *, height: float = 2.6, share_y: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of `count` axes that share x and y, two or three in a row; call it `styled`.
 
     One panel is a column of a paper wide, several are two columns.
     """
     if count == 1:
         figure, axes = new_figure(height=height)
         return figure, [axes]
-    across = min(count, 3)
+    across = 2 if count == 4 else min(count, 3)
     rows = -(-count // across)
     figure = Figure(figsize=(2 * COLUMN + 0.2, height * (0.9 if rows == 1 else 0.8 * rows)))
-    grid = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
+    grid = figure.subplots(rows, across, sharex=True, sharey=share_y, squeeze=False)
     for spare in grid.ravel()[count:]:
         spare.remove()
+    for axes in grid.ravel()[max(0, count - across) : count]:
+        axes.tick_params(labelbottom=True)
     return figure, list(grid.ravel()[:count])
 
 
@@ -102,7 +106,7 @@ def title_panels(figure: Figure, all_axes: list[Axes], titles: list[str], shared
         all_axes[0].set_title(wrapped("\n".join(filter(None, [titles[0], shared])), WIDE))
         return
     for axes, title in zip(all_axes, titles, strict=True):
-        axes.set_title(wrapped(title, WIDE * 2 // min(len(all_axes), 3)))
+        axes.set_title(wrapped(title, int(0.95 * WIDE * axes.get_position().width * 2)))
     figure.suptitle(shared, x=0.01, ha="left", fontsize=7)
 
 

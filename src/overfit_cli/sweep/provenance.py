@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import itertools
 import json
@@ -9,12 +10,15 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from overfit_cli.files import locked, write_whole
+from overfit_cli.parameters import describe
 from overfit_cli.study import Study
 from overfit_cli.sweep.grid import Grid
 
@@ -66,15 +70,22 @@ def planned_cells(directory: Path, study: Study) -> pd.DataFrame:
     """
     import pandas as pd
 
-    defaults = study.parameters().model_dump()
-    frames = []
-    for run in read_manifest(directory).get("runs", []):
-        values = {name: [value] for name, value in defaults.items()} | run["values"]
-        points = itertools.product(run["seeds"], *values.values())
-        frames.append(pd.DataFrame(points, columns=["seed", *values]))
-    if not frames:
-        return pd.DataFrame(columns=["seed", *defaults])
-    return pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
+    rows = [
+        {"seed": seed, **point}
+        for run in read_manifest(directory).get("runs", [])
+        for point in _points(study, run["values"])
+        for seed in run["seeds"]
+    ]
+    names = ["seed", *describe(study.parameters)]
+    return pd.DataFrame(rows, columns=names).drop_duplicates(ignore_index=True)
+
+
+def _points(study: Study, values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """Every combination of the values, with the defaults that hold for it."""
+    for point in itertools.product(*values.values()):
+        # What the model refuses is no point: somebody may have edited the file.
+        with contextlib.suppress(ValidationError):
+            yield study.parameters(**dict(zip(values, point, strict=True))).model_dump()
 
 
 def _is_run(run: object) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import parameter_values
-from overfit_cli.figures.curves import draw_panels
+from overfit_cli.figures.curves import draw_columns, draw_panels
 from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.style import styled
 
@@ -54,4 +54,16 @@ def _in_words(cells: pd.DataFrame, others: list[str]) -> str:
         " ".join([*(str(row[name]) for name in others), f"{row[RATE]:g}"])
         for _, row in chosen.iterrows()
     ]
-    return f"best step size: {', '.join(each)}"
+    return f"best step size{'s' if len(each) > 1 else ''}: {', '.join(each)}"
+
+
+@styled
+def draw_loss_and_accuracy(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw test loss and test accuracy side by side, each setting at its best step size.
+
+    With a value or panels of the user's choice it draws these instead, as `draw_best_curves` does.
+    """
+    if options.value is not None or options.by is not None:
+        return draw_panels([_at_best_rates(part) for part in panels(data, options.by)], options)
+    best = _at_best_rates(Panel("", data))
+    return draw_columns(best, ("test_loss", "test_accuracy"))

@@ -45,6 +45,9 @@ class BenignVit:
 
         return CLAIMS
 
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Do nothing: everything is drawn here."""
+
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Group cells that share their draws."""
         from overfit_cli.studies.benign_vit import batching

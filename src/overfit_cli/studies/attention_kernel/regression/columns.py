@@ -38,8 +38,8 @@ MEASUREMENTS = (
 TRAJECTORY = (
     Column("train_loss", "loss", symbol="f"),
     Column("floor", "closed-form floor"),
-    Column("bound_paper", "Theorem 1's bound, the paper's constant"),
-    Column("bound_corrected", "Theorem 1's bound, corrected constant"),
+    Column("bound_paper", "theorem's bound, the paper's constant"),
+    Column("bound_corrected", "theorem's bound, corrected constant"),
     Column("gradient_query", "gradient in W_Q", symbol=r"\|\nabla_{W^Q} f\|"),
     Column("gradient_key", "gradient in W_K", symbol=r"\|\nabla_{W^K} f\|"),
     Column("gradient_value", "gradient in W_V", symbol=r"\|\nabla_{W^V} f\|"),

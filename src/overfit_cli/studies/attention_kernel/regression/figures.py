@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 
+_PANELS = "target,heads,value_gap,trained"
 _LOSS_AND_BOUNDS = "train_loss,floor,bound_paper,bound_corrected"
 
 FIGURES = {
@@ -14,7 +15,7 @@ FIGURES = {
             title="Loss against steps at each kernel's best step size, with floors and bounds",
             source="",
             reads="trajectories",
-            options=FigureOptions(value=_LOSS_AND_BOUNDS, by="target"),
+            options=FigureOptions(value=_LOSS_AND_BOUNDS, by=_PANELS),
             accepts=frozenset({"value", "threshold", "by"}),
             draw=drawn_by("overfit_cli.studies.attention_kernel.drawing:draw_best_curves"),
         ),
@@ -23,7 +24,7 @@ FIGURES = {
             title="Final loss against the step size, for each kernel",
             source="",
             reads="cells",
-            options=FigureOptions(x="learning_rate", value="relative_loss", by="target"),
+            options=FigureOptions(x="learning_rate", value="relative_loss", by=_PANELS),
             accepts=frozenset({"x", "value", "threshold", "by"}),
             draw=drawn_by("overfit_cli.figures.lines:draw_lines"),
         ),

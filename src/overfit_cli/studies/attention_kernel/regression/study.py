@@ -38,6 +38,9 @@ class KernelRegression:
 
         return CLAIMS
 
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Do nothing: everything is drawn here."""
+
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Group cells of one shape."""
         from overfit_cli.studies.attention_kernel.regression import batching

@@ -1,0 +1,39 @@
+"""Where a user's data lies: `--data DIR`, or the variable OVERFIT_DATA."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from overfit_cli.errors import UserError
+
+VARIABLE = "OVERFIT_DATA"
+
+
+def set_data_folder(path: Path) -> None:
+    """Make `path` the data folder of this process and of those that it starts.
+
+    Raises:
+        UserError: if there is nothing there.
+    """
+    if not path.exists():
+        raise UserError(f"--data {path}: there is no such folder or file.")
+    os.environ[VARIABLE] = str(path.resolve())
+
+
+def data_folder(asked_by: str) -> Path:
+    """Return the data folder.
+
+    Args:
+        asked_by: the setting that needs data, for the message.
+
+    Raises:
+        UserError: if none was named.
+    """
+    given = os.environ.get(VARIABLE)
+    if not given:
+        raise UserError(
+            f"--set {asked_by} needs data: name its folder with --data DIR, or in the variable "
+            f"{VARIABLE}."
+        )
+    return Path(given)

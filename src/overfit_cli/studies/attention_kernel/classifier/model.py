@@ -1,0 +1,162 @@
+"""The transformer of section 5.2 (Song et al. 2024), after Skyformer's for Long Range Arena.
+
+    x ← E[token] + P;    x ← x + W_o S(q, k) v, then x ← x + MLP(x), each of a normalised x;
+    logits = head(mean over tokens of the normalised x)
+
+with S the attention kernel of each head, GELU in the MLP and ReLU in the head. Written to be read;
+its speed is that of the matrix products in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from overfit_cli.streams import stream
+from overfit_cli.studies.attention_kernel.attention import attention
+from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
+
+CLASSES = 2
+EMBEDDING_DEVIATION = 0.02
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a transformer: tokens that occur, tokens of a sample, and widths."""
+
+    vocabulary: int
+    length: int
+    layers: int
+    heads: int
+    d: int
+    hidden: int
+
+
+class Dropout(nn.Module):
+    """Dropout with a random stream of its own, so that cells in one process don't disturb another.
+
+    Args:
+        chance: that an activation is dropped.
+        draws: the stream; on a GPU it seeds a generator there.
+    """
+
+    def __init__(self, chance: float, draws: np.random.Generator) -> None:
+        super().__init__()
+        self.chance = chance
+        self._draws = draws
+        self._on_device: torch.Generator | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Drop activations while training; scale up those that stay."""
+        if not self.training or self.chance == 0:
+            return x
+        return x * (self._kept(x) * (1 / (1 - self.chance)))
+
+    def _kept(self, x: Tensor) -> Tensor:
+        if x.device.type == "cpu":
+            # Two bytes a decision: several times faster than a uniform number each.
+            bits = np.frombuffer(bytearray(self._draws.bytes(2 * x.numel())), dtype=np.uint16)
+            return torch.from_numpy((bits >= round(65536 * self.chance)).reshape(x.shape))
+        if self._on_device is None:
+            seed = int(self._draws.integers(2**63))
+            self._on_device = torch.Generator(x.device).manual_seed(seed)
+        draws = torch.rand(x.shape, generator=self._on_device, device=x.device, dtype=x.dtype)
+        return draws >= self.chance
+
+
+class Layer(nn.Module):
+    """One layer: attention and a perceptron, each on a normalised input and added to it."""
+
+    def __init__(self, shape: Shape, kernel: Kernel, dropout: Dropout) -> None:
+        super().__init__()
+        self.kernel, self.heads, self.dropout = kernel, shape.heads, dropout
+        self.attention_norm = nn.LayerNorm(shape.d)
+        self.query = nn.Linear(shape.d, shape.d)
+        self.key = nn.Linear(shape.d, shape.d)
+        self.value = nn.Linear(shape.d, shape.d)
+        self.output = nn.Linear(shape.d, shape.d)
+        self.perceptron_norm = nn.LayerNorm(shape.d)
+        self.widen = nn.Linear(shape.d, shape.hidden)
+        self.narrow = nn.Linear(shape.hidden, shape.d)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Map (samples, tokens, d) to the same; `mask` has shape (samples, 1, 1, tokens)."""
+        normed = self.attention_norm(x)
+        query, key, value = (
+            linear(normed).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for linear in (self.query, self.key, self.value)
+        )  # each (samples, heads, tokens, width of a head)
+        mixed = (attention(self.kernel, query, key, mask) @ value).transpose(1, 2).flatten(2)
+        x = x + self.dropout(self.output(mixed))
+        hidden = self.dropout(functional.gelu(self.widen(self.perceptron_norm(x))))
+        added: Tensor = x + self.dropout(self.narrow(hidden))
+        return added
+
+
+class Transformer(nn.Module):
+    """The classifier; its first weights hang on the seed and the sizes, not on the kernel.
+
+    Args:
+        shape: its sizes.
+        kernel: name of the attention kernel.
+        dropout: chance of an activation to be dropped.
+        seed: of the cell.
+        dtype: the precision of the computation.
+    """
+
+    def __init__(
+        self, shape: Shape, kernel: str, dropout: float, seed: int, dtype: torch.dtype
+    ) -> None:
+        super().__init__()
+        self.dropout = Dropout(dropout, stream(seed, "train", "dropout"))
+        self.embedding = nn.Parameter(torch.empty(shape.vocabulary, shape.d, dtype=dtype))
+        self.position = nn.Parameter(torch.empty(shape.length, shape.d, dtype=dtype))
+        self.layers = nn.ModuleList(
+            Layer(shape, KERNELS[kernel], self.dropout) for _ in range(shape.layers)
+        )
+        self.norm = nn.LayerNorm(shape.d)
+        self.head = nn.Linear(shape.d, shape.hidden)
+        self.classes = nn.Linear(shape.hidden, CLASSES)
+        self.to(dtype)
+        _initialise(self, seed)
+
+    def hidden(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the head's ReLU units, (samples, hidden), of tokens (samples, tokens)."""
+        x = self.dropout(self.embedding[tokens] + self.position)
+        keys = None if mask is None else mask[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, keys)
+        return functional.relu(self.head(_mean(self.norm(x), mask)))
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return logits, (samples, classes); `mask` (samples, tokens) is true where a token is."""
+        logits: Tensor = self.classes(self.hidden(tokens, mask))
+        return logits
+
+
+def _mean(x: Tensor, mask: Tensor | None) -> Tensor:
+    """The mean over the tokens that aren't padding, (samples, d)."""
+    if mask is None:
+        return x.mean(1)
+    weights = mask[..., None].to(x.dtype)
+    return (x * weights).sum(1) / weights.sum(1)
+
+
+def _initialise(model: Transformer, seed: int) -> None:
+    """Fill in first weights: N(0, 0.02²) for embeddings, PyTorch's default for linear layers."""
+    with torch.no_grad():
+        for name in ("embedding", "position"):
+            table = getattr(model, name)
+            draws = stream(seed, "init", name).standard_normal(table.shape)
+            table.copy_(torch.from_numpy(EMBEDDING_DEVIATION * draws))
+        for name, module in model.named_modules():
+            if isinstance(module, nn.Linear):
+                bound = module.in_features**-0.5
+                for part in ("weight", "bias"):
+                    values = getattr(module, part)
+                    draws = stream(seed, "init", name, part).uniform(-bound, bound, values.shape)
+                    values.copy_(torch.from_numpy(draws))

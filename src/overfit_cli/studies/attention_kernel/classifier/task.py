@@ -1,0 +1,46 @@
+"""A classification task: samples as tokens with labels, and what a shortcut rule gets right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Labelled samples.
+
+    Attributes:
+        tokens: whole numbers from 0, shape (samples, tokens).
+        labels: 0 or 1, shape (samples,).
+        lengths: how many tokens of a sample aren't padding, shape (samples,); None where all are.
+    """
+
+    tokens: NDArray[Any]
+    labels: NDArray[np.int64]
+    lengths: NDArray[np.int64] | None = None
+
+    def take(self, rows: NDArray[np.int64]) -> Examples:
+        """Return some of the samples."""
+        lengths = None if self.lengths is None else self.lengths[rows]
+        return Examples(self.tokens[rows], self.labels[rows], lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a cell trains on.
+
+    Attributes:
+        train, test: the samples.
+        vocabulary: how many different tokens there are.
+        shortcut: the test accuracy of a rule that sees too little to solve the task; nan where
+            there is none.
+    """
+
+    train: Examples
+    test: Examples
+    vocabulary: int
+    shortcut: float

@@ -1,0 +1,53 @@
+"""The study `kernel-text`: figure 2 of Song et al. 2024. Torch is imported to train."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from overfit_cli.claim import Claim
+from overfit_cli.figure import Figure
+from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
+from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
+from overfit_cli.studies.attention_kernel.classifier.task import Task
+from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
+from overfit_cli.study import Cell
+
+
+class KernelText(ClassifierStudy):
+    """Sentiment of reviews; see `Study` for the members."""
+
+    name = "kernel-text"
+    version = 1
+    title = "Softmax against Gaussian attention on text classification"
+    parameters = KernelTextParameters
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        from overfit_cli.studies.attention_kernel.classifier.figures import classifier_figures
+
+        return classifier_figures("Song et al. 2024, figure 2")
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims of section 5.3.1."""
+        from overfit_cli.studies.attention_kernel.text.claims import CLAIMS
+
+        return CLAIMS
+
+    def task(self, parameters: ClassifierParameters, seed: int) -> Task:
+        """Return a cell's reviews."""
+        from overfit_cli.studies.attention_kernel.text.data import text_task
+
+        return text_task(cast(KernelTextParameters, parameters), seed)
+
+    def length(self, parameters: ClassifierParameters) -> int:
+        """Return the number of tokens of a review."""
+        return cast(KernelTextParameters, parameters).tokens
+
+    def data_key(self, cell: Cell) -> tuple[object, ...]:
+        """Return where the reviews come from."""
+        parameters = cast(KernelTextParameters, cell.parameters)
+        return (parameters.source, parameters.tokens)
+
+
+study = KernelText()
