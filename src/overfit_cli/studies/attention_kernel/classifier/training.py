@@ -1,4 +1,4 @@
-"""Trains a transformer on minibatches and measures it as it goes (Song et al. 2024, section 5.2)."""
+"""Trains a transformer on minibatches and measures it on the way (Song et al. 2024, 5.2)."""
 
 from __future__ import annotations
 
