@@ -26,6 +26,7 @@ docs: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.processes
+	$(BIN)/python -m benchmarks.pathfinder
 
 results: $(VENV)/installed
 	rm -rf results/fig1-quick

@@ -1,0 +1,67 @@
+"""Pathfinder images at LRA's hard 32 × 32 settings: milliseconds an image, one thread.
+
+Scenes are laid and images rendered in chunks, as a study does it. Beside the rendering stands the
+loop over pixels, points and shapes that the tests hold it to, as one would write it for one image.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from overfit_cli.studies.attention_kernel.pathfinder.drawing import CHUNK, chunk_scenes
+from overfit_cli.studies.attention_kernel.pathfinder.rendering import render
+from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes
+from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
+from tests.oracles import pathfinder as oracle
+
+T = TypeVar("T")
+HARD = PathfinderSettings()
+SEED = 1
+
+
+def timed(work: Callable[[], T]) -> tuple[float, T]:
+    """Return how long `work` took, in seconds, and what it gave."""
+    began = time.perf_counter()
+    result = work()
+    return time.perf_counter() - began, result
+
+
+def slowly(scenes: Scenes, image: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Render one image point by point."""
+    shapes = oracle.paddles_of(HARD, scenes, image), oracle.discs_of(HARD, scenes, image)
+    return oracle.pixels(HARD, *shapes, points=HARD.antialiasing)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--chunks", type=int, default=16, help=f"of {CHUNK} images")
+    parser.add_argument("--slow", type=int, default=3, help="images for the loop over pixels")
+    arguments = parser.parse_args()
+    chunk_scenes(HARD, SEED, "train", 0)  # Warm up.
+    laying = rendering = 0.0
+    for chunk in range(arguments.chunks):
+        seconds, scenes = timed(partial(chunk_scenes, HARD, SEED, "train", chunk))
+        laying += seconds
+        rendering += timed(partial(render, HARD, scenes))[0]
+    images = CHUNK * arguments.chunks
+    print(f"{images} images: {1e3 * (laying + rendering) / images:.2f} ms an image,")
+    print(
+        f"{1e3 * laying / images:.2f} ms to lay contours, {1e3 * rendering / images:.2f} to render"
+    )
+    scenes = chunk_scenes(HARD, SEED, "train", 0)
+    slow, pixels = timed(lambda: [slowly(scenes, image) for image in range(arguments.slow)])
+    ratio = (slow / arguments.slow) / (rendering / images)
+    difference = np.abs(np.array(pixels) - render(HARD, scenes)[: arguments.slow]).max()
+    print(f"the loop over pixels renders one in {1e3 * slow / arguments.slow:.0f} ms: {ratio:.0f}")
+    print(f"times as long, with grey levels within {difference:.2f} of 255")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,380 @@
+"""Pathfinder images are what they say: drawn, kept on disk, or read as LRA ships them."""
+
+from __future__ import annotations
+
+import functools
+import io
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from overfit_cli.errors import UserError
+from overfit_cli.studies.attention_kernel.pathfinder import data
+from overfit_cli.studies.attention_kernel.pathfinder.data import images
+from overfit_cli.studies.attention_kernel.pathfinder.drawing import (
+    CHUNK,
+    Split,
+    chunk_scenes,
+    draw,
+)
+from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES, read_lra
+from overfit_cli.studies.attention_kernel.pathfinder.markers import TOLERANCE, matches
+from overfit_cli.studies.attention_kernel.pathfinder.rendering import render
+from overfit_cli.studies.attention_kernel.pathfinder.samples import draw_samples
+from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes, contour_of_paddles
+from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
+from overfit_cli.studies.attention_kernel.pathfinder.shortcuts import (
+    distance_rule_accuracy,
+    ink_rule_accuracy,
+)
+from tests.oracles import pathfinder as oracle
+
+HARD = PathfinderSettings()
+SMALL = PathfinderSettings(
+    size=18,
+    contour_length=4,
+    distractors=1,
+    distractor_length=2,
+    seed_distance=4,
+    marker_radius=1,
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("OVERFIT_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Note from which image to which each draw goes."""
+    ranges: list[tuple[int, int]] = []
+
+    def noted(
+        settings: PathfinderSettings, seed: int, split: Split, start: int, stop: int
+    ) -> data.PathfinderImages:
+        ranges.append((start, stop))
+        return draw(settings, seed, split, start, stop)
+
+    monkeypatch.setattr(data, "draw", noted)
+    return ranges
+
+
+@functools.cache
+def scenes_of(settings: PathfinderSettings) -> Scenes:
+    return chunk_scenes(settings, 0, "train", 0)
+
+
+def same(one: data.PathfinderImages, other: data.PathfinderImages) -> bool:
+    pairs = zip(vars(one).values(), vars(other).values(), strict=True)
+    return all(np.array_equal(left, right, equal_nan=True) for left, right in pairs)
+
+
+# What is drawn
+
+
+def test_an_image_is_the_same_however_many_are_asked_for() -> None:
+    many = draw(SMALL, 3, "train", 0, 2 * CHUNK)
+    assert same(many, draw(SMALL, 3, "train", 0, 2 * CHUNK))
+    assert same(many[CHUNK - 2 : CHUNK + 3], draw(SMALL, 3, "train", CHUNK - 2, CHUNK + 3))
+    assert same(many[:1], draw(SMALL, 3, "train", 0, 1))
+    assert len(draw(SMALL, 3, "train", 5, 5)) == 0
+
+
+def test_seeds_and_splits_share_no_image() -> None:
+    kinds = [(0, "train"), (0, "test"), (1, "train")]
+    drawings = [chunk_scenes(SMALL, seed, split, 0) for seed, split in kinds]  # type: ignore[arg-type]
+    for one, other in combinations(drawings, 2):
+        assert not np.isin(one.paddles.middles, other.paddles.middles).any()
+
+
+@pytest.mark.parametrize("settings", [HARD, SMALL], ids=["hard", "small"])
+def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: PathfinderSettings) -> None:
+    scenes = scenes_of(settings)
+    sizes = sorted(np.bincount(contour_of_paddles(settings)).tolist())
+    for image in range(16):
+        paddles = oracle.paddles_of(settings, scenes, image)
+        discs = oracle.discs_of(settings, scenes, image)
+        gap = 2 * settings.paddle_margin + 1e-9
+        assert oracle.is_connected(paddles, discs, gap) == (scenes.labels[image] == 1)
+        assert sorted(map(len, oracle.contours(paddles, gap))) == sizes
+    assert 0 < scenes.labels[:16].sum() < 16
+
+
+@pytest.mark.parametrize("settings", [HARD, SMALL], ids=["hard", "small"])
+def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
+    settings: PathfinderSettings,
+) -> None:
+    scenes, contour = scenes_of(settings), contour_of_paddles(settings)
+    for image in range(8):
+        paddles = oracle.paddles_of(settings, scenes, image)
+        for one, other in combinations(range(len(paddles)), 2):
+            if contour[one] != contour[other] or other - one > 1:
+                assert oracle.distance(paddles[one], paddles[other]) >= settings.clearance
+    reach = settings.marker_radius
+    assert scenes.distances.min() > 2 * reach
+    for along in (scenes.markers.real, scenes.markers.imag):
+        assert reach <= along.min()
+        assert along.max() <= settings.size - reach
+
+
+def test_a_larger_continuity_gives_straighter_contours() -> None:
+    def mean_turn(continuity: float) -> float:
+        settings = replace(SMALL, size=24, continuity=continuity, distractors=0)
+        ways = scenes_of(settings).paddles.directions[:, : settings.contour_length]
+        return float(np.abs(np.angle(ways[:, 1:] / ways[:, :-1])).mean())
+
+    assert mean_turn(2.0) < 0.6 * mean_turn(1.0)
+
+
+def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
+    for settings in (SMALL, replace(SMALL, antialiasing=3, paddle_thickness=1.0)):
+        scenes = scenes_of(settings)
+        drawn = render(settings, scenes)
+        shapes = oracle.paddles_of(settings, scenes, 1), oracle.discs_of(settings, scenes, 1)
+        slow = oracle.pixels(settings, *shapes, points=settings.antialiasing)
+        assert np.abs(drawn[1] - slow).max() <= 1
+
+
+def test_antialiased_pixels_come_near_to_the_area_that_ink_covers() -> None:
+    scenes = scenes_of(SMALL)
+    areas = render(replace(SMALL, antialiasing=16), scenes).astype(float)
+    drawn = render(SMALL, scenes).astype(float)
+    assert np.abs(drawn - areas).mean() < 3
+    assert drawn.mean() == pytest.approx(areas.mean(), rel=0.05)
+
+
+# What gives nothing away
+
+
+def test_every_image_could_have_had_the_other_label_at_the_same_distance() -> None:
+    for settings in (HARD, SMALL):
+        scenes = scenes_of(settings)
+        targets = scenes.paddles.take(np.s_[:, : 2 * settings.contour_length])
+        assert matches(settings, targets).any(axis=(1, 2)).all()
+    assert TOLERANCE <= 0.5
+
+
+def test_neither_the_distance_nor_the_ink_gives_the_label_away() -> None:
+    train, test = (draw(SMALL, 0, split, 0, 16 * CHUNK) for split in ("train", "test"))
+    values = train.distances, train.labels, test.distances, test.labels
+    assert distance_rule_accuracy(*values) == pytest.approx(0.5, abs=0.03)
+    assert ink_rule_accuracy(train, test) == pytest.approx(0.5, abs=0.03)
+    assert test.labels.mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
+    near, far = np.random.default_rng(0).uniform(0, 10, (2, 1000))
+    assert distance_rule_accuracy(near, near > 5, far, far > 5) > 0.97
+    middle = np.abs(near - 5) < 2, np.abs(far - 5) < 2
+    assert distance_rule_accuracy(near, middle[0], far, middle[1]) > 0.9
+    assert np.isnan(distance_rule_accuracy([np.nan], [1], [1.0], [1]))
+
+
+# What can't be drawn
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"contour_length": 80}, ["size 32", "80 paddles", "fewer or shorter"]),
+        ({"distractors": 40}, ["size 32", "40 distractors", "larger size"]),
+        ({"size": 9}, ["size 9", "seed_distance 7", "larger size"]),
+        ({"size": 4}, ["size 4", "a whole number from 8"]),
+        ({"size": 20.5}, ["size 20.5", "a whole number"]),
+        ({"contour_length": 1}, ["contour_length 1", "from 2"]),
+        ({"paddle_length": 0.0}, ["paddle_length 0", "above 0"]),
+        ({"paddle_length": float("nan")}, ["paddle_length nan", "a number above 0"]),
+        ({"marker_radius": float("inf")}, ["marker_radius inf", "a number above 0"]),
+        ({"continuity": 0.5}, ["continuity 0.5", "from 1"]),
+        ({"antialiasing": 0}, ["antialiasing 0", "from 1"]),
+        ({"antialiasing": 64}, ["size 32", "antialiasing 64", "1024 points"]),
+    ],
+)
+def test_impossible_settings_are_refused_in_a_sentence(
+    changes: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(UserError) as refused:
+        replace(HARD, **changes)
+    assert all(word in str(refused.value) for word in words), refused.value
+
+
+def test_contours_that_hardly_ever_fit_are_given_up() -> None:
+    tight = replace(SMALL, distractors=9)
+    with pytest.raises(UserError, match=r"size 18: two contours of 4 paddles .* hardly ever fit"):
+        draw(tight, 0, "train", 0, 1)
+
+
+# What is kept
+
+
+def test_a_larger_count_is_drawn_on_from_what_is_kept(drawn: list[tuple[int, int]]) -> None:
+    few = images(SMALL, 0, "train", 10)
+    more = images(SMALL, 0, "train", CHUNK + 10)
+    again = images(SMALL, 0, "train", 2 * CHUNK)
+    assert drawn == [(0, CHUNK), (CHUNK, 2 * CHUNK)]
+    assert same(few, more[:10])
+    assert same(again, draw(SMALL, 0, "train", 0, 2 * CHUNK))
+
+
+def test_kinds_of_images_are_kept_apart(cache: Path, drawn: list[tuple[int, int]]) -> None:
+    images(SMALL, 0, "train", 1)
+    images(SMALL, 0, "test", 1)
+    images(SMALL, 1, "train", 1)
+    images(replace(SMALL, continuity=2), 0, "train", 1)
+    assert len(drawn) == len(list(cache.rglob("images.npz"))) == 4
+
+
+@pytest.mark.parametrize(
+    "harm", ["torn", "empty", "flipped", "text", "array", "foreign", "other key"]
+)
+def test_a_torn_or_foreign_file_is_drawn_anew(
+    cache: Path, drawn: list[tuple[int, int]], harm: str
+) -> None:
+    before = images(SMALL, 0, "train", 4)
+    (path,) = cache.rglob("images.npz")
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    harmed = {
+        "torn": whole[:middle],
+        "empty": b"",
+        "flipped": whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :],
+        "text": b"not an archive",
+        "array": as_npy(np.zeros(3)),
+    }
+    if harm in harmed:
+        path.write_bytes(harmed[harm])
+    else:
+        with np.load(path) as file:
+            arrays = dict(file)
+        changed: dict[str, Any] = {
+            "foreign": {"labels": arrays["labels"][:5]},
+            "other key": {"key": "x"},
+        }
+        np.savez(path, **{**arrays, **changed[harm]})
+    assert same(images(SMALL, 0, "train", 4), before)
+    assert path.read_bytes() == whole
+    assert drawn == [(0, CHUNK), (0, CHUNK)]
+
+
+def test_a_cache_that_cannot_be_written_is_no_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: list[tuple[int, int]]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "file" / "cache"))
+    assert same(images(SMALL, 0, "train", 4), images(SMALL, 0, "train", 4))
+    assert len(drawn) == 2
+
+
+def test_a_full_disk_is_no_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(data, "write_whole", full)
+    assert len(images(SMALL, 0, "train", 4)) == 4
+    assert not list(cache.rglob("*.npz"))
+
+
+def test_the_picture_of_the_task_has_five_images_of_each_label() -> None:
+    figure = draw_samples(SMALL, 0)
+    assert [len(axes.images) for axes in figure.axes] == [1] * 10
+    assert figure.axes[0].get_ylabel() == "connected"
+    assert figure.axes[5].get_ylabel() == "not connected"
+
+
+def as_npy(array: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array)
+    return content.getvalue()
+
+
+# What LRA ships
+
+
+def write_lra(folder: Path, *, as_array: bool, files: int = 2) -> Path:
+    """Write a small directory of the hard difficulty; grey level 10 k + j, label j mod 2."""
+    root = folder / DIRECTORIES["hard"]
+    (root / "metadata").mkdir(parents=True)
+    for k in [0, 2, 10][:files]:
+        (root / "imgs" / str(k)).mkdir(parents=True)
+        rows = []
+        for j in range(3):
+            grey = np.full((32, 32), 10 * k + j, dtype=np.uint8)
+            Image.fromarray(grey).save(root / "imgs" / str(k) / f"sample_{j}.png")
+            rows.append([f"imgs/{k}", f"sample_{j}.png", str(j), str(j % 2), "1.0", "14"])
+        with (root / "metadata" / f"{k}.npy").open("wb") as file:
+            if as_array:
+                np.save(file, np.array(rows))
+            else:
+                file.write("".join(" ".join(row) + "\n" for row in rows).encode())
+    return root
+
+
+@pytest.mark.parametrize("as_array", [False, True], ids=["text", "array"])
+@pytest.mark.parametrize("above", ["", "pathfinder32", "lra_release/pathfinder32"])
+def test_lra_is_read_in_the_order_of_its_files(tmp_path: Path, above: str, as_array: bool) -> None:
+    write_lra(tmp_path / above, as_array=as_array, files=3)
+    found = read_lra(tmp_path, "hard")
+    assert found.pixels.shape == (9, 32, 32)
+    assert found.pixels[:, 5, 5].tolist() == [0, 1, 2, 20, 21, 22, 100, 101, 102]
+    assert found.labels.tolist() == [0, 1, 0] * 3
+    assert np.isnan(found.distances).all()
+
+
+ROW = "imgs/0 sample_0.png 0 "
+METADATA = [
+    (b"imgs/0 sample_0.png 0\n", ["0.npy", "row 1 has 3 columns", "sub-path, file name"]),
+    (f"{ROW}1 1.0\n\n{ROW}2\n".encode(), ["0.npy", "label of row 2 is '2'", "0 or 1"]),
+    (f"{ROW}yes\n".encode(), ["0.npy", "label of row 1 is 'yes'", "0 or 1"]),
+    (b"\xff\xfe\x00", ["0.npy", "neither text nor a NumPy array"]),
+    (b"\x93NUMPY\x01", ["0.npy", "the array can't be read", "as text"]),
+    (b"imgs/0 sample_7.png 7 1\n", ["sample_7.png", "no such image"]),
+    (b"imgs/0 small.png 0 1\n", ["small.png", "16 × 8 pixels", "32 × 32 is needed"]),
+    (b"imgs/0 text.png 0 1\n", ["text.png", "can't be read as an image", "PNG"]),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), METADATA)
+def test_malformed_metadata_and_images_are_named_in_a_sentence(
+    tmp_path: Path, content: bytes, words: list[str]
+) -> None:
+    root = write_lra(tmp_path, as_array=False)
+    Image.new("L", (16, 8)).save(root / "imgs" / "0" / "small.png")
+    (root / "imgs" / "0" / "text.png").write_text("text")
+    (root / "metadata" / "0.npy").write_bytes(content)
+    refused(tmp_path, "hard", [str(root), *words])
+
+
+def test_arrays_of_other_kinds_are_named_in_a_sentence(tmp_path: Path) -> None:
+    path = write_lra(tmp_path, as_array=True) / "metadata" / "0.npy"
+    np.save(path, np.array(["imgs/0", "sample_0.png", "0", "1"]))
+    refused(tmp_path, "hard", [str(path), "1 dimensions, not 2"])
+    np.save(path, np.array([["imgs/0", "sample_0.png", 0, 1]], dtype=object))
+    refused(tmp_path, "hard", [str(path), "the array can't be read"])
+
+
+def test_missing_directories_are_named_in_a_sentence(tmp_path: Path) -> None:
+    refused(tmp_path / "nowhere", "hard", ["nowhere", "curv_contour_length_14", "curv_baseline"])
+    refused(tmp_path, "hard", [str(tmp_path), "curv_contour_length_14", "pathfinder32"])
+    refused(tmp_path, "harder", ["difficulty harder", "did you mean 'hard'"])
+    root = write_lra(tmp_path, as_array=False)
+    refused(tmp_path, "easy", [str(tmp_path), "curv_baseline"])
+    for path in (root / "metadata").iterdir():
+        path.unlink()
+    refused(tmp_path, "hard", [str(root / "metadata"), "no metadata there"])
+
+
+def refused(folder: Path, difficulty: str, words: list[str]) -> None:
+    with pytest.raises(UserError) as error:
+        read_lra(folder, difficulty)
+    sentence = str(error.value)
+    assert all(word in sentence for word in words), sentence
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
