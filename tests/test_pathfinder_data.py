@@ -25,7 +25,7 @@ from overfit_cli.studies.attention_kernel.pathfinder.drawing import (
 from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES, read_lra
 from overfit_cli.studies.attention_kernel.pathfinder.markers import TOLERANCE, matches
 from overfit_cli.studies.attention_kernel.pathfinder.rendering import render
-from overfit_cli.studies.attention_kernel.pathfinder.samples import draw_samples
+from overfit_cli.studies.attention_kernel.pathfinder.samples import draw_images
 from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes, contour_of_paddles
 from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
 from overfit_cli.studies.attention_kernel.pathfinder.shortcuts import (
@@ -283,7 +283,7 @@ def test_a_full_disk_is_no_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_picture_of_the_task_has_five_images_of_each_label() -> None:
-    figure = draw_samples(SMALL, 0)
+    figure = draw_images(images(SMALL, 0, "train", 128))
     assert [len(axes.images) for axes in figure.axes] == [1] * 10
     assert figure.axes[0].get_ylabel() == "connected"
     assert figure.axes[5].get_ylabel() == "not connected"

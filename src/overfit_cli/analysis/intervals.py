@@ -39,3 +39,16 @@ def mean_interval(values: ArrayLike) -> tuple[float, float]:
     half = float(stats.t.ppf(0.975, len(sample) - 1) * sample.std(ddof=1) / np.sqrt(len(sample)))
     mean = float(sample.mean())
     return mean - half, mean + half
+
+
+def variance_ratio_interval(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:
+    """Return the 95 % F interval of the variance of `one` over that of `other`, taken as normal.
+
+    Args:
+        one, other: shapes (values,), finite, at least two of each and not all equal.
+    """
+    samples = [np.asarray(values, dtype=np.float64) for values in (one, other)]
+    ratio = float(samples[0].var(ddof=1) / samples[1].var(ddof=1))
+    freedoms = [len(sample) - 1 for sample in samples]
+    low, high = (float(stats.f.ppf(share, *freedoms)) for share in (0.025, 0.975))
+    return ratio / high, ratio / low

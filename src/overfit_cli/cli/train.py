@@ -112,14 +112,17 @@ class Watch:
         self._columns = study.watched
         self._next = 0
         self._held: Mapping[str, float] | None = None
-        for line in _headings(self._columns):
-            self._output.print(line)
+        self._headed = False
 
     def add(self, row: Mapping[str, float]) -> None:
         """Take in a logged step."""
         if row["step"] < self._next:
             self._held = row
             return
+        if not self._headed:
+            self._headed = True
+            for line in _headings(self._columns):
+                self._output.print(line)
         self._next = max(int(row["step"]) + 1, math.ceil(row["step"] * _THINNING))
         self._held = None
         numbers = [f"{row[name]:.4g}".rjust(_WIDTH) for name in self._columns]

@@ -22,8 +22,8 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts as a table for the terminal."""
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("measured", no_wrap=True)
+    table.add_column("verdict", no_wrap=True, min_width=len("inconclusive"))
+    table.add_column("measured")
     for one in judged:
         verdict = one.measurement.verdict
         table.add_row(

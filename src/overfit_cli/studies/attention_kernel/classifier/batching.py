@@ -10,7 +10,7 @@ def cost(parameters: ClassifierParameters, length: int) -> float:
     evaluations = parameters.training_steps / parameters.evaluate_every + 2
     samples = 3 * parameters.training_steps * parameters.batch_size
     samples_forward = samples + evaluations * parameters.test_samples
-    return samples_forward * parameters.layers * _layer(parameters, length)
+    return samples_forward * parameters.layers * layer(parameters, length)
 
 
 def memory(parameters: ClassifierParameters, length: int) -> float:
@@ -25,8 +25,8 @@ def memory(parameters: ClassifierParameters, length: int) -> float:
     return 8.0 * kept + data + _LIBRARIES
 
 
-def _layer(parameters: ClassifierParameters, length: int) -> float:
-    """Multiplications of a layer on one sample; exponentials count as some."""
+def layer(parameters: ClassifierParameters, length: int) -> float:
+    """Return the multiplications of a layer on one sample; exponentials count as some."""
     linear = 4 * parameters.d**2 + 2 * parameters.d * parameters.hidden
     attention = length * (2 * parameters.d + 8 * parameters.heads)
     return length * (linear + attention)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from overfit_cli.analysis.intervals import variance_ratio_interval
 from overfit_cli.claim import Claim, Measurement, Verdict
 from overfit_cli.parameters import StudyParameters
 from overfit_cli.studies.attention_kernel.classifier.comparison import (
@@ -84,6 +85,38 @@ def more_accurate(name: str, model: type[StudyParameters]) -> Claim:
         SOURCE,
         "Gaussian attention ends at a higher test accuracy than softmax attention.",
         "the difference, each at its best step size, has its 95 % interval above 0",
+        measure,
+    )
+
+
+def steadier(name: str, model: type[StudyParameters]) -> Claim:
+    """The Gaussian's final test accuracy varies less between seeds than softmax's."""
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        found = pair(cells, list(model.model_fields), ("gaussian", "softmax"))
+        if isinstance(found, Measurement):
+            return found
+        one, other = (kernel.cells["test_accuracy"].astype(float) for kernel in found)
+        if min(one.var(), other.var()) == 0:
+            return Measurement.without_value("inconclusive", "A kernel's accuracy doesn't vary.")
+        ratio, (low, high) = float(other.var() / one.var()), variance_ratio_interval(other, one)
+        return Measurement(
+            _verdict(low - 1, high - 1, wanted=1),
+            ratio,
+            low,
+            high,
+            f"The variance of softmax's final accuracy is {ratio:.2f} times the Gaussian's: "
+            f"{spread(found[1], 'test_accuracy')} against {spread(found[0], 'test_accuracy')}, at "
+            f"worst {other.min():.3f} against {one.min():.3f}; {len(one)} seeds, each kernel at "
+            f"its best step size.",
+            "95 % F",
+        )
+
+    return Claim(
+        name,
+        SOURCE,
+        "Softmax attention's test accuracy varies more between repeats than Gaussian attention's.",
+        "the ratio of variances has its 95 % interval above 1",
         measure,
     )
 

@@ -50,6 +50,10 @@ class Dropout(nn.Module):
         self._draws = draws
         self._on_device: torch.Generator | None = None
 
+    def restart(self, draws: np.random.Generator) -> None:
+        """Go on with another stream."""
+        self._draws, self._on_device = draws, None
+
     def forward(self, x: Tensor) -> Tensor:
         """Drop activations while training; scale up those that stay."""
         if not self.training or self.chance == 0:
@@ -87,10 +91,20 @@ class Layer(nn.Module):
         """Map (samples, tokens, d) to the same; `mask` has shape (samples, 1, 1, tokens)."""
         normed = self.attention_norm(x)
         query, key, value = (
-            linear(normed).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for linear in (self.query, self.key, self.value)
-        )  # each (samples, heads, tokens, width of a head)
-        mixed = (attention(self.kernel, query, key, mask) @ value).transpose(1, 2).flatten(2)
+            self.in_heads(linear(normed)) for linear in (self.query, self.key, self.value)
+        )
+        return self.finish(x, query, key, value, mask)
+
+    def in_heads(self, projected: Tensor) -> Tensor:
+        """Cut (samples, tokens, d) into (samples, heads, tokens, width)."""
+        width = projected.shape[-1] // self.heads
+        return projected.view(*projected.shape[:-1], self.heads, width).transpose(-3, -2)
+
+    def finish(
+        self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> Tensor:
+        """Return the layer's output from its input and its queries, keys and values in heads."""
+        mixed = (attention(self.kernel, query, key, mask) @ value).transpose(-3, -2).flatten(-2)
         x = x + self.dropout(self.output(mixed))
         hidden = self.dropout(functional.gelu(self.widen(self.perceptron_norm(x))))
         added: Tensor = x + self.dropout(self.narrow(hidden))
@@ -124,13 +138,21 @@ class Transformer(nn.Module):
         self.to(dtype)
         _initialise(self, seed)
 
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Return the first layer's input, (samples, tokens, d), of tokens (samples, tokens)."""
+        embedded: Tensor = self.dropout(self.embedding[tokens] + self.position)
+        return embedded
+
+    def read_out(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Return the head's ReLU units, (samples, hidden), of the last layer's output."""
+        return functional.relu(self.head(_mean(self.norm(x), mask)))
+
     def hidden(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return the head's ReLU units, (samples, hidden), of tokens (samples, tokens)."""
-        x = self.dropout(self.embedding[tokens] + self.position)
-        keys = None if mask is None else mask[:, None, None, :]
+        x = self.embed(tokens)
         for layer in self.layers:
-            x = layer(x, keys)
-        return functional.relu(self.head(_mean(self.norm(x), mask)))
+            x = layer(x, key_mask(mask))
+        return self.read_out(x, mask)
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return logits, (samples, classes); `mask` (samples, tokens) is true where a token is."""
@@ -138,12 +160,17 @@ class Transformer(nn.Module):
         return logits
 
 
+def key_mask(mask: Tensor | None) -> Tensor | None:
+    """Return a mask (samples, tokens) as attention takes it, (samples, 1, 1, tokens)."""
+    return None if mask is None else mask[:, None, None, :]
+
+
 def _mean(x: Tensor, mask: Tensor | None) -> Tensor:
     """The mean over the tokens that aren't padding, (samples, d)."""
     if mask is None:
-        return x.mean(1)
+        return x.mean(-2)
     weights = mask[..., None].to(x.dtype)
-    return (x * weights).sum(1) / weights.sum(1)
+    return (x * weights).sum(-2) / weights.sum(-2)
 
 
 def _initialise(model: Transformer, seed: int) -> None:

@@ -40,15 +40,16 @@ class ClassifierStudy(ABC):
     def claims(self) -> Sequence[Claim]:
         """Return the claims of section 5.3."""
 
-    def prepare(self, cells: Sequence[Cell]) -> None:
-        """Load the data of every kind of cell once: what is missing is said before a sweep runs."""
-        first = {self.data_key(cell): cell for cell in cells}
-        for cell in first.values():
-            self.task(cast(ClassifierParameters, cell.parameters), cell.seed)
+    @abstractmethod
+    def from_outside(self, parameters: ClassifierParameters) -> object:
+        """Return what cells share that read the same data from outside; None if they read none."""
 
-    def data_key(self, cell: Cell) -> tuple[object, ...]:
-        """Return what cells share whose data comes from one place."""
-        return ()
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Read once what cells need from outside: what is missing is said before a sweep runs."""
+        first = {self.from_outside(_of(cell)): cell for cell in reversed(cells)}
+        for key, cell in first.items():
+            if key is not None:
+                self.task(_of(cell), cell.seed)
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Give each cell a batch of its own, the costliest first: it takes seconds to minutes."""
@@ -56,12 +57,12 @@ class ClassifierStudy(ABC):
 
     def cost(self, cell: Cell) -> float:
         """Return the multiplications of a cell, roughly."""
-        parameters = cast(ClassifierParameters, cell.parameters)
+        parameters = _of(cell)
         return batching.cost(parameters, self.length(parameters))
 
     def memory(self, cell: Cell) -> float:
         """Return the bytes that a cell takes, roughly."""
-        parameters = cast(ClassifierParameters, cell.parameters)
+        parameters = _of(cell)
         return batching.memory(parameters, self.length(parameters))
 
     def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
@@ -69,7 +70,7 @@ class ClassifierStudy(ABC):
         from overfit_cli.studies.attention_kernel.classifier.training import train_cell
 
         for cell in batch:
-            parameters = cast(ClassifierParameters, cell.parameters)
+            parameters = _of(cell)
             yield train_cell(cell, parameters, self.task(parameters, cell.seed), execution)
 
     def conclusion(self, result: CellResult) -> str:
@@ -83,3 +84,7 @@ class ClassifierStudy(ABC):
         if got["silent_head"] == 1:
             sentence += ". The head is dead: all its units are zero on every test sample"
         return sentence + "."
+
+
+def _of(cell: Cell) -> ClassifierParameters:
+    return cast(ClassifierParameters, cell.parameters)

@@ -7,6 +7,7 @@ written, or holds something else, the images are drawn.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -55,12 +56,19 @@ def images(settings: PathfinderSettings, seed: int, split: Split, count: int) ->
     key = _key(settings, seed, split)
     folder = cache_folder() / "pathfinder" / key
     kept = _read(settings, folder / FILE, key)
-    if len(kept) < count:
+    if len(kept) >= count:
+        return kept[:count]
+    with contextlib.ExitStack() as stack:
+        with suppress(OSError):
+            # Whoever needs the same images waits for them instead of drawing them too.
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder))
+            kept = _read(settings, folder / FILE, key)
         # In whole chunks, so that what is drawn is never drawn again.
-        missing = draw(settings, seed, split, len(kept), -(-count // CHUNK) * CHUNK)
+        missing = draw(settings, seed, split, len(kept), max(len(kept), -(-count // CHUNK) * CHUNK))
         kept = joined(settings, [kept, missing])
         with suppress(OSError):
-            _keep(settings, folder, key, kept)
+            _keep(folder, key, kept)
     return kept[:count]
 
 
@@ -70,14 +78,10 @@ def _key(settings: PathfinderSettings, seed: int, split: Split) -> str:
     return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def _keep(settings: PathfinderSettings, folder: Path, key: str, drawn: PathfinderImages) -> None:
-    """Write the images, unless another process has kept more of them meanwhile."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
-        if len(_read(settings, folder / FILE, key)) < len(drawn):
-            content = io.BytesIO()
-            np.savez(content, allow_pickle=False, key=key, **vars(drawn))
-            write_whole(folder / FILE, content.getvalue())
+def _keep(folder: Path, key: str, drawn: PathfinderImages) -> None:
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, key=key, **vars(drawn))
+    write_whole(folder / FILE, content.getvalue())
 
 
 def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImages:

@@ -5,22 +5,46 @@ from __future__ import annotations
 import matplotlib.figure
 import numpy as np
 
+from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLUMN, styled
-from overfit_cli.studies.attention_kernel.pathfinder.data import images
+from overfit_cli.parameters import describe
+from overfit_cli.studies.attention_kernel.pathfinder.data import PathfinderImages, images
 from overfit_cli.studies.attention_kernel.pathfinder.drawing import CHUNK
-from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
+from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
+from overfit_cli.studies.attention_kernel.pathfinder.task import pathfinder_task
 
 ACROSS = 5
 ROWS = {1: "connected", 0: "not connected"}
 
 
 @styled
-def draw_samples(settings: PathfinderSettings, seed: int) -> matplotlib.figure.Figure:
-    """Draw the first training images of a seed, five of each label, in a paper's column.
+def draw_samples(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw the first training images of the first cell, five of each label, in a paper's column.
+
+    Raises:
+        UserError: if the images come from LRA and aren't where they were.
+    """
+    row = data.cells.sort_values("seed").iloc[0]
+    names = describe(data.study.parameters)
+    values = {name: row[name] for name in names}
+    parameters = KernelPathfinderParameters.model_validate(values)
+    return draw_images(shown_to(parameters, int(row["seed"])))
+
+
+def shown_to(parameters: KernelPathfinderParameters, seed: int) -> PathfinderImages:
+    """Return training images of a cell, enough to find five of each label among them."""
+    if parameters.source == "lra":
+        task = pathfinder_task(parameters, seed)
+        pixels = task.train.tokens.reshape(-1, parameters.size, parameters.size)
+        return PathfinderImages(pixels, task.train.labels, np.zeros(0, dtype=np.float32))
+    return images(parameters.settings, seed, "train", CHUNK)
+
+
+def draw_images(shown: PathfinderImages) -> matplotlib.figure.Figure:
+    """Draw five images of each label; call it `styled`.
 
     Strokes thinner than a pixel are dim, so white begins at a grey level of two thirds.
     """
-    shown = images(settings, seed, "train", CHUNK)
     figure = matplotlib.figure.Figure(figsize=(COLUMN, 1.5))
     grid = figure.subplots(len(ROWS), ACROSS)
     for axes_of_row, (label, name) in zip(grid, ROWS.items(), strict=True):

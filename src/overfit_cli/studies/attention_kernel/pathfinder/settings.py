@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 
 from overfit_cli.errors import UserError
 
-_LARGEST = 1024
-_FULLEST = 0.6  # Contours laid at random hardly ever fill half of an image.
-_AT_LEAST = {
+LARGEST = 1024
+"""The most that any setting takes."""
+
+AT_LEAST = {
     "size": 8,
     "contour_length": 2,
     "distractors": 0,
@@ -18,6 +19,9 @@ _AT_LEAST = {
     "continuity": 1.0,
     "paddle_margin": 0.25,
 }
+"""The least that a setting takes; the others are above 0."""
+
+_FULLEST = 0.6  # Contours laid at random hardly ever fill half of an image.
 
 
 @dataclass(frozen=True)
@@ -86,18 +90,18 @@ class PathfinderSettings:
     def _check_range(self, name: str) -> None:
         value = getattr(self, name)
         whole = isinstance(type(self).__dataclass_fields__[name].default, int)
-        least = _AT_LEAST.get(name, 0)
-        valid = math.isfinite(value) and least <= value <= _LARGEST
-        if not valid or (whole and value != int(value)) or (name not in _AT_LEAST and value == 0):
+        least = AT_LEAST.get(name, 0)
+        valid = math.isfinite(value) and least <= value <= LARGEST
+        if not valid or (whole and value != int(value)) or (name not in AT_LEAST and value == 0):
             kind = "a whole number" if whole else "a number"
-            above = f"from {least:g}" if name in _AT_LEAST else "above 0 and"
-            raise UserError(f"{name} {value}: it takes {kind} {above} up to {_LARGEST}.")
+            above = f"from {least:g}" if name in AT_LEAST else "above 0 and"
+            raise UserError(f"{name} {value}: it takes {kind} {above} up to {LARGEST}.")
 
     def _check_room(self) -> None:
-        if self.size * self.antialiasing > _LARGEST:
+        if self.size * self.antialiasing > LARGEST:
             raise UserError(
                 f"size {self.size} times antialiasing {self.antialiasing}: that makes more than"
-                f" {_LARGEST} points across an image; take less of either."
+                f" {LARGEST} points across an image; take less of either."
             )
         field = self.size - 2 * self.border
         if field < max(self.stride, self.seed_distance):

@@ -11,7 +11,6 @@ from overfit_cli.studies.attention_kernel.classifier.parameters import Classifie
 from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
-from overfit_cli.study import Cell
 
 
 class KernelText(ClassifierStudy):
@@ -44,10 +43,10 @@ class KernelText(ClassifierStudy):
         """Return the number of tokens of a review."""
         return cast(KernelTextParameters, parameters).tokens
 
-    def data_key(self, cell: Cell) -> tuple[object, ...]:
-        """Return where the reviews come from."""
-        parameters = cast(KernelTextParameters, cell.parameters)
-        return (parameters.source, parameters.tokens)
+    def from_outside(self, parameters: ClassifierParameters) -> object:
+        """Return how IMDb's reviews are read; None where they are made here."""
+        parameters = cast(KernelTextParameters, parameters)
+        return parameters.tokens if parameters.source == "imdb" else None
 
 
 study = KernelText()

@@ -1,0 +1,5 @@
+"""The claims."""
+
+from overfit_cli.claim import Claim
+
+CLAIMS: tuple[Claim, ...] = ()

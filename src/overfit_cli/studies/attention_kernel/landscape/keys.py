@@ -1,0 +1,21 @@
+"""Which cells share a network. A plan needs no torch."""
+
+from __future__ import annotations
+
+import hashlib
+
+from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+
+NETWORK_VERSION = 1
+"""Raised whenever the same parameters and seed would give another network."""
+
+_SURFACE = {"pair", "directions", "points", "spacing", "loss_samples"}
+_SECOND_STAGE = {"kernel", "second_steps"}
+
+
+def network_key(parameters: KernelLandscapeParameters, seed: int, stage: int) -> str:
+    """Return a name for the network after a stage, 1 or 2: the same for cells that share it."""
+    left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
+    text = parameters.model_dump_json(exclude=left_out)
+    identity = f"{NETWORK_VERSION}/{stage}/{seed}/{text}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:24]

@@ -1,0 +1,99 @@
+"""The study `kernel-landscape`: figure 4 of Song et al. 2024. Torch is imported to train."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import cast
+
+from overfit_cli.claim import Claim
+from overfit_cli.figure import Figure
+from overfit_cli.studies.attention_kernel.classifier import batching
+from overfit_cli.studies.attention_kernel.landscape.columns import MEASUREMENTS, TRAJECTORY
+from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+from overfit_cli.study import Cell, CellResult, Execution
+
+
+class KernelLandscape:
+    """The loss around a trained classifier, under either kernel; see `Study` for the members."""
+
+    name = "kernel-landscape"
+    version = 1
+    title = "Loss landscapes of softmax and of Gaussian attention"
+    paper = "Song et al. 2024"
+    parameters = KernelLandscapeParameters
+    columns = MEASUREMENTS
+    trajectory_columns = TRAJECTORY
+    headline = "rms_laplacian"
+    watched = ("loss",)
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        from overfit_cli.studies.attention_kernel.landscape.figures import FIGURES
+
+        return FIGURES
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims of section 5.3.2."""
+        from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
+
+        return CLAIMS
+
+    def prepare(self, cells: Sequence[Cell]) -> None:
+        """Read once what cells need from outside: what is missing is said before a sweep runs."""
+        from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
+
+        outside = [cell for cell in cells if _of(cell).source != "generated"]
+        first = {(_of(cell).source, _of(cell).tokens): cell for cell in reversed(outside)}
+        for cell in first.values():
+            landscape_task(_of(cell), cell.seed)
+
+    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+        """Put the cells together that share the first stage of a network."""
+        from overfit_cli.studies.attention_kernel.landscape.keys import network_key
+
+        def network(cell: Cell) -> tuple[int, str]:
+            return cell.seed, network_key(_of(cell), cell.seed, 1)
+
+        groups = groupby(sorted(cells, key=network), key=network)
+        return [sorted(group, key=lambda cell: _of(cell).kernel) for _, group in groups]
+
+    def cost(self, cell: Cell) -> float:
+        """Return the multiplications of a cell, roughly; pairs of a network share its training."""
+        parameters = _of(cell)
+        length = self._length(parameters)
+        surface = parameters.points**2 * parameters.loss_samples * parameters.layers
+        return batching.cost(parameters, length) / 4 + surface * batching.layer(parameters, length)
+
+    def memory(self, cell: Cell) -> float:
+        """Return the bytes that a cell takes, roughly."""
+        parameters = _of(cell)
+        return batching.memory(parameters, self._length(parameters))
+
+    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+        """Train networks in two stages and evaluate their surfaces."""
+        from overfit_cli.studies.attention_kernel.landscape.training import train_batch
+
+        return train_batch(batch, execution)
+
+    def conclusion(self, result: CellResult) -> str:
+        """Say what the surface is like."""
+        got = result.measurements
+        if result.status == "failed":
+            return f"The training {result.reason}: there is no surface."
+        return (
+            f"The surface goes from {got['lowest_loss']:.4f} to {got['highest_loss']:.4f} around "
+            f"{got['centre_loss']:.4f}: {int(got['interior_minima'])} interior minima, rms "
+            f"Laplacian {got['rms_laplacian']:.3g}, quadratic residual "
+            f"{got['quadratic_residual']:.3g}."
+        )
+
+    def _length(self, parameters: KernelLandscapeParameters) -> int:
+        return parameters.tokens if parameters.task == "text" else parameters.size**2
+
+
+def _of(cell: Cell) -> KernelLandscapeParameters:
+    return cast(KernelLandscapeParameters, cell.parameters)
+
+
+study = KernelLandscape()

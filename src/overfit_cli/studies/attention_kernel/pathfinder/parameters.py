@@ -1,0 +1,63 @@
+"""The knobs of the `kernel-pathfinder` study; images are LRA's hard ones unless told otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Literal
+
+from pydantic import model_validator
+
+from overfit_cli.errors import UserError
+from overfit_cli.parameters import parameter
+from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
+from overfit_cli.studies.attention_kernel.pathfinder.settings import (
+    AT_LEAST,
+    LARGEST,
+    PathfinderSettings,
+)
+
+
+def _setting(name: str, meaning: str, unit: str = "") -> Any:
+    """A parameter with the default and the bounds of the setting of that name."""
+    default = getattr(PathfinderSettings, name)
+    least = AT_LEAST.get(name)
+    above = 0 if least is None else None
+    return parameter(default, meaning, unit=unit, at_least=least, above=above, at_most=LARGEST)
+
+
+class KernelPathfinderParameters(ClassifierParameters):
+    """Whether a contour connects two discs: images drawn here, or LRA's; a token is a pixel."""
+
+    source: Literal["generated", "lra"] = parameter(
+        "generated", "images drawn here, or LRA's from --data"
+    )
+    difficulty: Literal["easy", "intermediate", "hard"] = parameter(
+        "hard", "which of LRA's directories, with source=lra"
+    )
+    size: int = _setting("size", "width and height of an image", "pixels")
+    contour_length: int = _setting("contour_length", "paddles of each of the two contours")
+    paddle_length: float = _setting("paddle_length", "length of a paddle", "pixels")
+    paddle_thickness: float = _setting("paddle_thickness", "thickness of a paddle", "pixels")
+    paddle_margin: float = _setting("paddle_margin", "room before and after a paddle", "pixels")
+    continuity: float = _setting("continuity", "how straight contours are: larger is straighter")
+    distractors: int = _setting("distractors", "short contours beside the two")
+    distractor_length: int = _setting("distractor_length", "paddles of a distractor")
+    marker_radius: float = _setting("marker_radius", "radius of the discs", "pixels")
+    seed_distance: float = _setting("seed_distance", "distance between contours' seeds", "pixels")
+    antialiasing: int = _setting("antialiasing", "points a pixel and axis at which ink is drawn")
+
+    @property
+    def settings(self) -> PathfinderSettings:
+        """What the images are made of."""
+        return PathfinderSettings(
+            **{field.name: getattr(self, field.name) for field in fields(PathfinderSettings)}
+        )
+
+    @model_validator(mode="after")
+    def _contours_fit(self) -> KernelPathfinderParameters:
+        if self.source == "generated":
+            try:
+                _ = self.settings
+            except UserError as error:
+                raise ValueError(f"--set {error}") from None
+        return self

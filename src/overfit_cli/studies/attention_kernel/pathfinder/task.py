@@ -1,0 +1,69 @@
+"""What `kernel-pathfinder` trains on: images as sequences of grey levels."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from overfit_cli.data_folder import data_folder
+from overfit_cli.errors import UserError
+from overfit_cli.streams import stream
+from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
+from overfit_cli.studies.attention_kernel.pathfinder.data import (
+    PathfinderImages,
+    images,
+    read_lra,
+)
+from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
+from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
+from overfit_cli.studies.attention_kernel.pathfinder.shortcuts import distance_rule_accuracy
+
+GREY_LEVELS = 256
+
+
+def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
+    """Return a cell's task, with the accuracy of the distance-only rule as its shortcut.
+
+    Raises:
+        UserError: if LRA's images are asked for and aren't where `--data` says, or are too few.
+    """
+    n, test_samples = parameters.n, parameters.test_samples
+    if parameters.source == "lra":
+        return _lra(parameters.difficulty, parameters.size, n, test_samples, seed)
+    return _drawn(parameters.settings, n, test_samples, seed)
+
+
+@functools.lru_cache(maxsize=2)
+def _drawn(settings: PathfinderSettings, n: int, test_samples: int, seed: int) -> Task:
+    return _task(images(settings, seed, "train", n), images(settings, seed, "test", test_samples))
+
+
+@functools.lru_cache(maxsize=2)
+def _lra(difficulty: str, size: int, n: int, test_samples: int, seed: int) -> Task:
+    every = _read(difficulty, size)
+    if n + test_samples > len(every):
+        raise UserError(
+            f"--set n {n}, test_samples {test_samples}: LRA's directory has {len(every)} images, "
+            "and training and test images must be different ones."
+        )
+    order = stream(seed, "train", "images", "choice").permutation(len(every))
+    return _task(_some(every, order[:n]), _some(every, order[len(order) - test_samples :]))
+
+
+@functools.lru_cache(maxsize=1)
+def _read(difficulty: str, size: int) -> PathfinderImages:
+    return read_lra(data_folder("source=lra"), difficulty, size)
+
+
+def _some(every: PathfinderImages, rows: np.ndarray) -> PathfinderImages:
+    return PathfinderImages(every.pixels[rows], every.labels[rows], every.distances[rows])
+
+
+def _task(train: PathfinderImages, test: PathfinderImages) -> Task:
+    shortcut = distance_rule_accuracy(train.distances, train.labels, test.distances, test.labels)
+    return Task(_examples(train), _examples(test), GREY_LEVELS, shortcut)
+
+
+def _examples(shown: PathfinderImages) -> Examples:
+    return Examples(shown.pixels.reshape(len(shown), -1), shown.labels)
