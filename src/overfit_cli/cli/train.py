@@ -93,8 +93,9 @@ def train(
     if not result.measurements:
         raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
     output.print(chosen.study.conclusion(result))
-    figure = ["plot", "curves"] if result.trajectory else ["report"]
-    following = shlex.join(["overfit", *figure, "--from", str(directory.path)])
+    of_steps = [one.name for one in chosen.study.figures().values() if one.reads == "trajectories"]
+    command = ["plot", of_steps[0]] if result.trajectory and of_steps else ["report"]
+    following = shlex.join(["overfit", *command, "--from", str(directory.path)])
     output.print(f"Took {duration(result.seconds)}. Next: {following}")
     return 0 if result.status == "done" else 1
 

@@ -1,5 +1,115 @@
-"""The claims."""
+"""The claims of section 5.3.2 of Song et al. 2024: which kernel's landscape is rougher.
 
-from overfit_cli.claim import Claim
+Networks are what varies by chance; the pairs of directions around one network share it. So a
+network's pairs are averaged, and the interval is over networks.
+"""
 
-CLAIMS: tuple[Claim, ...] = ()
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.analysis.intervals import mean_interval
+from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+
+SOURCE = "Song et al. 2024, section 5.3.2, figure 4"
+LEAST_NETWORKS, LEAST_PAIRS = 3, 2
+_FREE = ("kernel", "pair")
+
+
+def _side_by_side(cells: pd.DataFrame, column: str) -> pd.DataFrame | Measurement:
+    """A metric under both kernels, a row for each network and pair; or why it can't be judged."""
+    cells = cells[cells["kernel"].isin(["softmax", "gaussian"]) & (cells["status"] == "done")]
+    others = [name for name in KernelLandscapeParameters.model_fields if name not in _FREE]
+    varying = [name for name in others if cells[name].nunique() > 1]
+    if varying or cells["kernel"].nunique() < 2:
+        needed = f"one value of {', '.join(varying)}" if varying else "kernel=softmax,gaussian"
+        return Measurement.without_value("not run", f"It needs cells of {needed}.")
+    values = cells.assign(value=cells[column].astype(float))
+    table = values.pivot(index=["seed", "pair"], columns="kernel", values="value").dropna()
+    networks = table.index.get_level_values("seed").nunique()
+    fewest = int(table.groupby("seed").size().min()) if len(table) else 0
+    if networks < LEAST_NETWORKS or fewest < LEAST_PAIRS:
+        return Measurement.without_value(
+            "inconclusive",
+            f"There are {networks} networks with at least {fewest} pairs of directions: fewer than "
+            f"{LEAST_NETWORKS} with {LEAST_PAIRS}.",
+        )
+    return table
+
+
+def _rougher(
+    column: str,
+    meaning: str,
+    compare: Callable[[pd.DataFrame], pd.Series[float]],
+) -> Callable[[pd.DataFrame], Measurement]:
+    """Judge whether softmax has more of a metric; `compare` gives what is averaged, 0 for a tie."""
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        table = _side_by_side(cells, column)
+        if isinstance(table, Measurement):
+            return table
+        each = compare(table)
+        by_network = each.groupby("seed").mean()
+        low, high = mean_interval(by_network)
+        more = int((table["softmax"] > table["gaussian"]).sum())
+        equal = int((table["softmax"] == table["gaussian"]).sum())
+        verdict: Verdict = "inconclusive"
+        if low > 0 or high < 0:
+            verdict = "holds" if low > 0 else "fails"
+        means = table.mean()
+        return Measurement(
+            verdict,
+            float(by_network.mean()),
+            low,
+            high,
+            f"Softmax has {meaning} in {more} of {len(table)} pairs"
+            f"{f' (and as much in {equal})' if equal else ''}: {means['softmax']:.3g} against the "
+            f"Gaussian's {means['gaussian']:.3g} in the mean; {len(by_network)} networks.",
+            "95 % t over networks",
+        )
+
+    return measure
+
+
+def _log_ratio(table: pd.DataFrame) -> pd.Series[float]:
+    return (table["softmax"] / table["gaussian"]).map(np.log2)
+
+
+def _difference(table: pd.DataFrame) -> pd.Series[float]:
+    return table["softmax"] - table["gaussian"]
+
+
+CLAIMS = (
+    Claim(
+        name="landscape-minima",
+        source=SOURCE,
+        statement="Softmax attention's landscape has more local minima than Gaussian attention's.",
+        accepted="the mean difference's 95 % interval over networks is above 0",
+        measure=_rougher("interior_minima", "more interior minima", _difference),
+    ),
+    Claim(
+        name="landscape-curvature",
+        source=SOURCE,
+        statement="Gaussian attention's landscape is flatter: softmax's has the larger Laplacian.",
+        accepted="the mean log₂ ratio's 95 % interval over networks is above 0",
+        measure=_rougher("rms_laplacian", "the larger rms Laplacian", _log_ratio),
+    ),
+    Claim(
+        name="landscape-quadratic",
+        source=SOURCE,
+        statement="Softmax attention's landscape is more complicated: a quadratic fits it worse.",
+        accepted="the mean log₂ ratio of residuals has its 95 % interval over networks above 0",
+        measure=_rougher("quadratic_residual", "the larger quadratic residual", _log_ratio),
+    ),
+    Claim(
+        name="landscape-sharpness",
+        source=SOURCE,
+        statement="Gaussian attention's landscape is flatter: softmax's rises more sharply.",
+        accepted="the mean log₂ ratio of sharpness has its 95 % interval over networks above 0",
+        measure=_rougher("sharpness", "the larger sharpness", _log_ratio),
+    ),
+)

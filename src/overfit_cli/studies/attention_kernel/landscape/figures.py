@@ -1,5 +1,20 @@
-"""The figures of `kernel-landscape`."""
+"""The figures of `kernel-landscape`: figure 4 of Song et al. 2024."""
 
-from overfit_cli.figure import Figure
+from __future__ import annotations
 
-FIGURES: dict[str, Figure] = {}
+from overfit_cli.figure import Figure, FigureOptions, drawn_by
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        Figure(
+            name="landscape",
+            title="The loss around a network under each kernel, as a surface and as contours",
+            source="Song et al. 2024, figure 4",
+            reads="trajectories",
+            options=FigureOptions(),
+            accepts=frozenset(),
+            draw=drawn_by("overfit_cli.studies.attention_kernel.landscape.drawing:draw_landscape"),
+        ),
+    )
+}
