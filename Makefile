@@ -27,6 +27,8 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.processes
 	$(BIN)/python -m benchmarks.pathfinder
+	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.landscape
 
 results: $(VENV)/installed
 	rm -rf results/fig1-quick

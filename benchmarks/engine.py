@@ -9,21 +9,18 @@ it, and once more with the draws made for it beforehand.
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import torch
 
+from benchmarks.timing import timed
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.study import Cell, CellResult, Execution
 from tests.oracles.benign_vit import Trained, draw, train_one_cell
 
-T = TypeVar("T")
 SEED = 1
 
 
@@ -39,13 +36,6 @@ class Row:
     same_steps: int
     largest_difference: float
     steps: int
-
-
-def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """Return how long `work` took, in seconds, and what it gave."""
-    began = time.perf_counter()
-    result = work()
-    return time.perf_counter() - began, result
 
 
 def measure(n: int, ratios: list[float], dtype: str, *, with_draws: bool) -> Row:

@@ -7,29 +7,19 @@ loop over pixels, points and shapes that the tests hold it to, as one would writ
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
+from benchmarks.timing import timed
 from overfit_cli.studies.attention_kernel.pathfinder.drawing import CHUNK, chunk_scenes
 from overfit_cli.studies.attention_kernel.pathfinder.rendering import render
 from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes
 from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
 from tests.oracles import pathfinder as oracle
 
-T = TypeVar("T")
 HARD = PathfinderSettings()
 SEED = 1
-
-
-def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """Return how long `work` took, in seconds, and what it gave."""
-    began = time.perf_counter()
-    result = work()
-    return time.perf_counter() - began, result
 
 
 def slowly(scenes: Scenes, image: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

@@ -1,0 +1,91 @@
+"""A landscape's points evaluated together against a loop over points, one thread.
+
+The loop sets the first layer's weights and evaluates the network on the fixed batch, once as it is
+most often written, with gradients on, and once without. By how many tokens the fixed batch has.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from benchmarks.timing import timed
+from overfit_cli.studies.attention_kernel.classifier.model import Layer, Transformer
+from overfit_cli.studies.attention_kernel.classifier.training import build_model, on_device
+from overfit_cli.studies.attention_kernel.landscape.metrics import offsets
+from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+from overfit_cli.studies.attention_kernel.landscape.plane import (
+    Directions,
+    Plane,
+    draw_directions,
+)
+from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
+from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
+
+SIZES = ((16, 4), (16, 16), (64, 4), (64, 16), (64, 64), (64, 256))
+"""Tokens of a sample, and samples of the fixed batch."""
+
+POINTS = 100
+
+Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]
+Floats = NDArray[np.float64]
+
+
+def loop(
+    model: Transformer, directions: Directions, batch: Batch, points: Floats, *, gradients: bool
+) -> Floats:
+    """Evaluate the loss at each point by setting the weights there."""
+    layer = cast(Layer, model.layers[0])
+    weights = layer.query.weight, layer.key.weight
+    centre = [weight.detach().clone() for weight in weights]
+    tokens, labels, mask = batch
+    found = []
+    for a, b in points:
+        with torch.no_grad():
+            weights[0].copy_(centre[0] + a * directions.query)
+            weights[1].copy_(centre[1] + b * directions.key)
+        with torch.set_grad_enabled(gradients):
+            found.append(functional.cross_entropy(model(tokens, mask), labels).item())
+    with torch.no_grad():
+        for weight, value in zip(weights, centre, strict=True):
+            weight.copy_(value)
+    return np.array(found)
+
+
+def measure(tokens: int, samples: int, points: Floats) -> str:
+    """Evaluate the points together and in both loops, and say how long each took."""
+    parameters = KernelLandscapeParameters.model_validate(
+        {"tokens": tokens, "loss_samples": samples, "n": 1000}
+    )
+    task = landscape_task(parameters, 0)
+    model = build_model(parameters, task, 0, "cpu").eval()
+    batch = on_device(fixed_batch(parameters, task, 0), "cpu")
+    directions = draw_directions(model, "filter", 0, 0)
+    plane = Plane(model, directions, *batch)
+    together, found = timed(lambda: plane.losses(torch.from_numpy(points).float()).numpy())
+    usual, losses = timed(lambda: loop(model, directions, batch, points, gradients=True))
+    bare, _ = timed(lambda: loop(model, directions, batch, points, gradients=False))
+    each = [1e3 * seconds / len(points) for seconds in (together, usual, bare)]
+    return (
+        f"{tokens:3d} tokens × {samples:3d} samples: {each[0]:6.2f} ms a point together; loop "
+        f"{each[1]:6.2f} ({usual / together:.1f} times), without gradients {each[2]:6.2f} "
+        f"({bare / together:.1f} times); within {np.abs(found - losses).max():.1e}"
+    )
+
+
+def main() -> None:
+    """Print a line a size."""
+    torch.set_num_threads(1)
+    at = offsets(50, 0.02)
+    grid = np.stack(np.meshgrid(at, at, indexing="ij"), -1).reshape(-1, 2)
+    points = grid[np.random.default_rng(0).choice(len(grid), POINTS, replace=False)]
+    for tokens, samples in SIZES:
+        print(measure(tokens, samples, points))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Cells of `kernel-regression` trained together against the plain autograd loop, one thread.
+
+The demo instance: ten seeds at eight step sizes for each kernel, on the loop a few of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import cast
+
+import torch
+
+from benchmarks.timing import timed
+from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+from overfit_cli.studies.attention_kernel.regression.study import study
+from overfit_cli.study import Cell, CellResult, Execution
+from tests.oracles.kernel_regression import plain_descent
+
+RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+SEEDS = range(10)
+COMPARED = 3
+
+
+def cells(kernel: str, steps: int) -> list[Cell]:
+    """Return the demo's cells of a kernel, with W_Q alone trained and labels below the hull."""
+    settings = [
+        KernelRegressionParameters.model_validate(
+            {"kernel": kernel, "learning_rate": rate, "training_steps": steps}
+        )
+        for rate in RATES
+    ]
+    return [Cell(study.name, study.version, one, seed) for one in settings for seed in SEEDS]
+
+
+def together(batch: list[Cell]) -> list[CellResult]:
+    """Train all cells as the study does."""
+    return [
+        result for part in study.batches(batch, "cpu") for result in study.train(part, Execution())
+    ]
+
+
+def measure(kernel: str, steps: int) -> str:
+    """Train a kernel's cells together and some of them in the loop; say how long each took."""
+    batch = cells(kernel, steps)
+    chosen = [cell for cell in batch if cell.seed == 0][:COMPARED]
+    fast, results = timed(lambda: together(batch))
+    slow, losses = timed(lambda: [plain_loss(cell) for cell in chosen])
+    found = {result.cell.key: result.measurements["train_loss"] for result in results}
+    apart = max(
+        abs(found[cell.key] - loss) / loss for cell, loss in zip(chosen, losses, strict=True)
+    )
+    each, in_loop = 1e3 * fast / len(batch), 1e3 * slow / len(chosen)
+    return (
+        f"{kernel:>10}: {each:6.1f} ms a cell together, {in_loop:7.1f} ms in the loop: "
+        f"{in_loop / each:.0f} times; final losses within {apart:.1e}"
+    )
+
+
+def plain_loss(cell: Cell) -> float:
+    """Return the final loss of a cell trained by autograd."""
+    parameters = cast(KernelRegressionParameters, cell.parameters)
+    *_, (loss, _) = plain_descent(parameters, cell.seed)
+    return loss
+
+
+def main() -> None:
+    """Print a line a kernel."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=1000)
+    steps = parser.parse_args().steps
+    torch.set_num_threads(1)
+    for kernel in ("softmax", "gaussian"):
+        print(measure(kernel, steps))
+
+
+if __name__ == "__main__":
+    main()
