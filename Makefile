@@ -36,6 +36,11 @@ results: $(VENV)/installed
 	for figure in heatmap cutoff boundary; do \
 	  $(BIN)/overfit plot $$figure --from results/fig1-quick || exit; done
 	$(BIN)/overfit report --from results/fig1-quick --out results/fig1-quick
+	rm -rf results/kernel-theorem3-quick
+	$(BIN)/overfit sweep kernel-theorem3
+	for figure in curves learning-rates; do \
+	  $(BIN)/overfit plot $$figure --from results/kernel-theorem3-quick || exit; done
+	$(BIN)/overfit report --from results/kernel-theorem3-quick --out results/kernel-theorem3-quick
 
 clean:
 	rm -rf $(VENV)
