@@ -64,7 +64,7 @@ def draw_surfaces(
         axes.contour(filled, colors="white", linewidths=0.4)
         axes.plot(0, 0, "+", color="white", markersize=6)
         axes.set(xlabel=labels[0], ylabel=labels[1], aspect="equal")
-        axes.set_title(wrapped(f"{surface.title}\n{surface.caption}", WIDE * 3 // 4), fontsize=7)
+        axes.set_title(wrapped(f"{surface.title}\n{surface.caption}", WIDE * 5 // 8), fontsize=7)
     figure.colorbar(filled, ax=shown, label=labels[2], shrink=0.8)
     return figure
 

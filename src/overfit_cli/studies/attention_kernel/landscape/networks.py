@@ -6,14 +6,16 @@ cache folder, so that it isn't trained twice, nor again after a kill.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 from contextlib import suppress
+from pathlib import Path
 
 import torch
 
 from overfit_cli.cache import cache_folder
-from overfit_cli.files import write_whole
+from overfit_cli.files import locked, write_whole
 from overfit_cli.streams import stream
 from overfit_cli.studies.attention_kernel.classifier.model import Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Task
@@ -26,6 +28,8 @@ from overfit_cli.studies.attention_kernel.classifier.training import (
 from overfit_cli.studies.attention_kernel.landscape.keys import network_key
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
+FILE = "network.pt"
+
 
 def trained_network(
     parameters: KernelLandscapeParameters, task: Task, seed: int, stage: int, device: str
@@ -35,26 +39,51 @@ def trained_network(
     Both stages have an optimiser of their own, and go through the minibatches in one order.
     """
     kernel = "softmax" if stage == 1 else parameters.kernel
-    file = cache_folder() / "networks" / f"{network_key(parameters, seed, stage)}-{device}.pt"
     model = build_model(parameters.model_copy(update={"kernel": kernel}), task, seed, device)
-    # Whatever is wrong with a kept file, the network can be trained again.
+    folder = cache_folder() / "networks" / f"{network_key(parameters, seed, stage)}-{device}"
+    with contextlib.ExitStack() as stack:
+        with suppress(OSError):
+            # Whoever needs the same network waits for it instead of training it too.
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder))
+        if not _load(model, folder / FILE, device):
+            _train_stage(model, parameters, task, seed, stage, device)
+            with suppress(OSError):
+                _save(model, folder / FILE)
+    return model
+
+
+def _load(model: Transformer, file: Path, device: str) -> bool:
+    """Fill in what is kept; whatever is wrong with the file, the network can be trained again."""
     with suppress(Exception):
-        kept = io.BytesIO(file.read_bytes())
-        model.load_state_dict(torch.load(kept, map_location=device, weights_only=True))
-        return model
-    steps, skipped = parameters.training_steps, 0
-    if stage == 2:
-        before = trained_network(parameters, task, seed, 1, device)
-        model.load_state_dict(before.state_dict())
-        model.dropout.restart(stream(seed, "train", "dropout", "second stage"))
-        steps, skipped = parameters.second_steps, parameters.training_steps
-    _train(model, parameters, task, seed, steps, skipped, device)
+        kept = torch.load(io.BytesIO(file.read_bytes()), map_location=device, weights_only=True)
+        model.load_state_dict(kept)
+        return True
+    return False
+
+
+def _save(model: Transformer, file: Path) -> None:
     content = io.BytesIO()
     torch.save(model.state_dict(), content)
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, content.getvalue())
-    return model
+    write_whole(file, content.getvalue())
+
+
+def _train_stage(
+    model: Transformer,
+    parameters: KernelLandscapeParameters,
+    task: Task,
+    seed: int,
+    stage: int,
+    device: str,
+) -> None:
+    if stage == 1:
+        _train(model, parameters, task, seed, parameters.training_steps, 0, device)
+        return
+    before = trained_network(parameters, task, seed, 1, device)
+    model.load_state_dict(before.state_dict())
+    model.dropout.restart(stream(seed, "train", "dropout", "second stage"))
+    skipped = parameters.training_steps
+    _train(model, parameters, task, seed, parameters.second_steps, skipped, device)
 
 
 def _train(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import model_validator
+
 from overfit_cli.parameters import parameter
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
@@ -35,3 +37,19 @@ class KernelLandscapeParameters(KernelTextParameters, KernelPathfinderParameters
     loss_samples: int = parameter(
         64, "training samples in the fixed batch of the loss", at_least=1, at_most=100_000
     )
+
+    @model_validator(mode="after")
+    def _task_has_the_source(self) -> KernelLandscapeParameters:
+        other = {"text": "lra", "pathfinder": "imdb"}[self.task]
+        if self.source == other:
+            own = {"text": "imdb", "pathfinder": "lra"}[self.task]
+            raise ValueError(
+                f"--set source {self.source}: with task={self.task}, source takes one of "
+                f"generated, {own}."
+            )
+        return self
+
+
+def sample_length(parameters: KernelLandscapeParameters) -> int:
+    """Return the number of tokens of a sample."""
+    return parameters.tokens if parameters.task == "text" else parameters.size**2

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import cast
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
 from overfit_cli.studies.attention_kernel.classifier import batching
 from overfit_cli.studies.attention_kernel.landscape.columns import MEASUREMENTS, TRAJECTORY
-from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+from overfit_cli.studies.attention_kernel.landscape.parameters import (
+    KernelLandscapeParameters,
+    sample_length,
+)
 from overfit_cli.study import Cell, CellResult, Execution
 
 
@@ -49,26 +51,27 @@ class KernelLandscape:
             landscape_task(_of(cell), cell.seed)
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
-        """Put the cells together that share the first stage of a network."""
-        from overfit_cli.studies.attention_kernel.landscape.keys import network_key
+        """Give each cell a batch of its own; neighbours are of different networks.
 
-        def network(cell: Cell) -> tuple[int, str]:
-            return cell.seed, network_key(_of(cell), cell.seed, 1)
+        Cells of one network share it through the cache folder, and wait while another trains it.
+        """
 
-        groups = groupby(sorted(cells, key=network), key=network)
-        return [sorted(group, key=lambda cell: _of(cell).kernel) for _, group in groups]
+        def order(cell: Cell) -> tuple[float, int, str, int]:
+            return -self.cost(cell), _of(cell).pair, _of(cell).kernel, cell.seed
+
+        return [[cell] for cell in sorted(cells, key=order)]
 
     def cost(self, cell: Cell) -> float:
         """Return the multiplications of a cell, roughly; pairs of a network share its training."""
         parameters = _of(cell)
-        length = self._length(parameters)
+        length = sample_length(parameters)
         surface = parameters.points**2 * parameters.loss_samples * parameters.layers
         return batching.cost(parameters, length) / 4 + surface * batching.layer(parameters, length)
 
     def memory(self, cell: Cell) -> float:
         """Return the bytes that a cell takes, roughly."""
         parameters = _of(cell)
-        return batching.memory(parameters, self._length(parameters))
+        return batching.memory(parameters, sample_length(parameters))
 
     def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
         """Train networks in two stages and evaluate their surfaces."""
@@ -87,9 +90,6 @@ class KernelLandscape:
             f"Laplacian {got['rms_laplacian']:.3g}, quadratic residual "
             f"{got['quadratic_residual']:.3g}."
         )
-
-    def _length(self, parameters: KernelLandscapeParameters) -> int:
-        return parameters.tokens if parameters.task == "text" else parameters.size**2
 
 
 def _of(cell: Cell) -> KernelLandscapeParameters:

@@ -16,8 +16,3 @@ def landscape_task(parameters: KernelLandscapeParameters, seed: int) -> Task:
     """
     make = text_task if parameters.task == "text" else pathfinder_task
     return make(parameters, seed)
-
-
-def sample_length(parameters: KernelLandscapeParameters) -> int:
-    """Return the number of tokens of a sample."""
-    return parameters.tokens if parameters.task == "text" else parameters.size**2
