@@ -23,7 +23,7 @@ from overfit_cli.studies.attention_kernel.pathfinder.drawing import (
     draw,
 )
 from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES, read_lra
-from overfit_cli.studies.attention_kernel.pathfinder.markers import TOLERANCE, matches
+from overfit_cli.studies.attention_kernel.pathfinder.markers import matches
 from overfit_cli.studies.attention_kernel.pathfinder.rendering import render
 from overfit_cli.studies.attention_kernel.pathfinder.samples import draw_images
 from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes, contour_of_paddles
@@ -159,7 +159,7 @@ def test_every_image_could_have_had_the_other_label_at_the_same_distance() -> No
         scenes = scenes_of(settings)
         targets = scenes.paddles.take(np.s_[:, : 2 * settings.contour_length])
         assert matches(settings, targets).any(axis=(1, 2)).all()
-    assert TOLERANCE <= 0.5
+    assert SMALL.distance_tolerance <= 0.5
 
 
 def test_neither_the_distance_nor_the_ink_gives_the_label_away() -> None:

@@ -12,9 +12,6 @@ from overfit_cli.studies.attention_kernel.pathfinder.paddles import (
 )
 from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
 
-TOLERANCE = 0.5
-"""By how many pixels the two distances between which the coin decides may differ."""
-
 
 def matches(settings: PathfinderSettings, targets: Paddles) -> Bools:
     """Say which ends of the other contour are as far from a contour's end as its own other end.
@@ -24,14 +21,14 @@ def matches(settings: PathfinderSettings, targets: Paddles) -> Bools:
     where their distances differ by less than the tolerance, and the discs don't touch.
 
     Args:
-        settings: hold the discs' radius and the contours' length.
+        settings: hold the tolerance, the discs' radius and the contours' length.
         targets: the first contour, then the second, shape (scenes, 2 · contour_length).
 
     Returns:
         Shape (scenes, 2, 2), by i and j.
     """
     connected, apart = np.abs(_ways(settings, targets))
-    close = np.abs(connected[:, :, None] - apart[:, None, :]) < TOLERANCE
+    close = np.abs(connected[:, :, None] - apart[:, None, :]) < settings.distance_tolerance
     clear = np.minimum(connected[:, :, None], apart[:, None, :]) > 2 * settings.marker_radius + 1
     return np.asarray(close & clear)
 

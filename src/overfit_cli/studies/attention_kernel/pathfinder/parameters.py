@@ -31,6 +31,9 @@ class KernelPathfinderParameters(ClassifierParameters):
     source: Literal["generated", "lra"] = parameter(
         "generated", "images drawn here, or LRA's from --data"
     )
+    grey_levels: int = parameter(
+        256, "grey levels that are told apart: a token each", at_least=2, at_most=256
+    )
     difficulty: Literal["easy", "intermediate", "hard"] = parameter(
         "hard", "which of LRA's directories, with source=lra"
     )
@@ -44,6 +47,9 @@ class KernelPathfinderParameters(ClassifierParameters):
     distractor_length: int = _setting("distractor_length", "paddles of a distractor")
     marker_radius: float = _setting("marker_radius", "radius of the discs", "pixels")
     seed_distance: float = _setting("seed_distance", "distance between contours' seeds", "pixels")
+    distance_tolerance: float = _setting(
+        "distance_tolerance", "by how much distances between discs may differ by label", "pixels"
+    )
     antialiasing: int = _setting("antialiasing", "points a pixel and axis at which ink is drawn")
 
     @property

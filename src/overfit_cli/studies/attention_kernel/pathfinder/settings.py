@@ -39,6 +39,8 @@ class PathfinderSettings:
         distractors, distractor_length: number of short contours, and paddles of each.
         marker_radius: of the two discs.
         seed_distance: how far apart the two target contours begin.
+        distance_tolerance: by how much the distances between the discs may differ of the two
+            scenes between which a coin decides the label.
         antialiasing: points per pixel and axis at which ink is evaluated.
 
     Raises:
@@ -55,6 +57,7 @@ class PathfinderSettings:
     distractor_length: int = 4
     marker_radius: float = 1.5
     seed_distance: float = 7.0
+    distance_tolerance: float = 0.5
     antialiasing: int = 2
 
     def __post_init__(self) -> None:

@@ -19,8 +19,6 @@ from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPat
 from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
 from overfit_cli.studies.attention_kernel.pathfinder.shortcuts import distance_rule_accuracy
 
-GREY_LEVELS = 256
-
 
 def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
     """Return a cell's task, with the accuracy of the distance-only rule as its shortcut.
@@ -29,18 +27,20 @@ def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
         UserError: if LRA's images are asked for and aren't where `--data` says, or are too few.
     """
     n, test_samples = parameters.n, parameters.test_samples
+    levels = parameters.grey_levels
     if parameters.source == "lra":
-        return _lra(parameters.difficulty, parameters.size, n, test_samples, seed)
-    return _drawn(parameters.settings, n, test_samples, seed)
+        return _lra(parameters.difficulty, parameters.size, n, test_samples, levels, seed)
+    return _drawn(parameters.settings, n, test_samples, levels, seed)
 
 
 @functools.lru_cache(maxsize=2)
-def _drawn(settings: PathfinderSettings, n: int, test_samples: int, seed: int) -> Task:
-    return _task(images(settings, seed, "train", n), images(settings, seed, "test", test_samples))
+def _drawn(settings: PathfinderSettings, n: int, test_samples: int, levels: int, seed: int) -> Task:
+    train, test = images(settings, seed, "train", n), images(settings, seed, "test", test_samples)
+    return _task(train, test, levels)
 
 
 @functools.lru_cache(maxsize=2)
-def _lra(difficulty: str, size: int, n: int, test_samples: int, seed: int) -> Task:
+def _lra(difficulty: str, size: int, n: int, test_samples: int, levels: int, seed: int) -> Task:
     every = _read(difficulty, size)
     if n + test_samples > len(every):
         raise UserError(
@@ -48,7 +48,8 @@ def _lra(difficulty: str, size: int, n: int, test_samples: int, seed: int) -> Ta
             "and training and test images must be different ones."
         )
     order = stream(seed, "train", "images", "choice").permutation(len(every))
-    return _task(_some(every, order[:n]), _some(every, order[len(order) - test_samples :]))
+    train, test = order[:n], order[len(order) - test_samples :]
+    return _task(_some(every, train), _some(every, test), levels)
 
 
 @functools.lru_cache(maxsize=1)
@@ -60,10 +61,12 @@ def _some(every: PathfinderImages, rows: np.ndarray) -> PathfinderImages:
     return PathfinderImages(every.pixels[rows], every.labels[rows], every.distances[rows])
 
 
-def _task(train: PathfinderImages, test: PathfinderImages) -> Task:
+def _task(train: PathfinderImages, test: PathfinderImages, levels: int) -> Task:
     shortcut = distance_rule_accuracy(train.distances, train.labels, test.distances, test.labels)
-    return Task(_examples(train), _examples(test), GREY_LEVELS, shortcut)
+    return Task(_examples(train, levels), _examples(test, levels), levels, shortcut)
 
 
-def _examples(shown: PathfinderImages) -> Examples:
-    return Examples(shown.pixels.reshape(len(shown), -1), shown.labels)
+def _examples(shown: PathfinderImages, levels: int) -> Examples:
+    """Images as rows of pixels, the 256 grey levels of a byte cut into `levels` equal parts."""
+    tokens = shown.pixels.reshape(len(shown), -1).astype(np.int64) * levels // 256
+    return Examples(tokens.astype(np.uint8), shown.labels)
