@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import model_validator
+
 from overfit_cli.parameters import parameter
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
@@ -35,3 +37,13 @@ class KernelLandscapeParameters(KernelTextParameters, KernelPathfinderParameters
     loss_samples: int = parameter(
         64, "training samples in the fixed batch of the loss", at_least=1, at_most=100_000
     )
+
+    @model_validator(mode="after")
+    def _source_is_the_tasks(self) -> KernelLandscapeParameters:
+        sources = ("generated", "imdb" if self.task == "text" else "lra")
+        if self.source not in sources:
+            raise ValueError(
+                f"--set source {self.source}: with task={self.task}, source takes one of "
+                f"{', '.join(sources)}."
+            )
+        return self
