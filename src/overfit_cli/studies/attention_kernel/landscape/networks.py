@@ -36,12 +36,14 @@ def trained_network(
     """
     kernel = "softmax" if stage == 1 else parameters.kernel
     file = cache_folder() / "networks" / f"{network_key(parameters, seed, stage)}-{device}.pt"
-    model = build_model(parameters.model_copy(update={"kernel": kernel}), task, seed, device)
+    own = parameters.model_copy(update={"kernel": kernel})
+    model = build_model(own, task, seed, device)
     # Whatever is wrong with a kept file, the network can be trained again.
     with suppress(Exception):
         kept = io.BytesIO(file.read_bytes())
         model.load_state_dict(torch.load(kept, map_location=device, weights_only=True))
         return model
+    model = build_model(own, task, seed, device)  # A file of other weights may have left some.
     steps, skipped = parameters.training_steps, 0
     if stage == 2:
         before = trained_network(parameters, task, seed, 1, device)
