@@ -17,6 +17,10 @@ import pandas as pd
 import pytest
 
 from overfit_cli.cli import app
+from overfit_cli.studies.attention_kernel.regression.study import study as regression
+from overfit_cli.study import Execution
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.store import RunDirectory
 from tests.command import run
 
 RANGES = [
@@ -114,6 +118,79 @@ NAMES = [
     ("report --from file.txt", ["--from file.txt", "that is a file"]),
 ]
 
+KERNELS = [
+    ("sweep kernel-regression --set kernel=softmax,gausian", ["--set kernel gausian", "gaussian,"]),
+    ("train kernel-text --set kernel=Softmax", ["--set kernel Softmax", "one of softmax, gaus"]),
+    ("sweep kernel-regression --set value_gap=1", ["--set value_gap 1", "instance=random", "0;"]),
+    ("sweep kernel-regression --set instance=example --set value_gap=9", ["value_gap 9", "2.5"]),
+    ("sweep kernel-regression --set instance=example --n 4", ["--set n 4", "n takes 1,"]),
+    ("sweep kernel-regression --set instance=example --set tokens=3", ["tokens 3", "takes 2,"]),
+    ("sweep kernel-regression --set instance=example --set d=3", ["--set d 3", "d takes 2,"]),
+    ("sweep kernel-regression --set instance=example --set target=inside", ["inside", "below,"]),
+    ("train kernel-text --set tokens=9", ["--set tokens 9", "at least 10 and up to 100000"]),
+    ("train kernel-text --set tokens=100001", ["--set tokens 100001", "up to 100000"]),
+    ("train kernel-text --set negated=2", ["--set negated 2", "at least 0 and up to 1"]),
+    ("train kernel-text --set dropout=1", ["--set dropout 1", "at least 0 and below 1"]),
+    ("train kernel-text --set optimiser=sdg", ["--set optimiser sdg", "adamw, adam, sgd"]),
+    ("train kernel-text --set batch_size=0", ["--set batch_size 0", "at least 1"]),
+    ("train kernel-text --set learning_rate=0", ["--set learning_rate 0", "above 0"]),
+    ("train kernel-text --set heads=3", ["--set heads 3", "divisor of d, which is 64"]),
+    ("sweep kernel-text --set d=64,100 --set heads=8", ["--set heads 8", "d, which is 100"]),
+    ("train kernel-text --set source=imbd", ["--set source imbd", "generated, imdb"]),
+    ("train kernel-text --set source=lra", ["--set source lra", "generated, imdb"]),
+    ("train kernel-pathfinder --set difficulty=extreme", ["extreme", "easy, intermediate, hard"]),
+    ("train kernel-pathfinder --set size=8", ["--set size 8", "take a larger size"]),
+    ("train kernel-pathfinder --set size=7", ["--set size 7", "at least 8"]),
+    ("train kernel-pathfinder --set contour_length=40", ["40 paddles", "fewer or shorter"]),
+    ("train kernel-pathfinder --set antialiasing=100", ["antialiasing 100", "less of either"]),
+    ("train kernel-landscape --set pair=-1", ["--set pair -1", "at least 0"]),
+    ("train kernel-landscape --set points=4", ["--set points 4", "at least 5 and up to 1000"]),
+    ("train kernel-landscape --set spacing=0", ["--set spacing 0", "above 0"]),
+    ("train kernel-landscape --set directions=filtered", ["filtered", "one of filter, raw"]),
+    ("train kernel-landscape --set loss_samples=0", ["--set loss_samples 0", "at least 1"]),
+    ("train kernel-landscape --set second_steps=-1", ["--set second_steps -1", "at least 0"]),
+    ("train kernel-landscape --set task=images", ["--set task images", "text, pathfinder"]),
+    ("train kernel-landscape --set source=lra", ["--set source lra", "task=text", "imdb."]),
+    ("train kernel-landscape --set heads=5", ["--set heads 5", "divisor of d, which is 64"]),
+    (
+        "sweep kernel-landscape --set task=pathfinder --set source=imdb",
+        ["--set source imdb", "task=pathfinder", "generated, lra."],
+    ),
+]
+
+DATA = [
+    ("train kernel-text --data nowhere", ["--data nowhere", "no such folder or file"]),
+    ("sweep kernel-text --data nowhere", ["--data nowhere", "no such folder or file"]),
+    ("train kernel-text --set source=imdb", ["--set source=imdb needs data", "--data DIR"]),
+    (
+        "sweep kernel-fig2 --profile paper --set tokens=99",
+        ["--set source=imdb needs data", "OVERFIT_DATA"],
+    ),
+    ("sweep kernel-fig4 --set source=imdb", ["--set source=imdb needs data", "--data DIR"]),
+    ("train kernel-text --data empty --set source=imdb", ["empty", "IMDb isn't there"]),
+    ("train kernel-text --data file.txt --set source=imdb", ["file.txt", "damaged or cut short"]),
+    ("train kernel-text --set source=imdb --n 25001", ["--set n 25001", "up to 25000"]),
+    ("train kernel-pathfinder --set source=lra", ["--set source=lra needs data", "--data DIR"]),
+    (
+        "sweep kernel-pathfinder --data empty --set source=lra",
+        ["empty", "curv_contour_length_14", "pathfinder32"],
+    ),
+]
+
+PANELS = [
+    ("plot heatmap --from out --by n", ["--by n", "heatmap doesn't take it", "--x, --y"]),
+    ("plot learning-rates --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
+    ("plot learning-rates --from rates --x kernel", ["--x kernel", "an axis of numbers"]),
+    ("plot learning-rates --from rates --x heads", ["--x heads", "here vary: kernel, learning_r"]),
+    ("plot learning-rates --from rates --y n", ["--y n", "doesn't take it", "--by,"]),
+    ("plot learning-rates --from rates --value los", ["--value los", "measures no 'los'"]),
+    ("plot curves --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
+    ("plot curves --from rates --x n", ["--x n", "doesn't take it", "--by, --threshold, --value"]),
+    ("plot curves --from rates --value train_los", ["--value train_los", "'train_loss'"]),
+    (f"plot curves --from rates --value {','.join(['floor'] * 5)}", ["--value", "up to 4 columns"]),
+    ("plot samples --from rates", ["kernel-regression has no figure 'samples'", "known: curves"]),
+]
+
 DIRECTORIES = [
     ("sweep --n 2 --out file.txt", ["--out file.txt", "is a file", "a directory is needed"]),
     ("sweep --n 2 --out file.txt/deeper", ["--out file.txt/deeper", "file.txt is a file"]),
@@ -145,9 +222,15 @@ PRESETS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep of the toy in `out`, and all manner of things that are none."""
+    """Sweeps in `out` (the toy) and `rates`, and all manner of things that are none."""
     folder = tmp_path_factory.mktemp("bad")
     run("sweep", "toy", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=folder)
+    few = {"kernel": "softmax,gaussian", "learning_rate": "0.1,0.2", "training_steps": "2"}
+    rates = RunDirectory(folder / "rates")
+    rates.prepare()
+    cells = make_grid(regression, few, (0,), {}).cells()
+    for cell in cells:
+        rates.write(regression, list(regression.train([cell], Execution(trajectories=True))))
     (folder / "file.txt").write_text("a file")
     (folder / "empty").mkdir()
     (folder / "foreign" / "cells").mkdir(parents=True)
@@ -166,7 +249,7 @@ def snapshot(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("line", "words"), RANGES + NAMES + DIRECTORIES)
+@pytest.mark.parametrize(("line", "words"), RANGES + NAMES + KERNELS + DATA + PANELS + DIRECTORIES)
 def test_bad_input_gives_one_clear_sentence_and_exit_2(
     line: str,
     words: list[str],
@@ -175,6 +258,7 @@ def test_bad_input_gives_one_clear_sentence_and_exit_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("OVERFIT_DATA", "")
     monkeypatch.setattr(sys, "argv", ["overfit", *line.split()])
     before = snapshot(folder)
     with pytest.raises(SystemExit) as ended, warnings.catch_warnings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -149,7 +150,7 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
     page = (tmp_path / "r" / "report.md").read_text()
     assert "| **toy-claim**: Nothing is learned. | holds |" in page
     relaxed = run("report", "--from", "bad", "--out", "r", cwd=tmp_path)
-    assert "1 of 7 claims fail: toy-claim" in relaxed.stdout
+    assert re.search(r"^1 of \d+ claims fail: toy-claim\.$", relaxed.stdout, re.MULTILINE)
     run("report", "--from", "bad", "--out", "r", "--strict", cwd=tmp_path, expect=1)
     for order in (("good", "bad"), ("bad", "good")):
         both = [word for name in order for word in ("--from", name)]

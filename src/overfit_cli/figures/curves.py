@@ -16,7 +16,7 @@ from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.question import checked_threshold
-from overfit_cli.figures.runs import Curve, gather_curves
+from overfit_cli.figures.runs import Curve, gather_curves, varying
 from overfit_cli.figures.style import (
     COLOUR_MAP,
     HIGH,
@@ -59,8 +59,10 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
     columns = _columns(parts[0].data, options.value)
     threshold = checked_threshold(options.threshold)
     geometric = _spans_widely(parts, columns)
+    within = {name for part in parts for name in varying(part.data)}
     gathered = [
-        gather_curves(part.data, columns, few=len(PALETTE), geometric=geometric) for part in parts
+        gather_curves(part.data, columns, few=len(PALETTE), geometric=geometric, named=within)
+        for part in parts
     ]
     curves = [curve for of_panel, _ in gathered for curve in of_panel]
     columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]

@@ -72,7 +72,9 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     log = bool(numbers.min() > 0 and numbers.max() / numbers.min() > 10)
     geometric = bool(numbers.min() >= 0 and _span(numbers) > WIDE_SPAN)
     parts = panels(data, options.by)
-    gathered = [_lines(part.data, x.name, value, options.by, geometric) for part in parts]
+    varying = [name for name, values in parameter_values(data).items() if len(values) > 1]
+    names = [name for name in varying if name not in (x.name, options.by)]
+    gathered = [_lines(part.data, names, x.name, value, geometric) for part in parts]
     texts = list(dict.fromkeys(line.text for lines in gathered for line in lines))
     if len(texts) > len(PALETTE):
         raise UserError(
@@ -105,9 +107,7 @@ def _span(numbers: pd.Series[float]) -> float:
     return float(positive.max() / positive.min()) if len(positive) else 1.0
 
 
-def _lines(data: FigureData, x: str, value: str, by: str | None, geometric: bool) -> list[Line]:
-    varying = [name for name, values in parameter_values(data).items() if len(values) > 1]
-    names = [name for name in varying if name not in (x, by)]
+def _lines(data: FigureData, names: list[str], x: str, value: str, geometric: bool) -> list[Line]:
     groups = data.cells.groupby(names, sort=True) if names else [((), data.cells)]
     found = []
     for at, cells in groups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,8 +29,19 @@ class Curve:
     high: pd.DataFrame
 
 
+def varying(data: FigureData) -> list[str]:
+    """Return the parameters in which the cells that have logged steps differ."""
+    cells = _logged(data)
+    return [name for name in describe(data.study.parameters) if cells[name].nunique() > 1]
+
+
 def gather_curves(
-    data: FigureData, columns: list[str], *, few: int, geometric: bool = False
+    data: FigureData,
+    columns: list[str],
+    *,
+    few: int,
+    geometric: bool = False,
+    named: Collection[str] = (),
 ) -> tuple[list[Curve], str]:
     """Return the curves in the order of their parameters, and a title that says what they are.
 
@@ -40,12 +51,14 @@ def gather_curves(
         few: up to so many cells, each is a curve; more are averaged over seeds, without those
             that failed, at the steps that all of a setting's cells have.
         geometric: whether means and deviations are those of the logarithm.
+        named: parameters that tell curves apart even where they don't vary here: in other panels
+            they do.
 
     Raises:
         UserError: if there is no number to draw.
     """
-    cells = data.cells[data.cells["key"].isin(data.trajectories["key"])]
-    names = [name for name in describe(data.study.parameters) if cells[name].nunique() > 1]
+    cells, different = _logged(data), {*varying(data), *named}
+    names = [name for name in describe(data.study.parameters) if name in different]
     if len(cells) > few:
         failed = int((cells["status"] == "failed").sum())
         cells = cells[cells["status"] == "done"]
@@ -64,6 +77,10 @@ def gather_curves(
         steps[columns] = steps[columns].apply(_logarithm)
     groups = steps.groupby(names, sort=True) if names else [((), steps)]
     return [_curve(names, at, group, columns, geometric) for at, group in groups], title
+
+
+def _logged(data: FigureData) -> pd.DataFrame:
+    return data.cells[data.cells["key"].isin(data.trajectories["key"])]
 
 
 def _logarithm(column: pd.Series[float]) -> pd.Series[float]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import model_validator
+
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.studies.attention_kernel.kernels import KernelName
 
@@ -28,3 +30,12 @@ class ClassifierParameters(StudyParameters):
         0.01, "decay of the weights, for adamw alone", at_least=0, at_most=1
     )
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
+
+    @model_validator(mode="after")
+    def _heads_share_the_width(self) -> ClassifierParameters:
+        if self.d % self.heads:
+            raise ValueError(
+                f"--set heads {self.heads}: the heads share a token's width, so heads takes a "
+                f"divisor of d, which is {self.d}."
+            )
+        return self

@@ -53,6 +53,12 @@ def _rougher(
         if isinstance(table, Measurement):
             return table
         each = compare(table)
+        if each.isna().any():
+            return Measurement.without_value(
+                "inconclusive",
+                f"In {int(each.isna().sum())} of {len(each)} pairs a surface is flat, and there is "
+                "no ratio.",
+            )
         by_network = each.groupby("seed").mean()
         low, high = mean_interval(by_network)
         more = int((table["softmax"] > table["gaussian"]).sum())
@@ -76,7 +82,8 @@ def _rougher(
 
 
 def _log_ratio(table: pd.DataFrame) -> pd.Series[float]:
-    return (table["softmax"] / table["gaussian"]).map(np.log2)
+    positive = table.where(table > 0)
+    return (positive["softmax"] / positive["gaussian"]).map(np.log2)
 
 
 def _difference(table: pd.DataFrame) -> pd.Series[float]:

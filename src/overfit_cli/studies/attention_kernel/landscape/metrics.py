@@ -39,14 +39,15 @@ def rms_laplacian(surface: Floats, spacing: float) -> float:
 def quadratic_residual(surface: Floats, at: Floats) -> float:
     """Return the rms residual of the best quadratic, as a share of the surface's deviation.
 
-    0 is a perfect bowl or saddle; 1 is a surface of which a quadratic says nothing.
+    0 is a perfect bowl or saddle, or flat; 1 is a surface of which a quadratic says nothing.
     """
+    if surface.min() == surface.max():
+        return 0.0
     a, b = np.meshgrid(at, at, indexing="ij")
     terms = np.stack([np.ones_like(a), a, b, a * a, a * b, b * b], -1).reshape(-1, 6)
     flat = surface.ravel()
     fitted = terms @ np.linalg.lstsq(terms, flat, rcond=None)[0]
-    deviation = float(flat.std())
-    return float(np.sqrt(np.mean(np.square(flat - fitted)))) / deviation if deviation > 0 else 0.0
+    return float(np.sqrt(np.mean(np.square(flat - fitted))) / flat.std())
 
 
 def sharpness(surface: Floats, centre: float) -> float:

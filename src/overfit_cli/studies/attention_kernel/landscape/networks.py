@@ -39,7 +39,8 @@ def trained_network(
     Both stages have an optimiser of their own, and go through the minibatches in one order.
     """
     kernel = "softmax" if stage == 1 else parameters.kernel
-    model = build_model(parameters.model_copy(update={"kernel": kernel}), task, seed, device)
+    own = parameters.model_copy(update={"kernel": kernel})
+    model = build_model(own, task, seed, device)
     folder = cache_folder() / "networks" / f"{network_key(parameters, seed, stage)}-{device}"
     with contextlib.ExitStack() as stack:
         with suppress(OSError):
@@ -47,6 +48,7 @@ def trained_network(
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
         if not _load(model, folder / FILE, device):
+            model = build_model(own, task, seed, device)  # a file of other weights may leave some
             _train_stage(model, parameters, task, seed, stage, device)
             with suppress(OSError):
                 _save(model, folder / FILE)

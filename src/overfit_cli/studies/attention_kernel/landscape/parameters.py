@@ -39,13 +39,12 @@ class KernelLandscapeParameters(KernelTextParameters, KernelPathfinderParameters
     )
 
     @model_validator(mode="after")
-    def _task_has_the_source(self) -> KernelLandscapeParameters:
-        other = {"text": "lra", "pathfinder": "imdb"}[self.task]
-        if self.source == other:
-            own = {"text": "imdb", "pathfinder": "lra"}[self.task]
+    def _source_is_the_tasks(self) -> KernelLandscapeParameters:
+        sources = ("generated", "imdb" if self.task == "text" else "lra")
+        if self.source not in sources:
             raise ValueError(
                 f"--set source {self.source}: with task={self.task}, source takes one of "
-                f"generated, {own}."
+                f"{', '.join(sources)}."
             )
         return self
 

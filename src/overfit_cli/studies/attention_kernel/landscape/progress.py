@@ -35,7 +35,8 @@ class KeptLosses:
         self._losses, self._file = losses, file
         self._known: dict[bytes, float] = {}
         # A torn or foreign file only means that nothing is kept.
-        with suppress(Exception), np.load(file, allow_pickle=False) as kept:
+        with suppress(Exception):
+            kept = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
             self._add(kept["points"], kept["losses"])
 
     def __call__(self, points: Floats) -> Floats:

@@ -45,10 +45,11 @@ class KernelLandscape:
         """Read once what cells need from outside: what is missing is said before a sweep runs."""
         from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
 
-        outside = [cell for cell in cells if _of(cell).source != "generated"]
-        first = {(_of(cell).source, _of(cell).tokens): cell for cell in reversed(outside)}
+        read = ("source", "tokens", "difficulty", "size", "n", "test_samples")
+        first = {tuple(getattr(_of(cell), name) for name in read): cell for cell in reversed(cells)}
         for cell in first.values():
-            landscape_task(_of(cell), cell.seed)
+            if _of(cell).source != "generated":
+                landscape_task(_of(cell), cell.seed)
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Give each cell a batch of its own; neighbours are of different networks.

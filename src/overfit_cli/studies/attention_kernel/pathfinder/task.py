@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import numpy as np
 
@@ -29,7 +30,9 @@ def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
     n, test_samples = parameters.n, parameters.test_samples
     levels = parameters.grey_levels
     if parameters.source == "lra":
-        return _lra(parameters.difficulty, parameters.size, n, test_samples, levels, seed)
+        folder = data_folder("source=lra")
+        sizes = (parameters.difficulty, parameters.size)
+        return _lra(folder, *sizes, n, test_samples, levels, seed)
     return _drawn(parameters.settings, n, test_samples, levels, seed)
 
 
@@ -40,8 +43,10 @@ def _drawn(settings: PathfinderSettings, n: int, test_samples: int, levels: int,
 
 
 @functools.lru_cache(maxsize=2)
-def _lra(difficulty: str, size: int, n: int, test_samples: int, levels: int, seed: int) -> Task:
-    every = _read(difficulty, size)
+def _lra(
+    folder: Path, difficulty: str, size: int, n: int, test_samples: int, levels: int, seed: int
+) -> Task:
+    every = _read(folder, difficulty, size)
     if n + test_samples > len(every):
         raise UserError(
             f"--set n {n}, test_samples {test_samples}: LRA's directory has {len(every)} images, "
@@ -53,8 +58,8 @@ def _lra(difficulty: str, size: int, n: int, test_samples: int, levels: int, see
 
 
 @functools.lru_cache(maxsize=1)
-def _read(difficulty: str, size: int) -> PathfinderImages:
-    return read_lra(data_folder("source=lra"), difficulty, size)
+def _read(folder: Path, difficulty: str, size: int) -> PathfinderImages:
+    return read_lra(folder, difficulty, size)
 
 
 def _some(every: PathfinderImages, rows: np.ndarray) -> PathfinderImages:

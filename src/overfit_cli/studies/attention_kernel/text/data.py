@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import numpy as np
 
 from overfit_cli.data_folder import data_folder
+from overfit_cli.errors import UserError
 from overfit_cli.streams import stream
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.text.baseline import bag_of_words_accuracy
@@ -23,11 +25,11 @@ def text_task(parameters: KernelTextParameters, seed: int) -> Task:
     """Return a cell's task, with the accuracy of the bag-of-words rule as its shortcut.
 
     Raises:
-        UserError: if IMDb is asked for and isn't where `--data` says.
+        UserError: if IMDb is asked for and isn't where `--data` says, or has too few reviews.
     """
     sizes = (parameters.n, parameters.test_samples)
     if parameters.source == "imdb":
-        return _imdb(parameters.tokens, *sizes, seed)
+        return _imdb(data_folder("source=imdb"), parameters.tokens, *sizes, seed)
     return _generated(parameters.tokens, parameters.negated, *sizes, seed)
 
 
@@ -40,8 +42,11 @@ def _generated(tokens: int, negated: float, n: int, test_samples: int, seed: int
 
 
 @functools.lru_cache(maxsize=2)
-def _imdb(tokens: int, n: int, test_samples: int, seed: int) -> Task:
-    train, test = _read(tokens)
+def _imdb(folder: Path, tokens: int, n: int, test_samples: int, seed: int) -> Task:
+    train, test = _read(folder, tokens)
+    for name, count, texts in (("n", n, train), ("test_samples", test_samples, test)):
+        if count > len(texts.labels):
+            raise UserError(f"--set {name} {count}: {folder} has {len(texts.labels)} such reviews.")
     return _task(
         _some(train, n, stream(seed, "train", "reviews", "choice")),
         _some(test, test_samples, stream(seed, "test", "reviews", "choice")),
@@ -50,8 +55,8 @@ def _imdb(tokens: int, n: int, test_samples: int, seed: int) -> Task:
 
 
 @functools.lru_cache(maxsize=1)
-def _read(tokens: int) -> tuple[Texts, Texts]:
-    return read_imdb(data_folder("source=imdb"), tokens)
+def _read(folder: Path, tokens: int) -> tuple[Texts, Texts]:
+    return read_imdb(folder, tokens)
 
 
 def _some(texts: Texts, count: int, order: np.random.Generator) -> Texts:

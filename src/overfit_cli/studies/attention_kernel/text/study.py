@@ -46,7 +46,8 @@ class KernelText(ClassifierStudy):
     def from_outside(self, parameters: ClassifierParameters) -> object:
         """Return how IMDb's reviews are read; None where they are made here."""
         parameters = cast(KernelTextParameters, parameters)
-        return parameters.tokens if parameters.source == "imdb" else None
+        sizes = (parameters.tokens, parameters.n, parameters.test_samples)
+        return sizes if parameters.source == "imdb" else None
 
 
 study = KernelText()

@@ -1,0 +1,362 @@
+"""The transformer of both classification studies is what its formulas say, and trains alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from overfit_cli.streams import stream
+from overfit_cli.studies.attention_kernel.classifier import training
+from overfit_cli.studies.attention_kernel.classifier.model import Dropout, Shape, Transformer
+from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
+from overfit_cli.studies.attention_kernel.kernels import KERNELS
+from overfit_cli.studies.attention_kernel.text.data import text_task
+from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
+from overfit_cli.studies.attention_kernel.text.study import study
+from overfit_cli.study import Cell, CellResult, Execution
+from tests.oracles import transformer as oracle
+
+SHAPE = Shape(vocabulary=11, length=6, layers=2, heads=2, d=6, hidden=5)
+SMALL = {
+    "tokens": 12,
+    "n": 40,
+    "test_samples": 20,
+    "d": 8,
+    "hidden": 12,
+    "batch_size": 8,
+    "training_steps": 6,
+    "evaluate_every": 2,
+    "dtype": "float64",
+}
+
+
+def settings(**values: object) -> KernelTextParameters:
+    return KernelTextParameters.model_validate({**SMALL, **values})
+
+
+def cell(parameters: KernelTextParameters, seed: int = 0) -> Cell:
+    return Cell(study.name, study.version, parameters, seed)
+
+
+def trained(*cells: Cell, trajectories: bool = False) -> list[CellResult]:
+    return list(study.train(cells, Execution(trajectories=trajectories)))
+
+
+def build(kernel: str, dropout: float = 0.0, seed: int = 0) -> Transformer:
+    return Transformer(SHAPE, kernel, dropout, seed, torch.float64)
+
+
+def shaken(kernel: str) -> Transformer:
+    """A model all of whose weights matter: the normalisations' start at one and zero."""
+    model, draws = build(kernel), torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for values in model.parameters():
+            values.add_(torch.randn(values.shape, generator=draws, dtype=values.dtype), alpha=0.3)
+    return model.eval()
+
+
+def samples(count: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens, and a mask that leaves 6, 5, 4, ... of them."""
+    tokens = np.random.default_rng(2).integers(0, SHAPE.vocabulary, (count, SHAPE.length))
+    return tokens, np.arange(SHAPE.length) < (SHAPE.length - np.arange(count))[:, None]
+
+
+# The model
+
+
+@pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_logits_are_those_of_the_loop_over_samples_heads_and_tokens(
+    kernel: str, padded: bool
+) -> None:
+    model = shaken(kernel)
+    tokens, lengths = samples()
+    mask = lengths if padded else None
+    slow = oracle.logits(oracle.weights_of(model), kernel, SHAPE.heads, tokens, mask)
+    fast = model(torch.tensor(tokens), None if mask is None else torch.tensor(mask))
+    assert np.abs(slow).max() > 0.1
+    assert fast.detach().numpy() == pytest.approx(slow, abs=1e-10, rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_stands_in_the_padding_has_no_influence(kernel: str) -> None:
+    model = shaken(kernel)
+    tokens, mask = (torch.tensor(each) for each in samples())
+    other = torch.where(mask, tokens, (tokens + 1) % SHAPE.vocabulary)
+    assert not torch.equal(tokens, other)
+    assert torch.equal(model(tokens, mask), model(other, mask))
+    assert not torch.allclose(model(tokens), model(other))
+
+
+def test_every_kernel_of_a_seed_starts_from_the_same_weights() -> None:
+    first = build("softmax").state_dict()
+    for kernel in KERNELS:
+        own = build(kernel).state_dict()
+        assert own.keys() == first.keys()
+        assert all(torch.equal(own[name], first[name]) for name in own)
+    other = build("softmax", seed=1).state_dict()
+    assert not torch.equal(other["embedding"], first["embedding"])
+    assert not torch.equal(other["head.weight"], first["head.weight"])
+
+
+def test_first_weights_are_drawn_as_they_are_said_to_be() -> None:
+    shape = Shape(vocabulary=200, length=100, layers=1, heads=2, d=64, hidden=128)
+    model = Transformer(shape, "softmax", 0.1, 0, torch.float64)
+    first = model.state_dict()
+    for name in ("embedding", "position"):
+        assert float(first[name].std()) == pytest.approx(0.02, rel=0.03)
+    for name, into in (("head", 64), ("classes", 128), ("layers.0.narrow", 128)):
+        weight, bound = first[f"{name}.weight"], into**-0.5
+        assert weight.shape[1] == into
+        assert float(weight.abs().max()) <= bound
+        assert float(weight.std()) == pytest.approx(bound / math.sqrt(3), rel=0.1)
+
+
+# Dropout
+
+
+@pytest.mark.parametrize("chance", [0.1, 0.5])
+def test_dropout_drops_its_share_and_keeps_the_mean(chance: float) -> None:
+    dropout = Dropout(chance, stream(0, "train", "dropout"))
+    dropped = dropout(torch.ones(1000, 200, dtype=torch.float64))
+    assert float((dropped == 0).double().mean()) == pytest.approx(chance, abs=0.004)
+    assert float(dropped.mean()) == pytest.approx(1, abs=0.01)
+    assert dropped.max() == pytest.approx(1 / (1 - chance))
+    dropout.eval()
+    assert torch.equal(dropout(dropped), dropped)
+
+
+def test_dropout_hangs_on_the_seed_alone() -> None:
+    def drop(seed: int) -> torch.Tensor:
+        dropped: torch.Tensor = Dropout(0.5, stream(seed, "train", "dropout"))(torch.ones(99))
+        return dropped
+
+    first = drop(0)
+    torch.manual_seed(7)
+    assert torch.equal(drop(0), first)
+    assert not torch.equal(drop(1), first)
+
+
+def test_each_pass_drops_anew_and_a_restart_drops_as_at_first() -> None:
+    dropout = Dropout(0.5, stream(0, "a"))
+    first, second = dropout(torch.ones(99)), dropout(torch.ones(99))
+    assert not torch.equal(first, second)
+    dropout.restart(stream(0, "a"))
+    assert torch.equal(dropout(torch.ones(99)), first)
+
+
+# Training
+
+
+def numbers(result: CellResult) -> Mapping[str, float]:
+    assert result.status == "done"
+    assert result.measurements.keys() == {column.name for column in study.columns}
+    return result.measurements
+
+
+def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with() -> None:
+    cells = [
+        cell(settings(kernel=kernel, learning_rate=rate, dropout=0.2), seed)
+        for kernel, rate, seed in (("softmax", 0.01, 0), ("gaussian", 0.01, 0), ("softmax", 0.1, 1))
+    ]
+    forward = {result.cell.key: numbers(result) for result in trained(*cells)}
+    backward = {result.cell.key: numbers(result) for result in trained(*reversed(cells))}
+    assert forward == backward
+    assert len({one["test_loss"] for one in forward.values()}) == 3
+    for one in cells:
+        [alone] = trained(one)
+        assert numbers(alone) == forward[one.key]
+
+
+def test_neither_global_draws_nor_a_cell_in_between_disturb_a_training() -> None:
+    one, other = cell(settings(dropout=0.2)), cell(settings(dropout=0.2, kernel="gaussian"), 1)
+    [alone] = trained(one)
+
+    def interrupt(row: Mapping[str, float]) -> None:
+        torch.manual_seed(int(row["step"]))
+        torch.rand(3)
+        trained(other)
+
+    [disturbed] = study.train([one], Execution(on_step=interrupt))
+    assert numbers(disturbed) == numbers(alone)
+
+
+def test_logging_changes_no_number_and_ends_with_what_is_measured() -> None:
+    one = cell(settings())
+    [quiet], [logged] = trained(one), trained(one, trajectories=True)
+    got = numbers(logged)
+    assert got == numbers(quiet)
+    assert quiet.trajectory == {}
+    steps = logged.trajectory
+    assert steps["step"] == [0, 2, 4, 6]
+    assert math.isnan(steps["train_loss"][0])
+    for name in ("train_loss", "test_loss", "test_accuracy", "silent_head"):
+        assert steps[name][-1] == got[name]
+    a, b, c, d = steps["test_loss"]
+    assert got["mean_test_loss"] == pytest.approx((a / 2 + b + c + d / 2) / 3)
+    assert got["best_accuracy"] == max(steps["test_accuracy"])
+
+
+def test_the_last_step_is_evaluated_though_it_is_no_multiple() -> None:
+    [result] = trained(cell(settings(training_steps=5)), trajectories=True)
+    assert result.trajectory["step"] == [0, 2, 4, 5]
+    [result] = trained(cell(settings(evaluate_every=100)), trajectories=True)
+    assert result.trajectory["step"] == [0, 6]
+
+
+def test_minibatches_go_through_every_sample_once_an_epoch() -> None:
+    for count, size in ((7, 3), (4, 10), (5, 5)):
+        rows = training.minibatches(count, size, 0)
+        drawn = [next(rows) for _ in range(3 * count)]
+        assert {len(batch) for batch in drawn} == {size}
+        epochs = np.concatenate(drawn)[: 3 * count].reshape(3, count)
+        assert all(sorted(epoch) == list(range(count)) for epoch in epochs.tolist())
+        assert len({tuple(epoch) for epoch in epochs.tolist()}) > 1
+    first, other = (next(training.minibatches(50, 50, seed)) for seed in (0, 1))
+    assert not np.array_equal(first, other)
+
+
+def one_step(parameters: KernelTextParameters) -> tuple[dict[str, torch.Tensor], ...]:
+    """Weights before a step, gradients by hand, and weights after it."""
+    task = text_task(parameters, 0)
+    model = training.build_model(parameters, task, 0, "cpu")
+    rows = next(training.minibatches(parameters.n, parameters.batch_size, 0))
+    tokens = torch.tensor(task.train.tokens[rows].astype(np.int64))
+    before = {name: value.detach().clone() for name, value in model.named_parameters()}
+    scores = torch.log_softmax(model(tokens), 1)
+    labels = task.train.labels[rows]
+    loss = -torch.stack([scores[i, label] for i, label in enumerate(labels)]).mean()
+    gradients = torch.autograd.grad(loss, list(model.parameters()))
+    optimiser = training.make_optimiser(model, parameters)
+    every = training.minibatches(parameters.n, parameters.batch_size, 0)
+    found = next(training.gradient_steps(model, optimiser, task.train, every, "cpu"))
+    assert float(found) == pytest.approx(loss.item(), rel=1e-12)
+    after = {name: value.detach() for name, value in model.named_parameters()}
+    return before, dict(zip(before, gradients, strict=True)), after
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
+def test_an_sgd_step_goes_down_the_gradient_of_the_minibatch(kernel: str) -> None:
+    before, gradients, after = one_step(
+        settings(optimiser="sgd", learning_rate=0.3, dropout=0.0, kernel=kernel)
+    )
+    for name, start in before.items():
+        assert torch.allclose(after[name], start - 0.3 * gradients[name], rtol=1e-10, atol=1e-14)
+    assert any((after[name] != before[name]).any() for name in after)
+
+
+@pytest.mark.parametrize(("optimiser", "decay"), [("adam", 0.0), ("adamw", 0.4)])
+def test_adams_first_step_is_the_gradients_sign_and_adamws_decays_too(
+    optimiser: str, decay: float
+) -> None:
+    before, gradients, after = one_step(
+        settings(optimiser=optimiser, learning_rate=0.01, dropout=0.0, weight_decay=0.4)
+    )
+    for name, start in before.items():
+        direction = gradients[name] / (gradients[name].abs() + 1e-8)
+        expected = start * (1 - 0.01 * decay) - 0.01 * direction
+        assert torch.allclose(after[name], expected, rtol=1e-7, atol=1e-7), name
+
+
+def test_a_training_learns_what_the_labels_hang_on() -> None:
+    """A token says it all: ten steps of a small model get nearly everything right."""
+    tokens = np.random.default_rng(0).integers(0, 4, (200, 5))
+    examples = Examples(tokens, (tokens[:, 2] > 1).astype(np.int64))
+    task = Task(examples, examples, 4, math.nan)
+    parameters = settings(learning_rate=0.02, training_steps=60, n=200, batch_size=50)
+    result = training.train_cell(cell(parameters), parameters, task, Execution())
+    assert result.measurements["test_accuracy"] > 0.95
+    assert "shortcut_accuracy" not in result.measurements
+
+
+# Evaluation
+
+
+def evaluated(model: Transformer, count: int = 4) -> training.Evaluation:
+    tokens, mask = samples(count)
+    examples = Examples(tokens, np.arange(count) % 2, mask.sum(1))
+    return training.evaluate(model, examples, "cpu")
+
+
+def test_an_evaluation_is_what_the_logits_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = shaken("gaussian")
+    tokens, mask = samples()
+    logits = oracle.logits(oracle.weights_of(model), "gaussian", SHAPE.heads, tokens, mask)
+    labels = np.arange(4) % 2
+    found = evaluated(model)
+    chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    assert found.loss == pytest.approx(-np.log(chances[np.arange(4), labels]).mean(), rel=1e-10)
+    assert found.accuracy == (logits.argmax(1) == labels).mean()
+    monkeypatch.setattr(training, "_EVALUATED", SHAPE.length)
+    piecewise = evaluated(model)
+    assert piecewise.loss == pytest.approx(found.loss, rel=1e-12)
+    assert (piecewise.accuracy, piecewise.silent) == (found.accuracy, found.silent)
+
+
+def test_units_that_no_sample_moves_count_as_silent() -> None:
+    model = shaken("softmax")
+    with torch.no_grad():
+        model.head.bias[:] = 1e6
+        assert evaluated(model).silent == 0
+        model.head.bias[:2] = -1e6
+        assert evaluated(model).silent == pytest.approx(2 / 5)
+        model.head.bias[:] = -1e6
+    found = evaluated(model)
+    assert found.silent == 1
+    labels = torch.arange(4) % 2
+    constant = functional.cross_entropy(model.classes.bias.expand(4, 2), labels)
+    assert found.loss == pytest.approx(constant.item())
+
+
+def test_a_unit_that_one_sample_alone_moves_is_not_silent() -> None:
+    model = shaken("softmax")
+    tokens, mask = (torch.tensor(each) for each in samples())
+    with torch.no_grad():
+        model.head.bias[:] = 100  # No unit is cut off, so that each one's values can be read.
+        highest = model.hidden(tokens, mask)[:, 0].sort().values - 100
+        model.head.bias[:] = -1e6
+        model.head.bias[0] = -float(highest[-2:].mean())
+        assert int((model.hidden(tokens, mask) > 0).sum()) == 1
+    assert evaluated(model).silent == pytest.approx(4 / 5)
+
+
+def test_a_diverging_cell_is_a_failed_row() -> None:
+    wild = settings(optimiser="sgd", learning_rate=1000.0, training_steps=60, kernel="gaussian")
+    [result, fine] = trained(cell(wild), cell(settings()), trajectories=True)
+    assert (result.status, result.reason) == ("failed", "diverged")
+    assert 0 < result.steps < 60
+    assert result.measurements.keys() == {"shortcut_accuracy"}
+    assert result.trajectory["step"][-1] < result.steps
+    assert np.isfinite(result.trajectory["test_loss"]).all()
+    assert study.conclusion(result) == f"The training diverged at step {result.steps}."
+    assert fine.status == "done"
+
+
+def test_a_conclusion_names_accuracy_shortcut_and_a_dead_head() -> None:
+    [result] = trained(cell(settings()))
+    got = {
+        **result.measurements,
+        "test_accuracy": 0.7512,
+        "shortcut_accuracy": 0.6,
+        "silent_head": 0.5,
+    }
+    lively = CellResult(result.cell, "done", "", 6, 0.1, got)
+    assert study.conclusion(lively) == (
+        "Test accuracy 75.1% after 6 steps; the shortcut rule has 60.0%."
+    )
+    dead = CellResult(result.cell, "done", "", 6, 0.1, {**got, "silent_head": 1.0})
+    assert "The head is dead" in study.conclusion(dead)
+
+
+def test_every_cell_has_a_batch_of_its_own_the_costliest_first() -> None:
+    cells = [cell(settings(tokens=tokens), seed) for tokens in (10, 30, 20) for seed in (1, 0)]
+    batches = study.batches(cells, "cpu")
+    assert [len(batch) for batch in batches] == [1] * 6
+    order = [(batch[0].parameters.model_dump()["tokens"], batch[0].seed) for batch in batches]
+    assert order == [(30, 0), (30, 1), (20, 0), (20, 1), (10, 0), (10, 1)]
+    assert study.memory(batches[0][0]) > study.memory(batches[-1][0])

@@ -1,0 +1,627 @@
+"""Landscapes: the plane against a plain loop, shared networks, what a kill leaves, and metrics."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch.nn import functional
+
+from overfit_cli.claim import Measurement
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.parameters import Value, build
+from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
+from overfit_cli.studies.attention_kernel.classifier.training import evaluate
+from overfit_cli.studies.attention_kernel.landscape import metrics, networks, plane, progress
+from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
+from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
+from overfit_cli.studies.attention_kernel.landscape.progress import KeptLosses
+from overfit_cli.studies.attention_kernel.landscape.study import study
+from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
+from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
+from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.sweep.schema import cell_table, trajectory_table
+from tests.fake_study import words
+
+SMALL: dict[str, Value] = {
+    "tokens": 10,
+    "n": 12,
+    "test_samples": 4,
+    "d": 8,
+    "hidden": 6,
+    "batch_size": 4,
+    "training_steps": 3,
+    "second_steps": 2,
+    "points": 6,
+    "loss_samples": 5,
+    "dtype": "float64",
+}
+IMAGES: dict[str, Value] = {
+    "task": "pathfinder",
+    "size": 12,
+    "contour_length": 2,
+    "distractors": 0,
+    "seed_distance": 4,
+    "marker_radius": 1,
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def trainings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Note each training: its steps, and how many minibatches it passes over."""
+    noted: list[tuple[int, int]] = []
+    train = networks._train
+
+    def counted(
+        model: Transformer, parameters: object, task: object, seed: int, *rest: object
+    ) -> None:
+        noted.append(rest[:2])  # type: ignore[arg-type]
+        train(model, parameters, task, seed, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(networks, "_train", counted)
+    return noted
+
+
+def settings(values: Mapping[str, Value]) -> KernelLandscapeParameters:
+    return KernelLandscapeParameters.model_validate({**SMALL, **values})
+
+
+def cell(values: Mapping[str, Value] | None = None, seed: int = 0, **more: Value) -> Cell:
+    return Cell(study.name, study.version, settings({**(values or {}), **more}), seed)
+
+
+def trained(*cells: Cell) -> list[CellResult]:
+    results = list(study.train(cells, Execution(trajectories=True)))
+    assert [result.cell for result in results] == list(cells)
+    return results
+
+
+def same(one: list[CellResult], other: list[CellResult]) -> bool:
+    """Bit for bit."""
+    pairs = zip(one, other, strict=True)
+    return all(a.measurements == b.measurements and a.trajectory == b.trajectory for a, b in pairs)
+
+
+# The plane
+
+
+def network(kernel: str, layers: int = 2) -> Transformer:
+    shape = Shape(vocabulary=9, length=7, layers=layers, heads=2, d=6, hidden=5)
+    model, draws = Transformer(shape, kernel, 0.5, 0, torch.float64), torch.Generator()
+    with torch.no_grad():
+        for values in model.parameters():
+            values.add_(torch.randn(values.shape, generator=draws, dtype=values.dtype), alpha=0.3)
+    return model
+
+
+def fixed(padded: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    draws = np.random.default_rng(0)
+    tokens, labels = torch.tensor(draws.integers(0, 9, (5, 7))), torch.tensor([0, 1, 1, 0, 1])
+    mask = torch.tensor(np.arange(7) < np.array([7, 4, 1, 6, 3])[:, None])
+    return tokens, labels, mask if padded else None
+
+
+@pytest.mark.parametrize("at_a_time", [1, 20, 35, 80, 10_000])
+@pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
+@pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
+def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
+    kernel: str, padded: bool, at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points and samples one by one, some at a time, or all at once."""
+    monkeypatch.setitem(plane.AT_A_TIME, "cpu", at_a_time)
+    model, (tokens, labels, mask) = network(kernel), fixed(padded)
+    before = copy.deepcopy(model.state_dict())
+    directions = draw_directions(model, "filter", 0, 0)
+    at = torch.tensor([[0.0, 0.0], [0.5, 0.0], [0.0, -0.5], [0.3, 0.7], [-0.2, 0.1]]).double()
+    fast = Plane(model, directions, tokens, labels, mask).losses(at)
+    slow = []
+    for a, b in at:
+        moved = copy.deepcopy(model).eval()
+        with torch.no_grad():
+            moved.layers[0].query.weight += a * directions.query  # type: ignore[union-attr]
+            moved.layers[0].key.weight += b * directions.key  # type: ignore[union-attr]
+            slow.append(functional.cross_entropy(moved(tokens, mask), labels).item())
+    assert fast.tolist() == pytest.approx(slow, rel=1e-12)
+    assert len(set(slow)) == 5
+    assert all(torch.equal(values, before[name]) for name, values in model.state_dict().items())
+
+
+def test_a_network_of_one_layer_has_a_plane_too() -> None:
+    model, (tokens, labels, mask) = network("gaussian", layers=1), fixed(True)
+    found = Plane(model, draw_directions(model, "raw", 0, 0), tokens, labels, mask)
+    expected = functional.cross_entropy(model.eval()(tokens, mask), labels).item()
+    assert found.losses(torch.zeros(1, 2).double()).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_filter_directions_have_the_lengths_of_the_weights_rows_and_raw_ones_their_own() -> None:
+    model = network("softmax")
+    scaled, raw = (draw_directions(model, kind, 0, 0) for kind in ("filter", "raw"))
+    for name in ("query", "key"):
+        weight = model.state_dict()[f"layers.0.{name}.weight"]
+        direction, free = getattr(scaled, name), getattr(raw, name)
+        assert torch.allclose(direction.norm(dim=1), weight.norm(dim=1), rtol=1e-12)
+        assert not torch.allclose(free.norm(dim=1), weight.norm(dim=1), rtol=0.1)
+        assert torch.allclose(functional.normalize(direction), functional.normalize(free))
+    assert not torch.equal(raw.query, raw.key)
+
+
+def test_directions_hang_on_seed_and_pair() -> None:
+    model = network("softmax")
+    draws = [draw_directions(model, "raw", *of).query for of in ((0, 0), (0, 1), (1, 0))]
+    assert len({float(one[0, 0]) for one in draws}) == 3
+    assert torch.equal(draw_directions(model, "raw", 0, 0).query, draws[0])
+
+
+# Networks
+
+
+def test_kernels_share_the_first_stage_and_pairs_the_second(
+    trainings: list[tuple[int, int]],
+) -> None:
+    kernels, pairs = ("softmax", "gaussian"), (0, 1)
+    cells = [cell(kernel=kernel, pair=pair) for kernel in kernels for pair in pairs]
+    results = trained(*cells)
+    assert trainings == [(3, 0), (2, 3), (2, 3)]
+    numbers = [result.measurements for result in results]
+    assert len({one["first_stage_loss"] for one in numbers}) == 1
+    assert numbers[0]["centre_loss"] == numbers[1]["centre_loss"] != numbers[2]["centre_loss"]
+    assert len({one["rms_laplacian"] for one in numbers}) == 4
+    # What only shapes the surface trains nothing anew; another seed does.
+    trained(cell(points=5), cell(directions="raw"), cell(loss_samples=3), cell(spacing=0.1))
+    assert len(trainings) == 3
+    trained(cell(seed=1))
+    assert len(trainings) == 5
+
+
+def test_what_is_kept_changes_no_number(
+    trainings: list[tuple[int, int]], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = [cell(kernel=kernel) for kernel in ("softmax", "gaussian")]
+    first = trained(*cells)
+    count = len(trainings)
+    assert same(trained(*cells), first)
+    assert len(trainings) == count
+    monkeypatch.setenv("OVERFIT_CACHE", str(cache / "other"))
+    assert same(trained(*reversed(cells)), first[::-1])
+    assert len(trainings) == 2 * count
+    # Where nothing can be kept, the first stage is trained whenever it is needed.
+    (cache / "file").write_text("in the way")
+    monkeypatch.setenv("OVERFIT_CACHE", str(cache / "file"))
+    assert same(trained(*cells), first)
+
+
+def torn(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:300])
+
+
+def foreign(file: Path) -> None:
+    file.write_bytes(b"not a network")
+
+
+def other_weights(file: Path) -> None:
+    weights = torch.load(file, weights_only=True)
+    weights.pop("classes.bias")
+    torch.save({name: values + 1 for name, values in weights.items()}, file)
+
+
+@pytest.mark.parametrize("damage", [torn, foreign, other_weights])
+def test_a_damaged_file_is_trained_anew_to_the_same_network(
+    damage: Callable[[Path], None], trainings: list[tuple[int, int]], cache: Path
+) -> None:
+    first = trained(cell())
+    files = sorted((cache / "networks").iterdir())
+    assert len(files) == 2
+    for file in files:
+        damage(file)
+    assert same(trained(cell()), first)
+    assert len(trainings) == 4
+
+
+def test_no_second_steps_leave_the_first_stages_weights() -> None:
+    [softmax, gaussian] = trained(
+        *(cell(kernel=k, second_steps=0) for k in ("softmax", "gaussian"))
+    )
+    at_start = softmax.measurements["first_stage_loss"]
+    assert softmax.measurements["centre_loss"] == at_start
+    assert gaussian.measurements["centre_loss"] != at_start
+
+
+def test_the_second_stage_goes_on_from_the_first_with_the_next_minibatches() -> None:
+    """Under SGD without dropout, 3 and 2 steps with softmax are 5 steps."""
+    plain: dict[str, Value] = {"optimiser": "sgd", "learning_rate": 0.1, "dropout": 0.0}
+    [two_stages] = trained(cell(plain))
+    [at_once] = trained(cell(plain, training_steps=5, second_steps=0))
+    loss = at_once.measurements["centre_loss"]
+    assert two_stages.measurements["centre_loss"] == pytest.approx(loss, rel=1e-12)
+
+
+# Losses that are kept
+
+
+class Counted:
+    """Sums coordinates, notes how often, and breaks down at the chosen point."""
+
+    def __init__(self, breaks_at: int | None = None) -> None:
+        self.points, self.breaks_at = 0, breaks_at
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        if self.breaks_at is not None and self.points + len(points) > self.breaks_at:
+            raise KeyboardInterrupt
+        self.points += len(points)
+        total: np.ndarray = points.sum(axis=1)
+        return total
+
+
+POINTS = np.random.default_rng(0).standard_normal((20, 2))
+
+
+@pytest.fixture
+def saved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SECONDS", -1.0)
+    monkeypatch.setattr(progress, "BLOCK", 4)
+
+
+@pytest.mark.usefixtures("saved_at_once")
+def test_losses_go_on_where_a_kill_broke_off(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "a.npz"
+    with pytest.raises(KeyboardInterrupt):
+        KeptLosses(Counted(breaks_at=12), file)(POINTS)
+    rest = Counted()
+    kept = KeptLosses(rest, file)
+    assert kept(POINTS) == pytest.approx(POINTS.sum(axis=1), rel=1e-15)
+    assert rest.points == 8
+    kept.forget()
+    assert not file.exists()
+    kept.forget()
+    assert [path.name for path in file.parent.iterdir()] == []
+    after = Counted()
+    KeptLosses(after, file)(POINTS)
+    assert after.points == 20
+
+
+@pytest.mark.usefixtures("saved_at_once")
+@pytest.mark.parametrize(
+    "content", [b"", b"not an archive", None], ids=["empty", "foreign", "torn"]
+)
+def test_a_damaged_file_of_losses_is_no_file(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "a.npz"
+    KeptLosses(Counted(), file)(POINTS)
+    file.write_bytes(file.read_bytes()[:-40] if content is None else content)
+    again = Counted()
+    assert KeptLosses(again, file)(POINTS) == pytest.approx(POINTS.sum(axis=1))
+    assert again.points == 20
+
+
+@pytest.mark.usefixtures("saved_at_once")
+def test_losses_that_cannot_be_kept_are_evaluated(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    kept = KeptLosses(Counted(), tmp_path / "file" / "a.npz")
+    assert kept(POINTS) == pytest.approx(POINTS.sum(axis=1))
+    kept.forget()
+
+
+def test_nothing_is_written_of_a_surface_that_takes_no_time(tmp_path: Path) -> None:
+    KeptLosses(Counted(), tmp_path / "a.npz")(POINTS)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("saved_at_once")
+def test_a_killed_surface_goes_on_to_the_same_numbers(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed = trained(cell())
+    losses, evaluated = Plane.losses, 0
+
+    def killed(self: Plane, at: torch.Tensor) -> torch.Tensor:
+        nonlocal evaluated
+        evaluated += len(at)
+        if evaluated == 20:
+            raise KeyboardInterrupt
+        return losses(self, at)
+
+    monkeypatch.setattr(Plane, "losses", killed)
+    with pytest.raises(KeyboardInterrupt):
+        trained(cell())
+    [file] = (cache / "surfaces").iterdir()
+    assert same(trained(cell()), undisturbed)
+    assert evaluated == 20 + 36 - 16
+    assert not file.exists()
+
+
+# Metrics
+
+
+AT = metrics.offsets(50, 0.02)
+A, B = np.meshgrid(AT, AT, indexing="ij")
+
+
+def test_offsets_are_the_papers() -> None:
+    assert AT.tolist() == pytest.approx([0.02 * (r - 25) for r in range(1, 51)])
+    assert (AT[0], AT[24], AT[-1]) == (-0.48, 0, 0.5)
+    assert metrics.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
+
+
+def test_a_bowl_has_one_minimum_and_its_own_laplacian_and_no_residual() -> None:
+    bowl = 2 + (A - 0.1) ** 2 + 3 * (B + 0.2) ** 2 + 0.5 * A * B
+    assert metrics.interior_minima(bowl) == 1
+    assert metrics.rms_laplacian(bowl, 0.02) == pytest.approx(8, rel=1e-9)
+    assert metrics.quadratic_residual(bowl, AT) == pytest.approx(0, abs=1e-12)
+    assert metrics.sharpness(bowl, 3.0) == pytest.approx((bowl.max() - 3) / 4)
+    assert metrics.interior_minima(-bowl) == 0
+
+
+def test_a_slope_and_a_saddle_have_no_minimum_and_no_laplacian() -> None:
+    for surface in (A + 2 * B, A**2 - B**2):
+        assert metrics.interior_minima(surface) == 0
+        assert metrics.rms_laplacian(surface, 0.02) == pytest.approx(0, abs=1e-10)
+        assert metrics.quadratic_residual(surface, AT) == pytest.approx(0, abs=1e-12)
+
+
+def test_waves_have_as_many_minima_as_can_be_counted() -> None:
+    """cos 10πa + cos 10πb is lowest at ±0.1 and ±0.3; those at ±0.5 lie on or off the edge."""
+    waves = np.cos(10 * np.pi * A) + np.cos(10 * np.pi * B)
+    assert metrics.interior_minima(waves) == 16
+    assert metrics.quadratic_residual(waves, AT) > 0.9
+    laplacian = metrics.rms_laplacian(waves, 0.02)
+    assert laplacian == pytest.approx((10 * np.pi) ** 2 * np.sqrt(np.mean(waves**2)), rel=0.1)
+
+
+def test_noise_has_a_minimum_at_every_ninth_point() -> None:
+    noise = np.random.default_rng(0).standard_normal((50, 50))
+    assert metrics.interior_minima(noise) == pytest.approx(48**2 / 9, rel=0.1)
+    assert metrics.quadratic_residual(noise, AT) > 0.99
+
+
+def test_minima_are_below_all_eight_neighbours_and_off_the_edge() -> None:
+    for place in ((0, 2), (2, 0), (4, 2), (2, 4)):
+        surface = np.ones((5, 5))
+        surface[place] = 0
+        assert metrics.interior_minima(surface) == 0
+    surface = np.ones((5, 5))
+    surface[2, 2] = 0
+    assert metrics.interior_minima(surface) == 1
+    for neighbour in ((1, 1), (1, 2), (3, 1), (2, 3)):
+        tied = surface.copy()
+        tied[neighbour] = 0
+        assert metrics.interior_minima(tied) == 0
+
+
+def test_a_flat_surface_has_nothing() -> None:
+    flat = np.full((50, 50), 0.7)
+    assert metrics.interior_minima(flat) == 0
+    assert metrics.rms_laplacian(flat, 0.02) == pytest.approx(0, abs=1e-9)
+    assert metrics.quadratic_residual(flat, AT) == 0
+    assert metrics.sharpness(flat, 0.7) == 0
+
+
+# The study
+
+
+@pytest.mark.parametrize("values", [{}, IMAGES], ids=["text", "pathfinder"])
+def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
+    values: dict[str, Value],
+) -> None:
+    one = cell(values)
+    [result] = trained(one)
+    assert (result.status, result.steps) == ("done", 5)
+    assert result.measurements.keys() == {column.name for column in study.columns}
+    logged = result.trajectory
+    assert logged.keys() == {"step", *(column.name for column in study.trajectory_columns)}
+    assert list(logged["step"]) == list(range(36))
+    at = metrics.offsets(6, 0.02)
+    assert list(logged["a"]) == np.repeat(at, 6).tolist()
+    assert list(logged["b"]) == np.tile(at, 6).tolist()
+    surface = np.array(logged["loss"]).reshape(6, 6)
+    got = result.measurements
+    assert surface[2, 2] == pytest.approx(got["centre_loss"], rel=1e-12)
+    assert (surface.min(), surface.max()) == (got["lowest_loss"], got["highest_loss"])
+    assert got["rms_laplacian"] == metrics.rms_laplacian(surface, 0.02)
+    assert got["interior_minima"] == metrics.interior_minima(surface)
+    parameters = settings(values)
+    task = landscape_task(parameters, 0)
+    model = networks.trained_network(parameters, task, 0, 2, "cpu")
+    batch = fixed_batch(parameters, task, 0)
+    assert len(batch.labels) == 5
+    assert got["centre_loss"] == evaluate(model, batch, "cpu").loss
+    assert f"around {got['centre_loss']:.4f}" in study.conclusion(result)
+    [quiet] = study.train([one], Execution())
+    assert quiet.trajectory == {}
+    assert quiet.measurements == got
+
+
+def test_a_network_that_diverged_is_a_failed_row() -> None:
+    [result] = trained(
+        cell(optimiser="sgd", learning_rate=1000.0, training_steps=40, dtype="float32")
+    )
+    assert (result.status, result.reason, dict(result.measurements)) == ("failed", "diverged", {})
+    assert study.conclusion(result) == "The training diverged: there is no surface."
+
+
+def test_a_batch_holds_the_cells_of_one_network() -> None:
+    cells = [
+        cell(seed=seed, kernel=kernel, pair=pair, learning_rate=rate)
+        for pair in (0, 1)
+        for kernel in ("softmax", "gaussian")
+        for rate in (0.1, 0.2)
+        for seed in (0, 1, 2)
+    ]
+    batches = study.batches(cells, "cpu")
+    assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
+    assert [len(batch) for batch in batches] == [4] * 6
+    for batch in batches:
+        shared = {(one.seed, one.parameters.model_dump()["learning_rate"]) for one in batch}
+        assert len(shared) == 1
+    assert study.cost(cell(points=50)) > study.cost(cell())
+    assert study.memory(cell()) > 0
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"source": "lra"}, "--set source lra: with task=text, source takes .* generated, imdb"),
+        (IMAGES | {"source": "imdb"}, "--set source imdb: with task=pathfinder, .* generated, lra"),
+    ],
+)
+def test_the_other_tasks_data_is_refused(values: dict[str, Value], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        build(KernelLandscapeParameters, values, {})
+
+
+def test_data_from_outside_is_asked_for_before_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERFIT_DATA", "")
+    study.prepare([cell(), cell(IMAGES)])
+    asked: list[dict[str, Value]] = [{"source": "imdb"}, IMAGES | {"source": "lra"}]
+    for values in asked:
+        with pytest.raises(UserError, match=f"source={values['source']} needs data"):
+            study.prepare([cell(), cell(values)])
+
+
+# The figure
+
+
+def drawing_of(*cells: Cell) -> FigureData:
+    results = trained(*cells)
+    frames = [make(study, results).to_pandas() for make in (cell_table, trajectory_table)]
+    return FigureData(study, frames[0], pd.DataFrame(), frames[1])
+
+
+def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> None:
+    kernels = ("softmax", "gaussian")
+    data = drawing_of(
+        *(cell(seed=s, kernel=k, pair=p) for s in (0, 1) for k in kernels for p in (0, 1))
+    )
+    figure = study.figures()["landscape"].draw(data, FigureOptions())
+    text = words(figure, tmp_path)
+    assert "network 0, pair of directions 0 (networks here: 2, pairs of each: 2)" in text
+    titles = [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes]
+    assert [title for title in titles if title] == ["gaussian", "softmax"]
+    first = data.cells.query("seed == 0 and pair == 0 and kernel == 'softmax'").iloc[0]
+    assert f"rms Laplacian {first['rms_laplacian']:.3g}" in text
+
+
+def test_a_figure_without_a_surface_that_is_done_is_refused() -> None:
+    data = drawing_of(cell())
+    failed = data.cells.assign(status="failed")
+    with pytest.raises(UserError, match="No cell with a surface is done here"):
+        figure = study.figures()["landscape"]
+        figure.draw(FigureData(study, failed, data.planned, data.trajectories), FigureOptions())
+
+
+# Claims
+
+
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+COLUMNS = {
+    "landscape-minima": "interior_minima",
+    "landscape-curvature": "rms_laplacian",
+    "landscape-quadratic": "quadratic_residual",
+    "landscape-sharpness": "sharpness",
+}
+
+
+def frame(softmax: float, gaussian: float, *, seeds: int = 4, pairs: int = 2) -> pd.DataFrame:
+    """Cells all of whose metrics have these means; half of the networks lie a little apart."""
+    rows = [
+        KernelLandscapeParameters().model_dump()
+        | {"kernel": kernel, "pair": pair}
+        | {"seed": seed, "status": "done"}
+        | dict.fromkeys(COLUMNS.values(), mean * (1 + 0.1 * (seed % 2)) + 0.01 * pair)
+        for kernel, mean in (("softmax", softmax), ("gaussian", gaussian))
+        for seed in range(seeds)
+        for pair in range(pairs)
+    ]
+    return pd.DataFrame(rows)
+
+
+def measure(name: str, cells: pd.DataFrame) -> Measurement:
+    return BY_NAME[name].measure(cells)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_claims_follow_which_kernel_has_more(name: str) -> None:
+    assert set(COLUMNS) == set(BY_NAME)
+    found = measure(name, frame(8, 4))
+    assert found.verdict == "holds"
+    expected = 4 * 1.05 if name == "landscape-minima" else 1
+    assert found.value == pytest.approx(expected, rel=1e-2)
+    assert "in 8 of 8 pairs:" in found.sentence
+    assert found.interval == "95 % t over networks"
+    assert measure(name, frame(4, 8)).verdict == "fails"
+    found = measure(name, frame(4, 4))
+    assert (found.verdict, found.value) == ("inconclusive", 0)
+    assert "(and as much in 8)" in found.sentence
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_networks_that_disagree_leave_a_claim_open(name: str) -> None:
+    cells = frame(8, 4)
+    cells.loc[(cells["seed"] < 2) & (cells["kernel"] == "gaussian"), COLUMNS[name]] *= 5
+    assert measure(name, cells).verdict == "inconclusive"
+
+
+def test_the_interval_is_over_networks_not_over_pairs() -> None:
+    """Differences 1, 1 and 3, 3 of two pairs each, and 2, 2: mean 2, deviation 1 over three."""
+    cells = frame(1, 1, seeds=3)
+    for seed, difference in enumerate((1.0, 3.0, 2.0)):
+        own = cells["seed"] == seed
+        cells.loc[own, "interior_minima"] = 0.0
+        cells.loc[own & (cells["kernel"] == "softmax"), "interior_minima"] = difference
+    found = measure("landscape-minima", cells)
+    assert found.value == pytest.approx(2)
+    assert found.high == pytest.approx(2 + 4.302653 / math.sqrt(3))
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize(("seeds", "pairs"), [(2, 2), (4, 1)])
+def test_few_networks_or_pairs_leave_a_claim_open(name: str, seeds: int, pairs: int) -> None:
+    found = measure(name, frame(8, 4, seeds=seeds, pairs=pairs))
+    assert found.verdict == "inconclusive"
+    assert f"{seeds} networks with at least {pairs} pairs" in found.sentence
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_cells_that_do_not_compare_leave_a_claim_not_run(name: str) -> None:
+    cells = frame(8, 4)
+    one_kernel = cells[cells["kernel"] == "softmax"]
+    assert measure(name, one_kernel).sentence == "It needs cells of kernel=softmax,gaussian."
+    mixed = cells.assign(points=np.where(cells["seed"] == 0, 50, 20))
+    assert measure(name, mixed).sentence == "It needs cells of one value of points."
+    failed = cells.assign(status="failed")
+    for other in (one_kernel, mixed, failed):
+        assert measure(name, other).verdict == "not run"
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_pair_that_failed_under_one_kernel_is_left_out(name: str) -> None:
+    cells = frame(8, 4, pairs=3)
+    gone = (cells["seed"] == 0) & (cells["pair"] == 2) & (cells["kernel"] == "gaussian")
+    cells.loc[gone, "status"] = "failed"
+    cells.loc[gone, COLUMNS[name]] = np.nan
+    assert "in 11 of 11 pairs" in measure(name, cells).sentence
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_flat_surface_has_no_ratio_and_a_difference_all_the_same(name: str) -> None:
+    """Such is the loss of a network whose head is dead."""
+    cells = frame(8, 4)
+    cells.loc[(cells["seed"] == 0) & (cells["kernel"] == "gaussian"), COLUMNS[name]] = 0.0
+    found = measure(name, cells)
+    if name == "landscape-minima":
+        assert found.verdict == "holds"
+    else:
+        assert found.verdict == "inconclusive"
+        assert found.sentence == "In 2 of 8 pairs a surface is flat, and there is no ratio."

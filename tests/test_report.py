@@ -1,0 +1,103 @@
+"""What a report shows, what its files hold, and which points a plan is made of."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.cli import app
+from overfit_cli.report.judge import Judged, worth_showing
+from overfit_cli.report.page import number_in_words, write_report
+from overfit_cli.studies.attention_kernel.regression.study import study
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.presets import PresetFile
+from overfit_cli.sweep.provenance import planned_cells, record_run
+from overfit_cli.sweep.store import RunDirectory
+
+
+def judged(
+    name: str, verdict: Verdict, *, study: str = "one", has_cells: bool = True, value: float = 1.0
+) -> Judged:
+    claim = Claim(name, "nowhere", "It is so.", "it is above 0", lambda cells: measurement)
+    measurement = Measurement(verdict, value, -math.inf, math.inf, "Measured.", "95 % t")
+    if verdict == "not run":
+        measurement = Measurement.without_value(verdict, "It needs other cells.")
+    return Judged(study, claim, measurement, None, has_cells=has_cells)
+
+
+def names(shown: list[Judged]) -> list[str]:
+    return [one.name for one in shown]
+
+
+def test_claims_that_were_measured_are_shown_and_others_of_their_study_are_not() -> None:
+    every = [judged("a", "holds"), judged("b", "not run"), judged("c", "inconclusive")]
+    assert names(worth_showing(every)) == ["a", "c"]
+
+
+def test_a_study_whose_cells_bear_on_none_of_its_claims_shows_them_all() -> None:
+    every = [judged("a", "not run"), judged("b", "not run"), judged("c", "fails", study="other")]
+    assert names(worth_showing(every)) == ["a", "b", "c"]
+
+
+def test_a_study_without_cells_shows_nothing() -> None:
+    every = [judged("a", "not run", has_cells=False), judged("b", "holds", study="other")]
+    assert names(worth_showing(every)) == ["b"]
+    assert worth_showing([]) == []
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_what_is_not_finite_is_null_in_json_and_stands_in_words(
+    value: float, tmp_path: Path
+) -> None:
+    one = judged("a", "inconclusive", value=value)
+    write_report([one, judged("b", "holds", value=2.5)], tmp_path)
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    text = (tmp_path / "claims.json").read_text()
+    first, second = json.loads(text, parse_constant=refuse)["claims"]
+    assert (first["value"], first["low"], first["high"]) == (None, None, None)
+    assert (second["value"], second["interval"]) == (2.5, "95 % t")
+    assert number_in_words(one.measurement) == f"{value:.4g} [-inf, inf] 95 % t"
+    assert number_in_words(one.measurement) in (tmp_path / "report.md").read_text()
+
+
+def test_a_planned_point_has_the_defaults_that_hold_for_it(tmp_path: Path) -> None:
+    """The example fixes its sizes: a plan that mixes it with random problems has both."""
+    texts = {"instance": "random,example", "kernel": "softmax,gaussian"}
+    record_run(tmp_path, make_grid(study, texts, (0, 1), {}), {})
+    planned = planned_cells(tmp_path, study)
+    assert len(planned) == 2 * 2 * 2
+    for instance, sizes in (("example", [1, 2, 2, 1]), ("random", [4, 4, 24, 1])):
+        own = planned.loc[planned["instance"] == instance, ["n", "tokens", "d", "heads"]]
+        assert own.drop_duplicates().to_numpy().tolist() == [sizes]
+
+
+def test_points_that_the_study_refuses_are_not_planned(tmp_path: Path) -> None:
+    texts = {"instance": "random,example", "value_gap": "0,1"}
+    record_run(tmp_path, make_grid(study, texts, (0,), {}), {})
+    planned = planned_cells(tmp_path, study)
+    points = zip(planned["instance"], planned["value_gap"], strict=True)
+    assert sorted(points) == [("example", 0.0), ("example", 1.0), ("random", 0.0)]
+
+
+@pytest.mark.parametrize("logs", [True, False])
+def test_a_preset_says_whether_steps_are_logged(
+    logs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not PresetFile(title="a", study="toy").trajectories
+    said = "trajectories = true\n" if logs else ""
+    (tmp_path / "mine.toml").write_text(f'title = "a"\nstudy = "toy"\n{said}[quick]\nseeds = 1\n')
+    monkeypatch.chdir(tmp_path)
+    line = "sweep mine.toml --n 1:2 --jobs 1 --backend threading --out out"
+    monkeypatch.setattr(sys, "argv", ["overfit", *line.split()])
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 0
+    assert len(RunDirectory(tmp_path / "out").logged_keys()) == (2 if logs else 0)
