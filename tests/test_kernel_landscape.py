@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -223,7 +224,7 @@ def test_a_damaged_file_is_trained_anew_to_the_same_network(
     damage: Callable[[Path], None], trainings: list[tuple[int, int]], cache: Path
 ) -> None:
     first = trained(cell())
-    files = sorted((cache / "networks").iterdir())
+    files = sorted((cache / "networks").glob("*/network.pt"))
     assert len(files) == 2
     for file in files:
         damage(file)
@@ -451,7 +452,11 @@ def test_a_network_that_diverged_is_a_failed_row() -> None:
     assert study.conclusion(result) == "The training diverged: there is no surface."
 
 
-def test_a_batch_holds_the_cells_of_one_network() -> None:
+def network_of(one: Cell) -> tuple[int, object]:
+    return one.seed, one.parameters.model_dump()["learning_rate"]
+
+
+def test_neighbouring_batches_are_of_different_networks() -> None:
     cells = [
         cell(seed=seed, kernel=kernel, pair=pair, learning_rate=rate)
         for pair in (0, 1)
@@ -461,10 +466,9 @@ def test_a_batch_holds_the_cells_of_one_network() -> None:
     ]
     batches = study.batches(cells, "cpu")
     assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
-    assert [len(batch) for batch in batches] == [4] * 6
-    for batch in batches:
-        shared = {(one.seed, one.parameters.model_dump()["learning_rate"]) for one in batch}
-        assert len(shared) == 1
+    assert [len(batch) for batch in batches] == [1] * 24
+    for [one], [next_] in itertools.pairwise(batches):
+        assert network_of(one) != network_of(next_)
     assert study.cost(cell(points=50)) > study.cost(cell())
     assert study.memory(cell()) > 0
 

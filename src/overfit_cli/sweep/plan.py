@@ -7,8 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
+from overfit_cli.cache import temporary_cache
 from overfit_cli.errors import UserError
-from overfit_cli.study import Cell, Execution, Study
+from overfit_cli.study import Cell, CellResult, Execution, Study
 from overfit_cli.sweep.grid import Grid
 from overfit_cli.sweep.schema import cell_table
 from overfit_cli.sweep.store import RunDirectory
@@ -71,7 +72,8 @@ def make_plan(
             f"{grid.study.name}; name another directory."
         )
     cells = grid.cells()
-    _check_memory(grid.study, cells)
+    if device == "cpu":
+        _check_memory(grid.study, cells)
     there = directory.statuses()
     logged = directory.logged_keys() if trajectories else set()
 
@@ -93,6 +95,10 @@ def make_plan(
     )
 
 
+LONG = 3.0
+"""Seconds of a probe beside which imports and draws don't count."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a plan will take, from one timed probe.
@@ -109,22 +115,35 @@ class Estimate:
 
 
 def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"]) -> Estimate:
-    """Train the plan's middle cell by cost, keep nothing of it, and scale up by all cells' cost."""
+    """Train the plan's middle batch by cost, keep nothing of it, and scale up by all batches' cost.
+
+    A short batch is trained twice, because the first run pays for imports and draws.
+    """
     study = plan.grid.study
-    cells = sorted((cell for batch in plan.batches for cell in batch), key=study.cost)
-    probe = [cells[len(cells) // 2]]
+    cells = [cell for batch in plan.batches for cell in batch]
+    costs = [sum(study.cost(cell) for cell in batch) for batch in plan.batches]
+    middle = sorted(range(len(costs)), key=costs.__getitem__)[len(costs) // 2]
+    probe = plan.batches[middle]
     execution = Execution(device=device)
-    list(study.train(probe, execution))  # The first run pays for imports and draws.
-    began = time.perf_counter()
-    results = list(study.train(probe, execution))
-    seconds = time.perf_counter() - began
-    work = sum(study.cost(cell) for cell in cells) / study.cost(probe[0])
+    with temporary_cache():
+        seconds, results = _timed(study, probe, execution)
+    if seconds < LONG:
+        with temporary_cache():
+            seconds, results = _timed(study, probe, execution)
+    work = sum(costs) / costs[middle]
     busy = min(jobs, len(plan.batches))
     return Estimate(
         seconds=seconds * work / busy,
         memory=busy * max(study.memory(cell) for cell in cells),
-        disk=len(cells) * cell_table(study, results).nbytes + 12_000 * len(plan.batches),
+        disk=len(cells) * cell_table(study, results).nbytes / len(probe)
+        + 12_000 * len(plan.batches),
     )
+
+
+def _timed(study: Study, probe: list[Cell], execution: Execution) -> tuple[float, list[CellResult]]:
+    began = time.perf_counter()
+    results = list(study.train(probe, execution))
+    return time.perf_counter() - began, results
 
 
 def _check_memory(study: Study, cells: list[Cell]) -> None:

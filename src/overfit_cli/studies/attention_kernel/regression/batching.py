@@ -30,13 +30,18 @@ def batches(cells: Sequence[Cell], device: str) -> list[list[Cell]]:
     found = []
     for _, group in groupby(sorted(cells, key=shape), key=shape):
         alike = sorted(group, key=lambda cell: cell.seed)
-        most = max(1, int(LARGEST_BATCH[device] * _DEMO / memory(alike[0])))
+        most = max(1, int(LARGEST_BATCH[device] * _DEMO / _tensors(alike[0])))
         found += [alike[at : at + most] for at in range(0, len(alike), most)]
     return sorted(found, key=lambda batch: -cost(batch[0]) * len(batch))
 
 
 def memory(cell: Cell) -> float:
-    """Return about how many bytes the cell takes: its tensors, some of them a few times."""
+    """Return about how many bytes a batch of such cells takes, PyTorch among them."""
+    return _LIBRARIES + max(_tensors(cell), LARGEST_BATCH["cpu"] * _DEMO)
+
+
+def _tensors(cell: Cell) -> float:
+    """The bytes of a cell's tensors, some of them a few times."""
     settings = cast(KernelRegressionParameters, cell.parameters)
     rows = settings.n * settings.tokens
     heads = settings.heads * rows * (6 * settings.d_h + 5 * settings.tokens)
@@ -57,4 +62,5 @@ def cost(cell: Cell) -> float:
 
 
 _STEP_OVERHEAD = 2e4
+_LIBRARIES = 3e8
 _DEMO = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
