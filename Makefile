@@ -12,7 +12,7 @@ demo: $(VENV)/installed
 	$(BIN)/overfit plot heatmap
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check
