@@ -16,7 +16,7 @@ from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.question import checked_threshold
-from overfit_cli.figures.runs import Curve, gather_curves, varying
+from overfit_cli.figures.runs import Curve, gather_curves
 from overfit_cli.figures.style import (
     COLOUR_MAP,
     HIGH,
@@ -59,17 +59,15 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
     columns = _columns(parts[0].data, options.value)
     threshold = checked_threshold(options.threshold)
     geometric = _spans_widely(parts, columns)
-    within = {name for part in parts for name in varying(part.data)}
-    gathered = [
-        gather_curves(part.data, columns, few=len(PALETTE), geometric=geometric, named=within)
-        for part in parts
-    ]
-    curves = [curve for of_panel, _ in gathered for curve in of_panel]
+    gathered, kind = gather_curves(
+        [part.data for part in parts], columns, few=len(PALETTE), geometric=geometric
+    )
+    curves = [curve for of_panel in gathered for curve in of_panel]
     columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]
     figure, all_axes = new_panels(len(parts), height=2.9)
     _scale(all_axes, curves, columns, threshold)
     texts = list(dict.fromkeys(curve.text for curve in curves))
-    for axes, (of_panel, _) in zip(all_axes, gathered, strict=True):
+    for axes, of_panel in zip(all_axes, gathered, strict=True):
         _draw(axes, of_panel, columns, texts)
     legend = _legend(study, columns, texts)
     if threshold is not None:
@@ -82,7 +80,7 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
     all_axes[0].set_ylabel(wrapped(ylabel, HIGH))
     for axes in all_axes:
         axes.set_xlabel("gradient steps")
-    title_panels(figure, all_axes, [part.title for part in parts], gathered[0][1])
+    title_panels(figure, all_axes, [part.title for part in parts], kind)
     legend_below(figure, legend, columns=2 * len(parts))
     return figure
 
@@ -91,14 +89,14 @@ def draw_columns(part: Panel, columns: Sequence[str]) -> matplotlib.figure.Figur
     """Draw the same cells' columns as `draw_curves` does, a panel a column; call it `styled`."""
     study = part.data.study
     chosen = _columns(part.data, ",".join(columns))
-    gathered = [gather_curves(part.data, [name], few=len(PALETTE)) for name in chosen]
-    texts = list(dict.fromkeys(curve.text for curves, _ in gathered for curve in curves))
+    [curves], kind = gather_curves([part.data], chosen, few=len(PALETTE))
+    texts = list(dict.fromkeys(curve.text for curve in curves))
     figure, all_axes = new_panels(len(chosen), height=2.8, share_y=False)
-    for axes, name, (curves, _) in zip(all_axes, chosen, gathered, strict=True):
+    for axes, name in zip(all_axes, chosen, strict=True):
         _scale([axes], curves, [name], None)
         _draw(axes, curves, [name], texts)
         axes.set(xlabel="gradient steps", ylabel=wrapped(axis_label(study, name), HIGH))
-    title_panels(figure, all_axes, [""] * len(chosen), f"{part.title}\n{gathered[0][1]}".strip())
+    title_panels(figure, all_axes, [""] * len(chosen), f"{part.title}\n{kind}".strip())
     legend_below(figure, _legend(study, chosen[:1], texts), columns=2 * len(chosen))
     return figure
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,58 +29,64 @@ class Curve:
     high: pd.DataFrame
 
 
-def varying(data: FigureData) -> list[str]:
-    """Return the parameters in which the cells that have logged steps differ."""
-    cells = _logged(data)
-    return [name for name in describe(data.study.parameters) if cells[name].nunique() > 1]
-
-
 def gather_curves(
-    data: FigureData,
-    columns: list[str],
-    *,
-    few: int,
-    geometric: bool = False,
-    named: Collection[str] = (),
-) -> tuple[list[Curve], str]:
-    """Return the curves in the order of their parameters, and a title that says what they are.
+    parts: Sequence[FigureData], columns: list[str], *, few: int, geometric: bool = False
+) -> tuple[list[list[Curve]], str]:
+    """Return each part's curves in the order of their parameters, and what holds for all of them.
 
     Args:
-        data: with logged steps.
+        parts: with logged steps; a part with no number to draw has no curve.
         columns: the logged columns to gather.
-        few: up to so many cells, each is a curve; more are averaged over seeds, without those
-            that failed, at the steps that all of a setting's cells have.
+        few: where every part has up to so many cells, each is a curve; else they are averaged over
+            seeds, without those that failed, at the steps that all of a setting's cells have.
         geometric: whether means and deviations are those of the logarithm.
-        named: parameters that tell curves apart even where they don't vary here: in other panels
-            they do.
 
     Raises:
-        UserError: if there is no number to draw.
+        UserError: if there is no number to draw in any part.
     """
-    cells, different = _logged(data), {*varying(data), *named}
-    names = [name for name in describe(data.study.parameters) if name in different]
-    if len(cells) > few:
-        failed = int((cells["status"] == "failed").sum())
-        cells = cells[cells["status"] == "done"]
-        kind = "geometric mean" if geometric else "mean"
-        title = f"{kind} of {cells['seed'].nunique()} seeds, band of one deviation"
-        title += f"\n{failed} failed cells left out" if failed else ""
-    elif cells["seed"].nunique() > 1:
-        names, title = [*names, "seed"], "single cells"
-    else:
-        title = "a single cell" if len(cells) == 1 else "single cells"
-    steps = data.trajectories.merge(cells[["key", "status", *names]], on="key")
+    logged = [part.cells[part.cells["key"].isin(part.trajectories["key"])] for part in parts]
+    everything = pd.concat(logged)
+    names = [
+        name
+        for name in describe(parts[0].study.parameters)
+        if any(cells[name].nunique() > 1 for cells in logged)
+    ]
+    averaged = any(len(cells) > few for cells in logged)
+    if averaged:
+        logged = [cells[cells["status"] == "done"] for cells in logged]
+    elif everything["seed"].nunique() > 1:
+        names = [*names, "seed"]
+    found = [
+        _curves(part, cells, names, columns, geometric)
+        for part, cells in zip(parts, logged, strict=True)
+    ]
+    if not any(found):
+        raise UserError(f"--value {columns[0]}: no cell that is done has a number logged there.")
+    return found, _in_words(everything, averaged, geometric)
+
+
+def _in_words(cells: pd.DataFrame, averaged: bool, geometric: bool) -> str:
+    """What a curve is."""
+    if not averaged:
+        return "a single cell" if len(cells) == 1 else "single cells"
+    done = cells["status"] == "done"
+    kind = "geometric mean" if geometric else "mean"
+    seeds = cells.loc[done, "seed"].nunique()
+    left_out = "" if done.all() else f"\n{int((~done).sum())} failed cells left out"
+    return f"{kind} of {seeds} seeds, band of one deviation{left_out}"
+
+
+def _curves(
+    part: FigureData, cells: pd.DataFrame, names: list[str], columns: list[str], geometric: bool
+) -> list[Curve]:
+    steps = part.trajectories.merge(cells[["key", "status", *names]], on="key")
     steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)
     if not steps[columns].notna().any(axis=None):
-        raise UserError(f"--value {columns[0]}: no cell that is done has a number logged there.")
+        return []
     if geometric:
         steps[columns] = steps[columns].apply(_logarithm)
     groups = steps.groupby(names, sort=True) if names else [((), steps)]
-    return [_curve(names, at, group, columns, geometric) for at, group in groups], title
-
-
-def _logged(data: FigureData) -> pd.DataFrame:
-    return data.cells[data.cells["key"].isin(data.trajectories["key"])]
+    return [_curve(names, at, group, columns, geometric) for at, group in groups]
 
 
 def _logarithm(column: pd.Series[float]) -> pd.Series[float]:
