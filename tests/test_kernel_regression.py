@@ -195,8 +195,8 @@ def test_a_step_is_stable_up_to_the_curvature() -> None:
 
 def test_too_wide_a_problem_has_no_delta() -> None:
     """N n² scores and D d weights: where the scores outnumber the weights, δ is 0."""
-    assert float(spectra.smallest_of_scores(*at_start(settings(d=4, d_h=2))[:2])) == 0
-    wide = settings(n=2, tokens=50, d=3, d_h=2, heads=1, training_steps=1)
+    assert float(spectra.smallest_of_scores(*at_start(settings(d=9, d_h=2))[:2])) == 0
+    wide = settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1)
     [result] = trained(cell(wide))
     assert "delta" not in result.measurements
     assert math.isfinite(result.measurements["train_loss"])

@@ -33,7 +33,7 @@ def data_folder(asked_by: str) -> Path:
     given = os.environ.get(VARIABLE)
     if not given:
         raise UserError(
-            f"--set {asked_by} needs data: name its folder with --data DIR, or in the variable "
-            f"{VARIABLE}."
+            f"--set {asked_by} needs data: name its folder in the variable {VARIABLE}, or with "
+            "--data DIR where a command takes it."
         )
     return Path(given)

@@ -64,10 +64,10 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
     )
     curves = [curve for of_panel in gathered for curve in of_panel]
     columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]
-    figure, all_axes = new_panels(len(parts), height=2.9)
-    _scale(all_axes, curves, columns, threshold)
+    figure, all_axes = new_panels(len(parts), height=2.9, share_y=False)
     texts = list(dict.fromkeys(curve.text for curve in curves))
     for axes, of_panel in zip(all_axes, gathered, strict=True):
+        _scale([axes], of_panel or curves, columns, threshold)
         _draw(axes, of_panel, columns, texts)
     legend = _legend(study, columns, texts)
     if threshold is not None:
@@ -108,7 +108,9 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
     logged = [name for name in names if name in data.trajectories]
     losses = [name for name in logged if name.endswith("_loss")]
     asked = [] if value is None else [name.strip() for name in value.split(",")]
-    chosen = asked or losses or [data.study.headline]
+    if value is not None and not all(asked):
+        raise UserError(f"--value {value!r}: it takes names of logged columns, commas between.")
+    chosen = list(dict.fromkeys(asked)) or losses or [data.study.headline]
     for name in chosen:
         if name not in logged:
             raise UserError(

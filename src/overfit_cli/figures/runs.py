@@ -12,6 +12,9 @@ from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
 from overfit_cli.parameters import describe
 
+BAND = 3
+"""Seeds from which on a setting is a mean with a band."""
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -37,8 +40,9 @@ def gather_curves(
     Args:
         parts: with logged steps; a part with no number to draw has no curve.
         columns: the logged columns to gather.
-        few: where every part has up to so many cells, each is a curve; else they are averaged over
-            seeds, without those that failed, at the steps that all of a setting's cells have.
+        few: where every part has up to so many cells, and no setting three seeds, each is a curve;
+            else they are averaged over seeds, without those that failed, at the steps that all of
+            a setting's cells have.
         geometric: whether means and deviations are those of the logarithm.
 
     Raises:
@@ -51,7 +55,8 @@ def gather_curves(
         for name in describe(parts[0].study.parameters)
         if any(cells[name].nunique() > 1 for cells in logged)
     ]
-    averaged = any(len(cells) > few for cells in logged)
+    seeds = everything.groupby(["study", *names])["seed"].nunique()
+    averaged = seeds.max() >= BAND or any(len(cells) > few for cells in logged)
     if averaged:
         logged = [cells[cells["status"] == "done"] for cells in logged]
     elif everything["seed"].nunique() > 1:
@@ -83,8 +88,6 @@ def _curves(
     steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)
     if not steps[columns].notna().any(axis=None):
         return []
-    if geometric:
-        steps[columns] = steps[columns].apply(_logarithm)
     groups = steps.groupby(names, sort=True) if names else [((), steps)]
     return [_curve(names, at, group, columns, geometric) for at, group in groups]
 
@@ -104,6 +107,8 @@ def _curve(
     text = ", ".join(f"{name} = {_short(value)}" for name, value in zip(names, values, strict=True))
     if (steps["status"] == "failed").all():
         text = f"{text} (failed)".strip()
+    if geometric:
+        steps = steps.assign(**{name: _logarithm(steps[name]) for name in columns})
     tables = {
         name: steps.pivot(index="step", columns="key", values=name).dropna() for name in columns
     }

@@ -64,7 +64,7 @@ def draw_surfaces(
         axes.contour(filled, colors="white", linewidths=0.4)
         axes.plot(0, 0, "+", color="white", markersize=6)
         axes.set(xlabel=labels[0], ylabel=labels[1], aspect="equal")
-        axes.set_title(wrapped(f"{surface.title}\n{surface.caption}", WIDE * 5 // 8), fontsize=7)
+        axes.set_title(wrapped(f"{surface.title}\n{surface.caption}", WIDE // 2 + 2), fontsize=7)
     figure.colorbar(filled, ax=shown, label=labels[2], shrink=0.8)
     return figure
 
@@ -83,8 +83,9 @@ def _draw_solid(
     axes.set_zlim(scale.vmin, scale.vmax)
     axes.set(xlabel="$d_1$", ylabel="$d_2$")
     axes.tick_params(labelsize=6, pad=-2)
-    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
-        axis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.labelpad = axes.yaxis.labelpad = -8
+    axes.set(xticklabels=[], yticklabels=[])  # the contours beside have them
+    axes.zaxis.set_major_locator(MaxNLocator(4))
+    axes.tick_params(axis="z", pad=2)
+    axes.xaxis.labelpad = axes.yaxis.labelpad = -14
     axes.view_init(elev=28, azim=-60)
     axes.set_box_aspect(None, zoom=0.9)

@@ -51,7 +51,7 @@ def _at_best_rates(part: Panel) -> Panel:
 def _in_words(cells: pd.DataFrame, others: list[str]) -> str:
     chosen = cells[[*others, RATE]].drop_duplicates().sort_values(others)
     each = [
-        " ".join([*(str(row[name]) for name in others), f"{row[RATE]:g}"])
+        "\xa0".join([*(str(row[name]) for name in others), f"{row[RATE]:g}"])
         for row in chosen.to_dict("records")
     ]
     return f"best step size{'s' if len(each) > 1 else ''}: {', '.join(each)}"

@@ -38,18 +38,24 @@ def draw_landscape(data: FigureData, options: FigureOptions) -> matplotlib.figur
         f"network {first['seed']}, pair of directions {first['pair']} "
         f"(networks here: {cells['seed'].nunique()}, pairs of each: {cells['pair'].nunique()})"
     )
-    return draw_surfaces(rows, (*DIRECTIONS, "loss"), shared)
+    return draw_surfaces(rows, (*DIRECTIONS, "loss less the centre's"), shared)
 
 
 def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
     points = data.trajectories[data.trajectories["key"] == row["key"]].sort_values("step")
     across, up = (np.unique(points[name].to_numpy(dtype=np.float64)) for name in ("a", "b"))
     heights = points["loss"].to_numpy(dtype=np.float64).reshape(len(across), len(up))
+    metrics = (
+        f"loss {row['centre_loss']:.4f} at the centre",
+        f"minima {int(row['interior_minima'])}",
+        f"rms Laplacian {row['rms_laplacian']:.3g}",
+        f"quadratic residual {row['quadratic_residual']:.2g}",
+        f"sharpness {row['sharpness']:.2g}",
+    )
     return Surface(
         title=", ".join([str(row["kernel"]), *(f"{name} = {row[name]}" for name in names)]),
-        caption=f"minima {int(row['interior_minima'])}, rms Laplacian {row['rms_laplacian']:.3g}, "
-        f"quadratic residual {row['quadratic_residual']:.2g}, sharpness {row['sharpness']:.2g}",
+        caption=", ".join(metrics),
         across=across,
         up=up,
-        heights=heights,
+        heights=heights - float(row["centre_loss"]),
     )

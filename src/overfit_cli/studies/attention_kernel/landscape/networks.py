@@ -25,7 +25,7 @@ from overfit_cli.studies.attention_kernel.classifier.training import (
     make_optimiser,
     minibatches,
 )
-from overfit_cli.studies.attention_kernel.landscape.keys import network_key
+from overfit_cli.studies.attention_kernel.landscape.keys import data_fingerprint, network_key
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
 FILE = "network.pt"
@@ -41,7 +41,8 @@ def trained_network(
     kernel = "softmax" if stage == 1 else parameters.kernel
     own = parameters.model_copy(update={"kernel": kernel})
     model = build_model(own, task, seed, device)
-    folder = cache_folder() / "networks" / f"{network_key(parameters, seed, stage)}-{device}"
+    name = network_key(parameters, seed, stage, data_fingerprint(task))
+    folder = cache_folder() / "networks" / f"{name}-{device}"
     with contextlib.ExitStack() as stack:
         with suppress(OSError):
             # Whoever needs the same network waits for it instead of training it too.

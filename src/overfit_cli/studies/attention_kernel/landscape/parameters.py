@@ -39,6 +39,15 @@ class KernelLandscapeParameters(KernelTextParameters, KernelPathfinderParameters
     )
 
     @model_validator(mode="after")
+    def _loss_has_its_samples(self) -> KernelLandscapeParameters:
+        if self.loss_samples > self.n:
+            raise ValueError(
+                f"--set loss_samples {self.loss_samples}: with n={self.n}, loss_samples takes a "
+                f"whole number up to {self.n}: they are training samples."
+            )
+        return self
+
+    @model_validator(mode="after")
     def _source_is_the_tasks(self) -> KernelLandscapeParameters:
         sources = ("generated", "imdb" if self.task == "text" else "lra")
         if self.source not in sources:

@@ -16,6 +16,7 @@ from overfit_cli.studies.attention_kernel.classifier.model import Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.classifier.training import evaluate, on_device
 from overfit_cli.studies.attention_kernel.landscape import metrics
+from overfit_cli.studies.attention_kernel.landscape.keys import data_fingerprint
 from overfit_cli.studies.attention_kernel.landscape.metrics import Floats
 from overfit_cli.studies.attention_kernel.landscape.networks import trained_network
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
@@ -43,7 +44,7 @@ def _train_one(cell: Cell, execution: Execution) -> CellResult:
     if not math.isfinite(centre):
         return CellResult(cell, "failed", "diverged", steps, time.perf_counter() - began)
     at = metrics.offsets(parameters.points, parameters.spacing)
-    surface = surface_around(model, parameters, cell, batch, device)
+    surface = surface_around(model, parameters, cell, batch, data_fingerprint(task), device)
     measured = {
         "first_stage_loss": evaluate(first, batch, device).loss,
         **measure(surface, at, centre, parameters.spacing),
@@ -63,6 +64,7 @@ def surface_around(
     parameters: KernelLandscapeParameters,
     cell: Cell,
     batch: Examples,
+    fingerprint: str,
     device: str,
 ) -> Floats:
     """Return the surface around a network, (points, points); what a kill left is gone on with."""
@@ -74,7 +76,8 @@ def surface_around(
         found = plane.losses(torch.from_numpy(points).to(device, dtype))
         return found.to("cpu", torch.float64).numpy()
 
-    kept = KeptLosses(losses, cache_folder() / "surfaces" / f"{cell.key}-{device}.npz")
+    name = f"{cell.key}-{fingerprint}-{device}.npz"
+    kept = KeptLosses(losses, cache_folder() / "surfaces" / name)
     at = metrics.offsets(parameters.points, parameters.spacing)
     surface = kept(np.stack(_mesh(at), -1).reshape(-1, 2)).reshape(len(at), len(at))
     kept.forget()

@@ -35,7 +35,8 @@ def shown_to(parameters: KernelPathfinderParameters, seed: int) -> PathfinderIma
     """Return training images of a cell, enough to find five of each label among them."""
     if parameters.source == "lra":
         task = pathfinder_task(parameters, seed)
-        pixels = task.train.tokens.reshape(-1, parameters.size, parameters.size)
+        levels = task.train.tokens.reshape(-1, parameters.size, parameters.size)
+        pixels = (levels.astype(np.int64) * 256 // parameters.grey_levels).astype(np.uint8)
         return PathfinderImages(pixels, task.train.labels, np.zeros(0, dtype=np.float32))
     return images(parameters.settings, seed, "train", CHUNK)
 

@@ -92,7 +92,8 @@ def softmax_stops(target: str) -> Claim:
         statement="Trained in W_Q alone, softmax attention stops above zero loss: labels "
         f"{_PLACES[target]}.",
         accepted=f"no seed falls below {ZERO:g} of its start at any step size, and each comes "
-        f"within {FLOOR_SLACK - 1:.0%} of its floor",
+        f"within {FLOOR_SLACK - 1:.0%} of its floor at its own best step size (where the floor is "
+        "0, no finite run can tell)",
         measure=measure,
     )
 
@@ -109,10 +110,15 @@ def polyak(cells: pd.DataFrame) -> Measurement:
     if refusal is not None:
         return refusal
     shares = zero_by_rate(cells)
+    if shares.max() == 0:
+        return Measurement.without_value(
+            "inconclusive", "At no step size did a seed reach zero loss: all may be too large."
+        )
     best = cells["learning_rate"].isin(shares.index[shares == shares.max()])
     done = cells[best & (cells["status"] == "done")]
     stuck = int((cells.loc[~best, "pl_ratio_min"] == 0).sum())
-    measured = done["pl_ratio_min"].astype(float).clip(lower=1e-300).map(np.log10)
+    with np.errstate(divide="ignore"):  # a gradient of zero is infinitely many decades below γ
+        measured = done["pl_ratio_min"].astype(float).map(np.log10)
     above = measured - done["log10_gamma"].astype(float)
     return Measurement(
         "holds" if (above >= 0).all() else "fails",
@@ -121,8 +127,12 @@ def polyak(cells: pd.DataFrame) -> Measurement:
         float(above.max()),
         f"The smallest squared gradient over twice the loss is 10^{measured.median():.1f} (median "
         f"of {len(done)} cells), γ is 10^{done['log10_gamma'].astype(float).median():.0f}: "
-        f"{above.median():.0f} decades between them. At the other step sizes {stuck} of "
-        f"{int((~best).sum())} cells came to a gradient of exactly zero: steps so large that all "
-        "attention vanished.",
+        f"{above.median():.0f} decades between them."
+        + (
+            f" At the other step sizes {stuck} of {int((~best).sum())} cells came to a gradient of "
+            "exactly zero: steps so large that all attention vanished."
+            if stuck
+            else ""
+        ),
         "least and most",
     )

@@ -60,6 +60,16 @@ class KernelRegressionParameters(StudyParameters):
         return EXAMPLE | given
 
     @model_validator(mode="after")
+    def _rows_are_independent(self) -> KernelRegressionParameters:
+        rows = self.n * self.tokens
+        if self.instance == "random" and self.d < rows:
+            raise ValueError(
+                f"--set d {self.d}: with n={self.n} and tokens={self.tokens}, d takes a whole "
+                f"number of at least {rows}, so that token rows are independent (D ≥ N n)."
+            )
+        return self
+
+    @model_validator(mode="after")
     def _gap_is_the_examples(self) -> KernelRegressionParameters:
         if self.instance == "random" and self.value_gap > 0:
             raise ValueError(

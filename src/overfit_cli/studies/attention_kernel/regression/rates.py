@@ -92,7 +92,7 @@ def condition_claim(name: str, theorem: int, what: dict[str, object]) -> Claim:
     def measure(cells: pd.DataFrame) -> Measurement:
         cells = chosen(cells, **what)
         words = ", ".join(f"{key}={value}" for key, value in what.items())
-        refusal = too_few(cells, words)
+        refusal = too_few(cells, words, whatever=("target",))
         if refusal is not None:
             return refusal
         decades = cells[f"condition_{name}"].astype(float)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 
@@ -14,6 +16,7 @@ ZERO = 1e-6
 """The share of its start at which a loss counts as having gone to zero."""
 
 _FREE = ("kernel", "trained", "target", "heads", "learning_rate", "training_steps", "value_gap")
+_ALIKE = ("target", "training_steps", "sigma_w", "dtype")
 
 
 def chosen(cells: pd.DataFrame, **values: object) -> pd.DataFrame:
@@ -37,10 +40,20 @@ def _where(cells: pd.DataFrame, values: dict[str, object]) -> pd.DataFrame:
     return cells[keep]
 
 
-def too_few(cells: pd.DataFrame, what: str) -> Measurement | None:
-    """Return why a claim isn't judged on these cells: none, or fewer than three seeds."""
+def too_few(
+    cells: pd.DataFrame, what: str, *, whatever: Collection[str] = ()
+) -> Measurement | None:
+    """Return why a claim isn't judged on these cells; None where it is.
+
+    There are none, or fewer than three seeds, or a setting varies that isn't in `whatever`.
+    """
     if cells.empty:
         return Measurement.without_value("not run", f"It needs cells of {what}.")
+    mixed = [name for name in _ALIKE if name not in whatever and cells[name].nunique() > 1]
+    if mixed:
+        return Measurement.without_value(
+            "not run", f"It needs cells of one value of {', '.join(mixed)}."
+        )
     seeds = cells["seed"].nunique()
     if seeds < LEAST_SEEDS:
         return Measurement.without_value(
