@@ -54,6 +54,9 @@ class FakeStudy:
     def claims(self) -> Sequence[Claim]:
         return []
 
+    def probe(self, cell: Cell) -> Cell:
+        return cell
+
     def prepare(self, cells: Sequence[Cell]) -> None: ...
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:

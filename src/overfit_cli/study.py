@@ -156,6 +156,9 @@ class Study(Protocol):
     def cost(self, cell: Cell) -> float:
         """Return the work of a cell, in any unit that is the same for all of the study's cells."""
 
+    def probe(self, cell: Cell) -> Cell:
+        """Return a cell like this one that takes seconds, to estimate a sweep's time from."""
+
     def memory(self, cell: Cell) -> float:
         """Return about how many bytes training the cell takes, at its peak."""
 

@@ -68,6 +68,9 @@ class Toy:
             )
         ]
 
+    def probe(self, cell: Cell) -> Cell:
+        return cell
+
     def prepare(self, cells: Sequence[Cell]) -> None: ...
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:

@@ -95,7 +95,7 @@ def make_plan(
     )
 
 
-LONG = 3.0
+LONG = 20.0
 """Seconds of a probe beside which imports and draws don't count."""
 
 
@@ -115,22 +115,23 @@ class Estimate:
 
 
 def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"]) -> Estimate:
-    """Train the plan's middle batch by cost, keep nothing of it, and scale up by all batches' cost.
+    """Train the plan's middle batch, as its study shortens it, and scale up by all batches' cost.
 
-    A short batch is trained twice, because the first run pays for imports and draws.
+    Nothing of it is kept. A short batch is trained twice, because the first run pays for imports
+    and draws.
     """
     study = plan.grid.study
     cells = [cell for batch in plan.batches for cell in batch]
     costs = [sum(study.cost(cell) for cell in batch) for batch in plan.batches]
     middle = sorted(range(len(costs)), key=costs.__getitem__)[len(costs) // 2]
-    probe = plan.batches[middle]
+    probe = [study.probe(cell) for cell in plan.batches[middle]]
     execution = Execution(device=device)
     with temporary_cache():
         seconds, results = _timed(study, probe, execution)
     if seconds < LONG:
         with temporary_cache():
             seconds, results = _timed(study, probe, execution)
-    work = sum(costs) / costs[middle]
+    work = sum(costs) / sum(study.cost(cell) for cell in probe)
     busy = min(jobs, len(plan.batches))
     return Estimate(
         seconds=seconds * work / busy,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from overfit_cli.claim import Claim
@@ -59,6 +60,13 @@ class ClassifierStudy(ABC):
         """Return the multiplications of a cell, roughly."""
         parameters = _of(cell)
         return batching.cost(parameters, self.length(parameters))
+
+    def probe(self, cell: Cell) -> Cell:
+        """Return the cell with a few steps on a few samples."""
+        parameters = _of(cell)
+        few = {"n": 256, "training_steps": 10, "test_samples": 64}
+        shortened = {name: min(most, getattr(parameters, name)) for name, most in few.items()}
+        return replace(cell, parameters=parameters.model_copy(update=shortened))
 
     def memory(self, cell: Cell) -> float:
         """Return the bytes that a cell takes, roughly."""

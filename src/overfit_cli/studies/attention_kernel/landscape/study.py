@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from overfit_cli.claim import Claim
@@ -68,6 +69,14 @@ class KernelLandscape:
         length = sample_length(parameters)
         surface = parameters.points**2 * parameters.loss_samples * parameters.layers
         return batching.cost(parameters, length) / 4 + surface * batching.layer(parameters, length)
+
+    def probe(self, cell: Cell) -> Cell:
+        """Return the cell with a few steps on a few samples, and a few points."""
+        parameters = _of(cell)
+        few = {"training_steps": 10, "second_steps": 2, "test_samples": 64, "points": 5}
+        shortened = {name: min(most, getattr(parameters, name)) for name, most in few.items()}
+        shortened["n"] = min(parameters.n, max(256, parameters.loss_samples))
+        return replace(cell, parameters=parameters.model_copy(update=shortened))
 
     def memory(self, cell: Cell) -> float:
         """Return the bytes that a cell takes, roughly."""
