@@ -187,7 +187,10 @@ PANELS = [
     ("plot curves --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     ("plot curves --from rates --x n", ["--x n", "doesn't take it", "--by, --threshold, --value"]),
     ("plot curves --from rates --value train_los", ["--value train_los", "'train_loss'"]),
-    (f"plot curves --from rates --value {','.join(['floor'] * 5)}", ["--value", "up to 4 columns"]),
+    (
+        "plot curves --from rates --value floor,delta,lambda_b,pl_ratio,pl_bound",
+        ["--value", "up to 4 columns"],
+    ),
     ("plot samples --from rates", ["kernel-regression has no figure 'samples'", "known: curves"]),
 ]
 

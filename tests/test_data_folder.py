@@ -23,8 +23,8 @@ def test_a_folder_that_no_one_named_is_asked_for() -> None:
         with pytest.raises(UserError) as error:
             data_folder("source=imdb")
         assert str(error.value) == (
-            "--set source=imdb needs data: name its folder with --data DIR, or in the variable "
-            "OVERFIT_DATA."
+            "--set source=imdb needs data: name its folder in the variable OVERFIT_DATA, or with "
+            "--data DIR where a command takes it."
         )
 
 

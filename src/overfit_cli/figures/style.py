@@ -107,7 +107,7 @@ def title_panels(figure: Figure, all_axes: list[Axes], titles: list[str], shared
         return
     for axes, title in zip(all_axes, titles, strict=True):
         axes.set_title(wrapped(title, int(0.95 * WIDE * axes.get_position().width * 2)))
-    figure.suptitle(shared, x=0.01, ha="left", fontsize=7)
+    figure.suptitle(wrapped(shared, 2 * WIDE), x=0.01, ha="left", fontsize=7)
 
 
 def legend_below(figure: Figure, handles: Legend, columns: int = 3) -> None:

@@ -54,7 +54,7 @@ def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
     )
     return Surface(
         title=", ".join([str(row["kernel"]), *(f"{name} = {row[name]}" for name in names)]),
-        caption=", ".join(metrics),
+        caption=", ".join(metric.replace(" ", "\xa0") for metric in metrics),
         across=across,
         up=up,
         heights=heights - float(row["centre_loss"]),
