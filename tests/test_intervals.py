@@ -52,19 +52,26 @@ def test_a_means_interval_covers_it_19_times_in_20() -> None:
     assert ((ends[:, 0] < 1) & (ends[:, 1] > 1)).mean() == pytest.approx(0.95, abs=0.02)
 
 
-def test_a_ratio_of_variances_has_the_f_tables_interval() -> None:
-    """F at 0.975 with 4 and 4 degrees of freedom is 9.6045; with 4 and 9, 4.7181."""
-    five = np.arange(5.0)
-    low, high = variance_ratio_interval(2 * five, five)
-    assert (low, high) == pytest.approx((4 / 9.6045, 4 * 9.6045), rel=1e-4)
-    low, _ = variance_ratio_interval(five, np.arange(10.0))
-    assert low == pytest.approx(five.var(ddof=1) / np.arange(10.0).var(ddof=1) / 4.7181, rel=1e-4)
-    low, high = variance_ratio_interval(five, 2 * five)
-    assert (low, high) == pytest.approx((1 / 4 / 9.6045, 9.6045 / 4), rel=1e-4)
+def test_a_ratio_of_variances_excludes_one_where_sums_and_differences_correlate() -> None:
+    """Pitman and Morgan: at the ends of the interval that correlation's t is the 97.5 % point."""
+    draws = np.random.default_rng(3)
+    one, other = draws.normal(0, 2, 12), draws.normal(0, 1, 12)
+    for end in variance_ratio_interval(one, other):
+        scaled = other * np.sqrt(end)
+        correlation = np.corrcoef(one + scaled, one - scaled)[0, 1]
+        t = correlation * np.sqrt(10 / (1 - correlation**2))
+        assert abs(t) == pytest.approx(2.2281, rel=1e-4)  # the table's, for 10 degrees of freedom
+    low, high = variance_ratio_interval(other, one)
+    assert (1 / high, 1 / low) == pytest.approx(variance_ratio_interval(one, other))
 
 
-def test_a_ratio_of_variances_is_covered_19_times_in_20() -> None:
+@pytest.mark.parametrize("shared", [0.0, 2.0])
+def test_a_ratio_of_variances_is_covered_19_times_in_20(shared: float) -> None:
     draws = np.random.default_rng(0)
-    pairs = zip(draws.normal(0, 3, (1000, 5)), draws.normal(7, 1, (1000, 8)), strict=True)
-    ends = np.array([variance_ratio_interval(one, other) for one, other in pairs])
-    assert ((ends[:, 0] < 9) & (ends[:, 1] > 9)).mean() == pytest.approx(0.95, abs=0.02)
+    ends = []
+    for _ in range(1000):
+        common = shared * draws.normal(size=6)
+        pair = common + draws.normal(size=6), 7 + common + draws.normal(size=6)
+        ends.append(variance_ratio_interval(3 * pair[0], pair[1]))
+    low, high = np.array(ends).T
+    assert ((low < 9) & (high > 9)).mean() == pytest.approx(0.95, abs=0.02)

@@ -131,7 +131,7 @@ def test_a_kernel_whose_accuracy_varies_less_is_steadier() -> None:
     name = "pathfinder-gaussian-steadier"
     found = measure(name, cells(PAPER, wobble={"gaussian": 0.02}))
     expect(found, "holds", 2500)
-    assert found.interval == "95 % F"
+    assert found.interval == "95 % Pitman–Morgan"
     found = measure(name, cells(PAPER, wobble={"softmax": 0.02}))
     expect(found, "fails", 1 / 2500)
     found = measure(name, cells(PAPER))

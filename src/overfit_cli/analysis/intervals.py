@@ -42,13 +42,18 @@ def mean_interval(values: ArrayLike) -> tuple[float, float]:
 
 
 def variance_ratio_interval(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:
-    """Return the 95 % F interval of the variance of `one` over that of `other`, taken as normal.
+    """Return the 95 % interval of the variance of `one` over that of `other`, for pairs.
+
+    Pitman's and Morgan's (1939), for pairs taken as normal: two variances are equal where sums
+    and differences are uncorrelated, so what pairs have in common doesn't widen it.
 
     Args:
-        one, other: shapes (values,), finite, at least two of each and not all equal.
+        one, other: shapes (pairs,), finite, at least three, and not all equal.
     """
-    samples = [np.asarray(values, dtype=np.float64) for values in (one, other)]
-    ratio = float(samples[0].var(ddof=1) / samples[1].var(ddof=1))
-    freedoms = [len(sample) - 1 for sample in samples]
-    low, high = (float(stats.f.ppf(share, *freedoms)) for share in (0.025, 0.975))
-    return ratio / high, ratio / low
+    first, second = (np.asarray(values, dtype=np.float64) for values in (one, other))
+    ratio = float(first.var(ddof=1) / second.var(ddof=1))
+    freedom = len(first) - 2
+    apart = 1 - float(np.corrcoef(first, second)[0, 1]) ** 2
+    spread = 1 + 2 * apart * float(stats.t.ppf(0.975, freedom)) ** 2 / freedom
+    root = float(np.sqrt(spread**2 - 1))
+    return ratio * (spread - root), ratio * (spread + root)

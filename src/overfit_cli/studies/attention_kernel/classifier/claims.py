@@ -109,7 +109,7 @@ def steadier(name: str, model: type[StudyParameters]) -> Claim:
             f"{spread(found[1], 'test_accuracy')} against {spread(found[0], 'test_accuracy')}, at "
             f"worst {other.min():.3f} against {one.min():.3f}; {len(one)} seeds, each kernel at "
             f"its best step size.",
-            "95 % F",
+            "95 % Pitman–Morgan",
         )
 
     return Claim(
