@@ -136,7 +136,7 @@ def test_a_kernel_whose_accuracy_varies_less_is_steadier() -> None:
     expect(found, "fails", 1 / 2500)
     found = measure(name, cells(PAPER))
     expect(found, "inconclusive", 1)
-    assert found.low == pytest.approx(1 / 9.6045, rel=1e-4)
+    assert found.low == pytest.approx(1)  # the hand-made seeds move together
     found = measure(name, cells(PAPER, wobble={"softmax": 0.0}))
     assert found.verdict == "inconclusive"
     assert "doesn't vary" in found.sentence
