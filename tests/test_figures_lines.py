@@ -24,10 +24,10 @@ from overfit_cli.figures.style import styled
 from overfit_cli.figures.surface import Surface, draw_surfaces
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.studies.attention_kernel.drawing import (
-    best_rates,
     draw_best_curves,
     draw_loss_and_accuracy,
 )
+from overfit_cli.studies.attention_kernel.step_sizes import best_rates
 from overfit_cli.study import Column
 from tests.fake_study import FakeStudy, data_of, fail, fake_cells, fake_trajectories, words
 

@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 Verdict = Literal["holds", "fails", "inconclusive", "not run"]
 
 
+def above_zero(low: float, high: float) -> Verdict:
+    """Return the verdict on "it is above zero" from the ends of an interval."""
+    if low > 0:
+        return "holds"
+    return "fails" if high < 0 else "inconclusive"
+
+
 @dataclass(frozen=True)
 class Measurement:
     """What was measured for a claim.

@@ -8,12 +8,14 @@ import matplotlib
 import matplotlib.axes
 import matplotlib.figure
 import numpy as np
+import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.geometric import spans_widely
 from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.question import checked_threshold
 from overfit_cli.figures.runs import Curve, gather_curves
@@ -34,7 +36,6 @@ from overfit_cli.study import Study, axis_label
 
 DASHES: tuple[LineStyleType, ...] = ("-", "--", ":", "-.")
 NAMED = 6  # of more curves than the palette has colours, so many are in the legend
-WIDE_SPAN = 1e6  # over which a mean is taken of logarithms: else it is its largest seed's
 
 
 @styled
@@ -42,9 +43,10 @@ def draw_curves(data: FigureData, options: FigureOptions) -> matplotlib.figure.F
     """Draw logged columns against the step, a panel for each value of the parameter `by`.
 
     The columns are `options.value`, with commas between; by default the study's losses
-    (`..._loss`), or its headline. Up to eight cells are a curve each. More are averaged over
-    seeds, with a band of one standard deviation, up to the last step that all seeds of a curve
-    have reached; means are geometric where the column is positive and spans a factor of a million.
+    (`..._loss`), or its headline. Up to eight cells, with fewer than three seeds of a setting, are
+    a curve each. More are averaged over seeds, with a band of one standard deviation, up to the
+    last step that all seeds of a curve have reached; means are geometric where the column spans a
+    factor of a million.
 
     Raises:
         UserError: if nothing was logged, a column or `by` is unknown, or the threshold isn't
@@ -58,7 +60,7 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
     study = parts[0].data.study
     columns = _columns(parts[0].data, options.value)
     threshold = checked_threshold(options.threshold)
-    geometric = _spans_widely(parts, columns)
+    geometric = spans_widely(_drawn(parts, columns[0]))
     gathered, kind = gather_curves(
         [part.data for part in parts], columns, few=len(PALETTE), geometric=geometric
     )
@@ -67,7 +69,7 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
     figure, all_axes = new_panels(len(parts), height=2.9, share_y=False)
     texts = list(dict.fromkeys(curve.text for curve in curves))
     for axes, of_panel in zip(all_axes, gathered, strict=True):
-        _scale([axes], of_panel or curves, columns, threshold)
+        _scale(axes, of_panel or curves, columns, threshold)
         _draw(axes, of_panel, columns, texts)
     legend = _legend(study, columns, texts)
     if threshold is not None:
@@ -93,7 +95,7 @@ def draw_columns(part: Panel, columns: Sequence[str]) -> matplotlib.figure.Figur
     texts = list(dict.fromkeys(curve.text for curve in curves))
     figure, all_axes = new_panels(len(chosen), height=2.8, share_y=False)
     for axes, name in zip(all_axes, chosen, strict=True):
-        _scale([axes], curves, [name], None)
+        _scale(axes, curves, [name], None)
         _draw(axes, curves, [name], texts)
         axes.set(xlabel="gradient steps", ylabel=wrapped(axis_label(study, name), HIGH))
     title_panels(figure, all_axes, [""] * len(chosen), f"{part.title}\n{kind}".strip())
@@ -121,21 +123,15 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
     return chosen
 
 
-def _spans_widely(parts: Sequence[Panel], columns: list[str]) -> bool:
-    first = parts[0].data.trajectories
-    drawn = first[first["key"].isin(np.concatenate([part.data.cells["key"] for part in parts]))]
-    numbers = drawn[columns[0]].to_numpy(dtype=np.float64, na_value=np.nan)
-    numbers = numbers[np.isfinite(numbers)]
-    if not numbers.size or numbers.min() < 0 or not numbers.any():
-        return False
-    return bool(numbers.max() / numbers[numbers > 0].min() > WIDE_SPAN)
+def _drawn(parts: Sequence[Panel], column: str) -> pd.Series[float]:
+    """All numbers of a column that any panel may draw."""
+    steps = parts[0].data.trajectories
+    keys = np.concatenate([part.data.cells["key"] for part in parts])
+    return steps.loc[steps["key"].isin(keys), column].astype(np.float64)
 
 
 def _scale(
-    all_axes: Sequence[matplotlib.axes.Axes],
-    curves: list[Curve],
-    columns: list[str],
-    threshold: float | None,
+    axes: matplotlib.axes.Axes, curves: list[Curve], columns: list[str], threshold: float | None
 ) -> None:
     """Make y logarithmic where all that is drawn is positive and spans more than a factor of 10.
 
@@ -146,13 +142,11 @@ def _scale(
     drawn = np.concatenate([curve.mean[columns[0]].to_numpy() for curve in curves])
     low, high = np.nanmin([*drawn, threshold or np.nan]), np.nanmax([*drawn, threshold or np.nan])
     if np.nanmin(everything) > 0 and high / low > 10:
-        for axes in all_axes:
-            axes.set_yscale("log")
-            axes.set_ylim(low / 1.5, high * 1.3)
-            log_ticks(axes.yaxis, low, high)
-    for axes in all_axes:
-        axes.margins(x=0.02)
-        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+        axes.set_yscale("log")
+        axes.set_ylim(low / 1.5, high * 1.3)
+        log_ticks(axes.yaxis, low, high)
+    axes.margins(x=0.02)
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 def _draw(

@@ -15,6 +15,7 @@ from matplotlib.typing import ColorType
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
+from overfit_cli.figures.geometric import logarithms, spans_widely
 from overfit_cli.figures.panels import panels
 from overfit_cli.figures.question import checked_threshold, measured, with_numbers
 from overfit_cli.figures.style import (
@@ -32,7 +33,6 @@ from overfit_cli.figures.style import (
 )
 
 MARKERS = "os^Dvp*P"
-WIDE_SPAN = 1e6  # over which a mean is taken of logarithms: else it is its largest seed's
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     threshold = checked_threshold(options.threshold)
     numbers = with_numbers(data, value)[value]
     log = bool(numbers.min() > 0 and numbers.max() / numbers.min() > 10)
-    geometric = bool(numbers.min() >= 0 and _span(numbers) > WIDE_SPAN)
+    geometric = spans_widely(numbers)
     parts = panels(data, options.by)
     varying = [name for name, values in parameter_values(data).items() if len(values) > 1]
     names = [name for name in varying if name not in (x.name, options.by)]
@@ -90,7 +90,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
         if threshold is not None:
             axes.axhline(threshold, color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
     all_axes[0].set_ylabel(wrapped(label, HIGH))
-    title_panels(figure, all_axes, [part.title for part in parts], _title(data, value, geometric))
+    title_panels(figure, all_axes, [part.title for part in parts], _title(data, geometric))
     legend_below(figure, _legend(texts, gathered, threshold), columns=2 * len(parts))
     return figure
 
@@ -100,11 +100,6 @@ def _numeric(data: FigureData, name: str | None) -> Axis:
     if x.scale == "category":
         raise UserError(f"--x {x.name}: lines need an axis of numbers.")
     return x
-
-
-def _span(numbers: pd.Series[float]) -> float:
-    positive = numbers[numbers > 0]
-    return float(positive.max() / positive.min()) if len(positive) else 1.0
 
 
 def _lines(data: FigureData, names: list[str], x: str, value: str, geometric: bool) -> list[Line]:
@@ -122,8 +117,7 @@ def _line(text: str, cells: pd.DataFrame, x: str, value: str, geometric: bool) -
     numbers = pd.Series(cells[value].to_numpy(dtype=np.float64, na_value=np.nan), cells.index)
     usable = numbers.where((cells["status"] == "done") & np.isfinite(numbers))
     if geometric:
-        positive = usable[usable > 0]
-        usable = usable.clip(lower=positive.min()).map(np.log) if len(positive) else usable * np.nan
+        usable = logarithms(usable)
     groups = usable.groupby(cells[x])
     mean, deviation = groups.mean().to_numpy(), groups.std().fillna(0.0).to_numpy()
     low, high = mean - deviation, mean + deviation
@@ -151,7 +145,7 @@ def _draw(axes: matplotlib.axes.Axes, line: Line, colour: ColorType, marker: str
         axes.plot(gone, np.full(len(gone), 0.97), "x", color=colour, transform=top)
 
 
-def _title(data: FigureData, value: str, geometric: bool) -> str:
+def _title(data: FigureData, geometric: bool) -> str:
     failed = int((data.cells["status"] == "failed").sum())
     kind = "geometric mean" if geometric else "mean"
     text = f"{kind} of {data.cells['seed'].nunique()} seeds, band of one deviation"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.axis import parameter_values
+from overfit_cli.figures.style import brief
 from overfit_cli.parameters import Value
 
 MOST = 12
@@ -36,7 +37,7 @@ def panels(data: FigureData, by: str | None) -> list[Panel]:
         raise UserError(
             f"--by {by}: it has {len(values[by])} values here; at most {MOST} fit side by side."
         )
-    return [Panel(f"{by} = {_short(value)}", _at(data, by, value)) for value in values[by]]
+    return [Panel(f"{by} = {brief(value)}", _at(data, by, value)) for value in values[by]]
 
 
 def _at(data: FigureData, by: str, value: Value) -> FigureData:
@@ -46,7 +47,3 @@ def _at(data: FigureData, by: str, value: Value) -> FigureData:
         cells=data.cells[data.cells[by] == value],
         planned=planned[planned[by] == value] if by in planned else planned,
     )
-
-
-def _short(value: Value) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

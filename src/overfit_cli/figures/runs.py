@@ -10,6 +10,8 @@ import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
+from overfit_cli.figures.geometric import logarithms
+from overfit_cli.figures.style import brief
 from overfit_cli.parameters import describe
 
 BAND = 3
@@ -92,23 +94,15 @@ def _curves(
     return [_curve(names, at, group, columns, geometric) for at, group in groups]
 
 
-def _logarithm(column: pd.Series[float]) -> pd.Series[float]:
-    """Take the logarithm; zeros, where a loss is down to nothing, count as the smallest number."""
-    positive = column[column > 0]
-    if positive.empty:
-        return column * np.nan
-    return column.clip(lower=positive.min()).map(np.log)
-
-
 def _curve(
     names: list[str], at: Hashable, steps: pd.DataFrame, columns: list[str], geometric: bool
 ) -> Curve:
     values = at if isinstance(at, tuple) else (at,)
-    text = ", ".join(f"{name} = {_short(value)}" for name, value in zip(names, values, strict=True))
+    text = ", ".join(f"{name} = {brief(value)}" for name, value in zip(names, values, strict=True))
     if (steps["status"] == "failed").all():
         text = f"{text} (failed)".strip()
     if geometric:
-        steps = steps.assign(**{name: _logarithm(steps[name]) for name in columns})
+        steps = steps.assign(**{name: logarithms(steps[name]) for name in columns})
     tables = {
         name: steps.pivot(index="step", columns="key", values=name).dropna() for name in columns
     }
@@ -116,7 +110,3 @@ def _curve(
     deviation = pd.DataFrame({name: table.std(axis=1) for name, table in tables.items()})
     ends = [mean, mean - deviation, mean + deviation]
     return Curve(text, *(end.map(np.exp) if geometric else end for end in ends))
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

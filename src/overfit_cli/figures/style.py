@@ -82,9 +82,10 @@ def new_figure(*, width: float = COLUMN, height: float = 2.6) -> tuple[Figure, A
 def new_panels(
     count: int, *, height: float = 2.6, share_y: bool = True
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `count` axes that share x and y, two or three in a row; call it `styled`.
+    """Return a figure of `count` axes that share x, two or three in a row; call it `styled`.
 
-    One panel is a column of a paper wide, several are two columns.
+    One panel is a column of a paper wide, several are two columns. They share y too unless told
+    otherwise.
     """
     if count == 1:
         figure, axes = new_figure(height=height)
@@ -148,6 +149,11 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
     else:
         subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
         axis.set_major_locator(LogLocator(subs=subs))
+
+
+def brief(value: object) -> str:
+    """Write a parameter's value for a title or a legend: numbers with up to four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def plain(value: float) -> str:

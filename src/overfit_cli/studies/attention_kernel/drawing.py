@@ -12,8 +12,7 @@ from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.curves import draw_columns, draw_panels
 from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.style import styled
-
-RATE = "learning_rate"
+from overfit_cli.studies.attention_kernel.step_sizes import RATE, best_rates
 
 
 @styled
@@ -24,16 +23,6 @@ def draw_best_curves(data: FigureData, options: FigureOptions) -> matplotlib.fig
     seed failed (or, if there are none, the fewest did); a panel's title says which.
     """
     return draw_panels([_at_best_rates(part) for part in panels(data, options.by)], options)
-
-
-def best_rates(cells: pd.DataFrame, others: list[str], headline: str) -> pd.DataFrame:
-    """Return the cells at the best step size of each setting of the parameters `others`."""
-    failed = (cells["status"] == "failed").groupby([cells[name] for name in [*others, RATE]])
-    means = cells[headline].groupby([cells[name] for name in [*others, RATE]]).mean()
-    table = pd.DataFrame({"failed": failed.sum(), headline: means}).reset_index()
-    ranked = table.sort_values(["failed", headline])
-    best = ranked.drop_duplicates(others) if others else ranked.head(1)
-    return cells.merge(best[[*others, RATE]], on=[*others, RATE])
 
 
 def _at_best_rates(part: Panel) -> Panel:
@@ -64,6 +53,6 @@ def draw_loss_and_accuracy(data: FigureData, options: FigureOptions) -> matplotl
     With a value or panels of the user's choice it draws these instead, as `draw_best_curves` does.
     """
     if options.value is not None or options.by is not None:
-        return draw_panels([_at_best_rates(part) for part in panels(data, options.by)], options)
+        return draw_best_curves(data, options)
     best = _at_best_rates(Panel("", data))
     return draw_columns(best, ("test_loss", "test_accuracy"))

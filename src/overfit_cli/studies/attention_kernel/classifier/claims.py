@@ -5,11 +5,10 @@ from __future__ import annotations
 import pandas as pd
 
 from overfit_cli.analysis.intervals import variance_ratio_interval
-from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claim import Claim, Measurement, above_zero
 from overfit_cli.parameters import StudyParameters
 from overfit_cli.studies.attention_kernel.classifier.comparison import (
     SPEED,
-    AtBest,
     difference,
     pair,
     same_rate_in_words,
@@ -39,9 +38,9 @@ def faster(
         if isinstance(found, Measurement):
             return found
         one, other = found
-        value, low, high = difference(one, other, SPEED)
+        value, low, high = difference(one.column(SPEED), other.column(SPEED))
         return Measurement(
-            _verdict(low, high, wanted=-1),
+            above_zero(-high, -low),
             value,
             low,
             high,
@@ -69,9 +68,9 @@ def more_accurate(name: str, model: type[StudyParameters]) -> Claim:
         if isinstance(found, Measurement):
             return found
         one, other = found
-        value, low, high = difference(one, other, "test_accuracy")
+        value, low, high = difference(one.column("test_accuracy"), other.column("test_accuracy"))
         return Measurement(
-            _verdict(low, high, wanted=1),
+            above_zero(low, high),
             value,
             low,
             high,
@@ -96,12 +95,12 @@ def steadier(name: str, model: type[StudyParameters]) -> Claim:
         found = pair(cells, list(model.model_fields), ("gaussian", "softmax"))
         if isinstance(found, Measurement):
             return found
-        one, other = (kernel.cells["test_accuracy"].astype(float) for kernel in found)
+        one, other = (kernel.column("test_accuracy") for kernel in found)
         if min(one.var(), other.var()) == 0:
             return Measurement.without_value("inconclusive", "A kernel's accuracy doesn't vary.")
         ratio, (low, high) = float(other.var() / one.var()), variance_ratio_interval(other, one)
         return Measurement(
-            _verdict(low - 1, high - 1, wanted=1),
+            above_zero(low - 1, high - 1),
             ratio,
             low,
             high,
@@ -128,12 +127,14 @@ def above_shortcut(name: str, model: type[StudyParameters], shortcut: str) -> Cl
         found = pair(cells, list(model.model_fields), ("gaussian", "softmax"))
         if isinstance(found, Measurement):
             return found
-        if found[0].cells["shortcut_accuracy"].isna().any():
+        if found[0].column("shortcut_accuracy").isna().any():
             return Measurement.without_value("not run", f"Here {shortcut} has nothing to go by.")
-        best = max(found, key=lambda one: one.cells["test_accuracy"].astype(float).mean())
-        value, low, high = _above(best)
+        best = max(found, key=lambda one: one.column("test_accuracy").mean())
+        value, low, high = difference(
+            best.column("test_accuracy"), best.column("shortcut_accuracy")
+        )
         return Measurement(
-            _verdict(low, high, wanted=1),
+            above_zero(low, high),
             value,
             low,
             high,
@@ -150,16 +151,6 @@ def above_shortcut(name: str, model: type[StudyParameters], shortcut: str) -> Cl
         "95 % interval above 0",
         measure,
     )
-
-
-def _above(best: AtBest) -> tuple[float, float, float]:
-    rule = AtBest(
-        best.kernel,
-        best.rate,
-        best.rates,
-        best.cells.assign(test_accuracy=best.cells["shortcut_accuracy"]),
-    )
-    return difference(best, rule, "test_accuracy")
 
 
 def head_alive(name: str, model: type[StudyParameters]) -> Claim:
@@ -202,9 +193,3 @@ def control_claims(prefix: str, model: type[StudyParameters]) -> list[Claim]:
         )
         for kernel, meaning in CONTROLS.items()
     ]
-
-
-def _verdict(low: float, high: float, *, wanted: int) -> Verdict:
-    if not (low > 0 or high < 0):
-        return "inconclusive"
-    return "holds" if (low > 0) == (wanted > 0) else "fails"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_interval
 from overfit_cli.claim import Measurement
+from overfit_cli.studies.attention_kernel.step_sizes import RATE, best_rates
 
 LEAST_SEEDS = 3
 SPEED = "mean_test_loss"
@@ -31,6 +31,10 @@ class AtBest:
     rates: tuple[float, ...]
     cells: pd.DataFrame
 
+    def column(self, name: str) -> pd.Series[float]:
+        """Return a measured column by seed."""
+        return self.cells[name].astype(float)
+
     def in_words(self) -> str:
         """Name the step size, the sweep, and whether the best lies at its edge."""
         edge = ", at the edge of the sweep" if self.rate in (self.rates[0], self.rates[-1]) else ""
@@ -44,13 +48,10 @@ def at_best(cells: pd.DataFrame, kernel: str) -> AtBest | None:
     if own.empty:
         return None
     rates = tuple(sorted(own["learning_rate"].unique().tolist()))
-    failed = own.loc[own["status"] != "done", "learning_rate"].unique()
-    usable = own[~own["learning_rate"].isin(failed)]
-    if usable.empty:
+    best = best_rates(own, [], SPEED)
+    if (best["status"] == "failed").any():
         return None
-    means = usable[SPEED].astype(float).groupby(usable["learning_rate"]).mean()
-    rate = float(means.idxmin())  # type: ignore[arg-type]
-    return AtBest(kernel, rate, rates, usable[usable["learning_rate"] == rate].set_index("seed"))
+    return AtBest(kernel, float(best[RATE].iloc[0]), rates, best.set_index("seed"))
 
 
 def pair(
@@ -93,9 +94,9 @@ def pair(
     )
 
 
-def difference(one: AtBest, other: AtBest, column: str) -> tuple[float, float, float]:
-    """Return the mean over seeds of `column` of `one` less that of `other`, and its interval."""
-    values = one.cells[column].astype(float) - other.cells[column].astype(float)
+def difference(one: pd.Series[float], other: pd.Series[float]) -> tuple[float, float, float]:
+    """Return the mean over seeds of `one` less `other`, both by seed, and its interval."""
+    values = one - other
     low, high = mean_interval(values)
     return float(values.mean()), low, high
 
@@ -111,5 +112,5 @@ def same_rate_in_words(cells: pd.DataFrame, kernels: tuple[str, str]) -> str:
 
 def spread(kernel: AtBest, column: str) -> str:
     """Write a column's mean and deviation over seeds: `0.751 ± 0.012`."""
-    values = kernel.cells[column].to_numpy(dtype=np.float64)
-    return f"{values.mean():.3f} ± {values.std(ddof=1):.3f}"
+    values = kernel.column(column)
+    return f"{values.mean():.3f} ± {values.std():.3f}"

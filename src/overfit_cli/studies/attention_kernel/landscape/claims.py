@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_interval
-from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claim import Claim, Measurement, above_zero
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
 SOURCE = "Song et al. 2024, section 5.3.2, figure 4"
@@ -63,12 +63,9 @@ def _rougher(
         low, high = mean_interval(by_network)
         more = int((table["softmax"] > table["gaussian"]).sum())
         equal = int((table["softmax"] == table["gaussian"]).sum())
-        verdict: Verdict = "inconclusive"
-        if low > 0 or high < 0:
-            verdict = "holds" if low > 0 else "fails"
         means = table.mean()
         return Measurement(
-            verdict,
+            above_zero(low, high),
             float(by_network.mean()),
             low,
             high,

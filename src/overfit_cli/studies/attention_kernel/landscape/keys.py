@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 
 import numpy as np
@@ -16,6 +17,7 @@ _SURFACE = {"pair", "directions", "points", "spacing", "loss_samples"}
 _SECOND_STAGE = {"kernel", "second_steps"}
 
 
+@functools.lru_cache(maxsize=2)
 def data_fingerprint(task: Task) -> str:
     """Return a name for what a task trains on: folders of one name may hold different data."""
     found = hashlib.sha256()

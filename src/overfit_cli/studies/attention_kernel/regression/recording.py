@@ -36,15 +36,20 @@ class Bounds:
 
     Attributes:
         paper, corrected: rates; nan where there is none to hold against.
+        learning_rate: the step sizes.
     """
 
     paper: Tensor
     corrected: Tensor
+    learning_rate: Tensor
 
-    def at(self, rate: Tensor, learning_rate: Tensor, step: int) -> Tensor:
-        """Return (1 − ηα)^step, (cells,): 0 where ηα is above 1, nan where α is."""
-        bound = (1 - learning_rate * rate).clamp(min=0) ** step
-        return torch.where(rate.isnan(), torch.nan, bound)
+    def at(self, step: int) -> tuple[Tensor, Tensor]:
+        """Return (1 − ηα)^step for both rates: 0 where ηα is above 1, nan where α is."""
+        return self._of(self.paper, step), self._of(self.corrected, step)
+
+    def _of(self, rate: Tensor, step: int) -> Tensor:
+        bound = (1 - self.learning_rate * rate).clamp(min=0) ** step
+        return torch.where(rate.isnan(), torch.nan, bound)  # nan to the power of 0 is 1
 
 
 class Running:
@@ -57,14 +62,14 @@ class Running:
         violations_paper, violations_corrected: steps above each bound.
     """
 
-    def __init__(self, space: Space, bounds: Bounds, start: Pass) -> None:
+    def __init__(self, bounds: Bounds, start: Pass) -> None:
         count = torch.zeros_like(start.loss, dtype=torch.int64)
         self.start = start.loss
         self.millionth = count - 1
         self.diverged = count - 1
         self.violations_paper = count.clone()
         self.violations_corrected = count.clone()
-        self._space, self._bounds = space, bounds
+        self._bounds = bounds
 
     def add(self, step: int, now: Pass) -> None:
         """Take in a step."""
@@ -72,12 +77,13 @@ class Running:
         gone = ~torch.isfinite(now.loss) | (share > DIVERGED)
         self.diverged = torch.where(gone & (self.diverged < 0), step, self.diverged)
         self.millionth = torch.where((share <= 1e-6) & (self.millionth < 0), step, self.millionth)
-        self.violations_paper += self._above(share, self._bounds.paper, step)
-        self.violations_corrected += self._above(share, self._bounds.corrected, step)
+        paper, corrected = self._bounds.at(step)
+        self.violations_paper += _above(share, paper)
+        self.violations_corrected += _above(share, corrected)
 
-    def _above(self, share: Tensor, rate: Tensor, step: int) -> Tensor:
-        bound = self._bounds.at(rate, self._space.learning_rate, step)
-        return (share > bound * (1 + SLACK)) & (bound > ROUND_OFF)
+
+def _above(share: Tensor, bound: Tensor) -> Tensor:
+    return (share > bound * (1 + SLACK)) & (bound > ROUND_OFF)
 
 
 def squared_gradients(space: Space, state: State, now: Pass) -> dict[str, Tensor]:

@@ -57,11 +57,12 @@ class _Run:
         )
         self._now = engine.forward(self._space, self._state)
         self._start = _at_start(self._space, self._state, self._now, problems)
-        bounds = recording.Bounds(
-            self._tensor(self._start["rate_paper"]), self._tensor(self._start["rate_corrected"])
+        self._bounds = recording.Bounds(
+            self._tensor(self._start["rate_paper"]),
+            self._tensor(self._start["rate_corrected"]),
+            self._space.learning_rate,
         )
-        self._bounds = bounds
-        self._running = recording.Running(self._space, bounds, self._now)
+        self._running = recording.Running(self._bounds, self._now)
         self._logged: dict[str, list[Tensor]] = {}
         self._ratios = torch.full_like(self._now.loss, torch.inf)
         self._at: list[int] = []
@@ -83,26 +84,13 @@ class _Run:
         ratio = total / (2 * now.loss)
         above = now.loss / self._running.start > recording.ROUND_OFF
         self._ratios = torch.fmin(self._ratios, torch.where(above, ratio, torch.inf))
-        self._gradient, self._now, self._state = total.sqrt(), now, state
+        self._gradient, self._now = total.sqrt(), now
         if not self._execution.trajectories:
             return
-        rate = space.learning_rate
-        delta, lambda_b = (
-            spectra.smallest_of_scores(space, state),
-            spectra.smallest_of_b(space, now),
-        )
         row = {
-            "train_loss": now.loss,
-            "floor": self._tensor(self._start["floor"]),
-            "bound_paper": self._running.start * self._bounds.at(self._bounds.paper, rate, step),
-            "bound_corrected": self._running.start
-            * self._bounds.at(self._bounds.corrected, rate, step),
-            **{f"gradient_{name}": value.sqrt() for name, value in squared.items()},
-            "delta": delta,
-            "lambda_b": lambda_b,
             "pl_ratio": ratio,
-            "pl_bound": recording.polyak_lojasiewicz_bound(space, state, now, delta, lambda_b),
-            "smallest_attention": recording.smallest_attention(now),
+            **{f"gradient_{name}": value.sqrt() for name, value in squared.items()},
+            **self._row(step, state, now),
         }
         self._at.append(step)
         for name, value in row.items():
@@ -110,6 +98,23 @@ class _Run:
         if self._execution.on_step is not None:
             numbers = {name: float(value[0]) for name, value in row.items()}
             self._execution.on_step({"step": step, **numbers})
+
+    def _row(self, step: int, state: State, now: Pass) -> dict[str, Tensor]:
+        """What is logged beside gradients: the loss, its bounds, and what the theorems rest on."""
+        space, start = self._space, self._running.start
+        paper, corrected = self._bounds.at(step)
+        delta = spectra.smallest_of_scores(space, state)
+        lambda_b = spectra.smallest_of_b(space, now)
+        return {
+            "train_loss": now.loss,
+            "floor": self._tensor(self._start["floor"]),
+            "bound_paper": start * paper,
+            "bound_corrected": start * corrected,
+            "delta": delta,
+            "lambda_b": lambda_b,
+            "pl_bound": recording.polyak_lojasiewicz_bound(space, state, now, delta, lambda_b),
+            "smallest_attention": recording.smallest_attention(now),
+        }
 
     def result(self, place: int, cell: Cell, seconds: float) -> CellResult:
         """Return the result of the batch's cell at `place`."""
