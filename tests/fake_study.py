@@ -57,7 +57,8 @@ class FakeStudy:
     def probe(self, cell: Cell) -> Cell:
         return cell
 
-    def prepare(self, cells: Sequence[Cell]) -> None: ...
+    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
+        return {}
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         return [[cell] for cell in cells]

@@ -68,7 +68,10 @@ RANGES = [
     ("sweep --set =3", ["--set =3", "NAME=VALUE"]),
     ("sweep --n 2 --set n=3", ["--set n=3", "given twice"]),
     ("sweep --n 1:5000 --snr 1:2:5000 --seeds 9", ["225000000", "up to 5000000"]),
-    ("sweep --set d=1000000 --set d_h=1000000", ["GB", "this machine has"]),
+    (
+        "sweep --set d=1000000 --set d_h=1000000",
+        ["--set d 1000000, --set d_h 1000000: a cell needs about", "GB", "this machine has"],
+    ),
     ("sweep --seeds 0", ["--seeds 0", "from 1 to 100000"]),
     ("sweep --seeds -1", ["--seeds -1", "from 1 to 100000"]),
     ("sweep --seeds 5:3", ["--seeds 5:3", "backwards"]),

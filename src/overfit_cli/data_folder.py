@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from overfit_cli.errors import UserError
@@ -37,3 +39,18 @@ def data_folder(asked_by: str) -> Path:
             "--data DIR where a command takes it."
         )
     return Path(given)
+
+
+@contextlib.contextmanager
+def naming_data(folder: Path) -> Iterator[None]:
+    """Have what is said of missing or malformed data in here name the flag and its value.
+
+    Raises:
+        UserError: what was raised inside, beginning with `--data`.
+    """
+    try:
+        yield
+    except UserError as error:
+        said = str(error)
+        named = said if said.startswith(f"{folder}:") else f"{folder}: {said}"
+        raise UserError(f"--data {named}") from error

@@ -143,8 +143,12 @@ class Study(Protocol):
     def claims(self) -> Sequence[Claim]:
         """Return the claims of the paper that its cells can decide."""
 
-    def prepare(self, cells: Sequence[Cell]) -> None:
+    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
         """Make ready what the cells need from outside, such as data; a sweep's parent calls it.
+
+        Returns:
+            a fingerprint of each collection of data that they read, by the collection's name. A
+            run directory is held to them, so that cells of different data never mix.
 
         Raises:
             UserError: if something is missing.

@@ -71,7 +71,8 @@ class Toy:
     def probe(self, cell: Cell) -> Cell:
         return cell
 
-    def prepare(self, cells: Sequence[Cell]) -> None: ...
+    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
+        return {}
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         by_row: dict[tuple[int, int], list[Cell]] = {}

@@ -109,8 +109,10 @@ def sweep(
 
     from overfit_cli.cli.sentences import estimate_in_words, plan_in_words, summary_in_words
     from overfit_cli.device import resolve_device
+    from overfit_cli.files import reason_of
     from overfit_cli.sweep.execute import Workforce
     from overfit_cli.sweep.plan import make_plan
+    from overfit_cli.sweep.provenance import check_data, record_run
     from overfit_cli.sweep.store import RunDirectory
 
     if profile is not None and chosen.preset is None:
@@ -134,12 +136,18 @@ def sweep(
     # its worker is then a failed row, and in one job would be the end of this process.
     most = min(number_of_jobs, max(2, len(plan.batches)))
     workforce = Workforce(most, backend.value)
-    chosen.study.prepare([cell for batch in plan.batches for cell in batch])
+    data_read = chosen.study.prepare([cell for batch in plan.batches for cell in batch])
+    check_data(directory.path, data_read)
     for sentence in plan_in_words(plan, directory, workforce):
         output.print(sentence)
     if dry_run:
         output.print(estimate_in_words(plan, workforce, where))
         return 0
+    how = {"jobs": workforce.jobs, "backend": workforce.backend, "device": where}
+    try:
+        record_run(directory.path, plan.grid, how, data_read)
+    except OSError as error:
+        raise UserError(f"{directory.path} can't be written to ({reason_of(error)}).") from error
     summary = _run(
         output, plan, directory, workforce, where, trajectories=trajectories, fail_fast=fail_fast
     )
@@ -194,16 +202,9 @@ def _run(
     fail_fast: bool,
 ) -> Summary:
     from overfit_cli.cli.progress import Progress
-    from overfit_cli.files import reason_of
     from overfit_cli.study import Execution
     from overfit_cli.sweep.execute import execute
-    from overfit_cli.sweep.provenance import record_run
 
-    how = {"jobs": workforce.jobs, "backend": workforce.backend, "device": device}
-    try:
-        record_run(directory.path, plan.grid, how)
-    except OSError as error:
-        raise UserError(f"{directory.path} can't be written to ({reason_of(error)}).") from error
     execution = Execution(device=device, trajectories=trajectories)
     progress = Progress(plan, output)
     try:

@@ -59,7 +59,7 @@ def train(
     from overfit_cli.sweep.grid import make_grid
     from overfit_cli.sweep.plan import make_plan
     from overfit_cli.sweep.presets import preset_texts
-    from overfit_cli.sweep.provenance import record_run
+    from overfit_cli.sweep.provenance import check_data, record_run
     from overfit_cli.sweep.store import RunDirectory
     from overfit_cli.sweep.worker import train_all
 
@@ -78,13 +78,14 @@ def train(
     for sentence in directory.prepare():
         output.print(sentence)
     cell = make_plan(grid, directory, where).cells[0]
-    chosen.study.prepare([cell])
+    data_read = chosen.study.prepare([cell])
+    check_data(directory.path, data_read)
     watch = Watch(output, chosen.study)
     execution = Execution(device=where, trajectories=True, on_step=watch.add)
     [result] = train_all(chosen.study, [cell], execution)
     watch.finish()
     try:
-        record_run(directory.path, grid, {"jobs": 1, "device": where})
+        record_run(directory.path, grid, {"jobs": 1, "device": where}, data_read)
         directory.write(chosen.study, [result], again={cell.key})
     except OSError as error:
         raise UserError(

@@ -73,7 +73,7 @@ def make_plan(
         )
     cells = grid.cells()
     if device == "cpu":
-        _check_memory(grid.study, cells)
+        _check_memory(grid, cells)
     there = directory.statuses()
     logged = directory.logged_keys() if trajectories else set()
 
@@ -147,14 +147,21 @@ def _timed(study: Study, probe: list[Cell], execution: Execution) -> tuple[float
     return time.perf_counter() - began, results
 
 
-def _check_memory(study: Study, cells: list[Cell]) -> None:
-    largest = max(cells, key=study.memory)
-    needed, present = study.memory(largest), _physical_memory()
+def _check_memory(grid: Grid, cells: list[Cell]) -> None:
+    largest = max(cells, key=grid.study.memory)
+    needed, present = grid.study.memory(largest), _physical_memory()
     if present is not None and needed > present:
         raise UserError(
-            f"A cell needs about {needed / 1e9:.3g} GB and this machine has {present / 1e9:.3g}: "
-            f"it would have {largest.parameters!r}."
+            f"{_as_set(grid, largest)}: a cell needs about {needed / 1e9:.3g} GB and this machine "
+            f"has {present / 1e9:.3g}; smaller values are accepted."
         )
+
+
+def _as_set(grid: Grid, cell: Cell) -> str:
+    """What was asked for of a cell, as it was written."""
+    values = cell.parameters.model_dump()
+    flags = {name: grid.flags.get(name, f"--set {name}") for name in grid.values}
+    return ", ".join(f"{flag} {values[name]}" for name, flag in flags.items()) or "The defaults"
 
 
 def _physical_memory() -> float | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from overfit_cli.errors import UserError
 from overfit_cli.files import locked, write_whole
 from overfit_cli.parameters import describe
 from overfit_cli.study import Study
@@ -29,13 +30,38 @@ MANIFEST = "manifest.json"
 _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "scipy", "matplotlib")
 
 
-def record_run(directory: Path, grid: Grid, settings: Mapping[str, object]) -> None:
+def check_data(directory: Path, data: Mapping[str, str]) -> None:
+    """Hold a run to the data that the directory's other cells were trained on.
+
+    Args:
+        directory: the run directory, whether there or not.
+        data: what the run reads: fingerprints of collections, by name.
+
+    Raises:
+        UserError: if a collection of one name held something else then.
+    """
+    before = read_manifest(directory).get("data", {})
+    for name, fingerprint in data.items():
+        if before.get(name, fingerprint) != fingerprint:
+            raise UserError(
+                f"--out {directory}: its cells were trained on other data ({name} held something "
+                "else then); name another directory, or the data of before with --data."
+            )
+
+
+def record_run(
+    directory: Path,
+    grid: Grid,
+    settings: Mapping[str, object],
+    data: Mapping[str, str] | None = None,
+) -> None:
     """Add a run to the directory's manifest.
 
     Args:
         directory: the run directory; it exists.
         grid: what the run covers.
         settings: how it is run (jobs, backend, device, preset, ...).
+        data: fingerprints of the collections that it reads, by name.
 
     Raises:
         OSError: if it can't be written; the old manifest stays then.
@@ -43,6 +69,7 @@ def record_run(directory: Path, grid: Grid, settings: Mapping[str, object]) -> N
     with locked(directory):
         manifest = read_manifest(directory)
         manifest |= {"schema": 1, "study": grid.study.name, "version": grid.study.version}
+        manifest["data"] = manifest.get("data", {}) | dict(data or {})
         entry = _entry(grid, settings)
         earlier = [run for run in manifest.get("runs", []) if _same_work(run, entry)]
         manifest["runs"] = [run for run in manifest.get("runs", []) if run not in earlier]

@@ -45,8 +45,9 @@ class BenignVit:
 
         return CLAIMS
 
-    def prepare(self, cells: Sequence[Cell]) -> None:
-        """Do nothing: everything is drawn here."""
+    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
+        """Return nothing: everything is drawn here."""
+        return {}
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Group cells that share their draws."""

@@ -45,12 +45,14 @@ class ClassifierStudy(ABC):
     def from_outside(self, parameters: ClassifierParameters) -> object:
         """Return what cells share that read the same data from outside; None if they read none."""
 
-    def prepare(self, cells: Sequence[Cell]) -> None:
+    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
         """Read once what cells need from outside: what is missing is said before a sweep runs."""
         first = {self.from_outside(_of(cell)): cell for cell in reversed(cells)}
+        found: dict[str, str] = {}
         for key, cell in first.items():
             if key is not None:
-                self.task(_of(cell), cell.seed)
+                found |= self.task(_of(cell), cell.seed).collections
+        return found
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Give each cell a batch of its own, the costliest first: it takes seconds to minutes."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 
-import numpy as np
-
-from overfit_cli.studies.attention_kernel.classifier.task import Task
+from overfit_cli.studies.attention_kernel.classifier.task import Task, fingerprint
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
 NETWORK_VERSION = 1
@@ -20,18 +18,13 @@ _SECOND_STAGE = {"kernel", "second_steps"}
 @functools.lru_cache(maxsize=2)
 def data_fingerprint(task: Task) -> str:
     """Return a name for what a task trains on: folders of one name may hold different data."""
-    found = hashlib.sha256()
-    for array in (task.train.tokens, task.train.labels, task.train.lengths):
-        if array is not None:
-            found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()[:24]
+    arrays = (task.train.tokens, task.train.labels, task.train.lengths)
+    return fingerprint(*(array for array in arrays if array is not None))
 
 
-def network_key(
-    parameters: KernelLandscapeParameters, seed: int, stage: int, fingerprint: str
-) -> str:
+def network_key(parameters: KernelLandscapeParameters, seed: int, stage: int, data: str) -> str:
     """Return a name for the network after a stage, 1 or 2: the same for cells that share it."""
     left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
     text = parameters.model_dump_json(exclude=left_out)
-    identity = f"{NETWORK_VERSION}/{stage}/{seed}/{fingerprint}/{text}"
+    identity = f"{NETWORK_VERSION}/{stage}/{seed}/{data}/{text}"
     return hashlib.sha256(identity.encode()).hexdigest()[:24]

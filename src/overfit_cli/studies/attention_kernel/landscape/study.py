@@ -42,15 +42,17 @@ class KernelLandscape:
 
         return CLAIMS
 
-    def prepare(self, cells: Sequence[Cell]) -> None:
+    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
         """Read once what cells need from outside: what is missing is said before a sweep runs."""
         from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
 
         read = ("source", "tokens", "difficulty", "size", "n", "test_samples")
         first = {tuple(getattr(_of(cell), name) for name in read): cell for cell in reversed(cells)}
+        found: dict[str, str] = {}
         for cell in first.values():
             if _of(cell).source != "generated":
-                landscape_task(_of(cell), cell.seed)
+                found |= landscape_task(_of(cell), cell.seed).collections
+        return found
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Give each cell a batch of its own; neighbours are of different networks.

@@ -60,6 +60,15 @@ class KernelPathfinderParameters(ClassifierParameters):
         )
 
     @model_validator(mode="after")
+    def _difficulty_is_of_lra(self) -> KernelPathfinderParameters:
+        if self.source == "generated" and self.difficulty != "hard":
+            raise ValueError(
+                f"--set difficulty {self.difficulty}: with source=generated, difficulty takes "
+                "hard; easier images are drawn with a smaller contour_length."
+            )
+        return self
+
+    @model_validator(mode="after")
     def _contours_fit(self) -> KernelPathfinderParameters:
         if self.source == "generated":
             try:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from overfit_cli.data_folder import data_folder
+from overfit_cli.data_folder import data_folder, naming_data
 from overfit_cli.errors import UserError
 from overfit_cli.streams import stream
-from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
+from overfit_cli.studies.attention_kernel.classifier.task import (
+    Examples,
+    Task,
+    fingerprint,
+)
 from overfit_cli.studies.attention_kernel.pathfinder.data import (
     PathfinderImages,
     images,
@@ -46,7 +51,7 @@ def _drawn(settings: PathfinderSettings, n: int, test_samples: int, levels: int,
 def _lra(
     folder: Path, difficulty: str, size: int, n: int, test_samples: int, levels: int, seed: int
 ) -> Task:
-    every = _read(folder, difficulty, size)
+    every, held = _read(folder, difficulty, size)
     if n + test_samples > len(every):
         raise UserError(
             f"--set n {n}, test_samples {test_samples}: LRA's directory has {len(every)} images, "
@@ -54,12 +59,16 @@ def _lra(
         )
     order = stream(seed, "train", "images", "choice").permutation(len(every))
     train, test = order[:n], order[len(order) - test_samples :]
-    return _task(_some(every, train), _some(every, test), levels)
+    task = _task(_some(every, train), _some(every, test), levels)
+    return replace(task, collections={f"LRA's {difficulty} images of {size} pixels": held})
 
 
 @functools.lru_cache(maxsize=1)
-def _read(folder: Path, difficulty: str, size: int) -> PathfinderImages:
-    return read_lra(folder, difficulty, size)
+def _read(folder: Path, difficulty: str, size: int) -> tuple[PathfinderImages, str]:
+    """All images, and a fingerprint of them."""
+    with naming_data(folder):
+        every = read_lra(folder, difficulty, size)
+    return every, fingerprint(every.pixels, every.labels)
 
 
 def _some(every: PathfinderImages, rows: np.ndarray) -> PathfinderImages:

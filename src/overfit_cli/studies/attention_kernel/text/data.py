@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from overfit_cli.data_folder import data_folder
+from overfit_cli.data_folder import data_folder, naming_data
 from overfit_cli.errors import UserError
 from overfit_cli.streams import stream
-from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
+from overfit_cli.studies.attention_kernel.classifier.task import (
+    Examples,
+    Task,
+    fingerprint,
+)
 from overfit_cli.studies.attention_kernel.text.baseline import bag_of_words_accuracy
 from overfit_cli.studies.attention_kernel.text.imdb import VOCABULARY, read_imdb
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
@@ -43,20 +48,24 @@ def _generated(tokens: int, negated: float, n: int, test_samples: int, seed: int
 
 @functools.lru_cache(maxsize=2)
 def _imdb(folder: Path, tokens: int, n: int, test_samples: int, seed: int) -> Task:
-    train, test = _read(folder, tokens)
+    train, test, held = _read(folder, tokens)
     for name, count, texts in (("n", n, train), ("test_samples", test_samples, test)):
         if count > len(texts.labels):
             raise UserError(f"--set {name} {count}: {folder} has {len(texts.labels)} such reviews.")
-    return _task(
+    task = _task(
         _some(train, n, stream(seed, "train", "reviews", "choice")),
         _some(test, test_samples, stream(seed, "test", "reviews", "choice")),
         VOCABULARY,
     )
+    return replace(task, collections={f"IMDb's first {tokens} bytes": held})
 
 
 @functools.lru_cache(maxsize=1)
-def _read(folder: Path, tokens: int) -> tuple[Texts, Texts]:
-    return read_imdb(folder, tokens)
+def _read(folder: Path, tokens: int) -> tuple[Texts, Texts, str]:
+    """Training and test reviews, and a fingerprint of both."""
+    with naming_data(folder):
+        train, test = read_imdb(folder, tokens)
+    return train, test, fingerprint(train.tokens, train.labels, test.tokens, test.labels)
 
 
 def _some(texts: Texts, count: int, order: np.random.Generator) -> Texts:
