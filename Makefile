@@ -30,17 +30,21 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.landscape
 
+# $(call reference,PRESET,FIGURES) makes a kept run anew: its cells, figures and report.
+define reference
+	rm -rf results/$(1)-quick
+	$(BIN)/overfit sweep $(1)
+	for figure in $(2); do \
+	  $(BIN)/overfit plot $$figure --from results/$(1)-quick || exit; done
+	$(BIN)/overfit report --from results/$(1)-quick --out results/$(1)-quick
+endef
+
 results: $(VENV)/installed
-	rm -rf results/fig1-quick
-	$(BIN)/overfit sweep fig1
-	for figure in heatmap cutoff boundary; do \
-	  $(BIN)/overfit plot $$figure --from results/fig1-quick || exit; done
-	$(BIN)/overfit report --from results/fig1-quick --out results/fig1-quick
-	rm -rf results/kernel-theorem3-quick
-	$(BIN)/overfit sweep kernel-theorem3
-	for figure in curves learning-rates; do \
-	  $(BIN)/overfit plot $$figure --from results/kernel-theorem3-quick || exit; done
-	$(BIN)/overfit report --from results/kernel-theorem3-quick --out results/kernel-theorem3-quick
+	$(call reference,fig1,heatmap cutoff boundary)
+	$(call reference,kernel-theorem3,curves learning-rates)
+	$(call reference,kernel-fig2,curves learning-rates)
+	$(call reference,kernel-fig3,curves learning-rates samples)
+	$(call reference,kernel-fig4,landscape)
 
 clean:
 	rm -rf $(VENV)
