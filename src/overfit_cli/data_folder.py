@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.errors import UserError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 VARIABLE = "OVERFIT_DATA"
 
@@ -54,3 +59,13 @@ def naming_data(folder: Path) -> Iterator[None]:
         said = str(error)
         named = said if said.startswith(f"{folder}:") else f"{folder}: {said}"
         raise UserError(f"--data {named}") from error
+
+
+def fingerprint(*arrays: NDArray[Any]) -> str:
+    """Return a name for what the arrays hold: the same for the same numbers."""
+    import numpy as np
+
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()[:24]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,11 +48,3 @@ class Task:
     vocabulary: int
     shortcut: float
     collections: Mapping[str, str] = field(default_factory=dict)
-
-
-def fingerprint(*arrays: NDArray[Any]) -> str:
-    """Return a name for what the arrays hold: the same for the same numbers."""
-    found = hashlib.sha256()
-    for array in arrays:
-        found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()[:24]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 
-from overfit_cli.studies.attention_kernel.classifier.task import Task, fingerprint
+from overfit_cli.data_folder import fingerprint
+from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
 NETWORK_VERSION = 1

@@ -8,14 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from overfit_cli.data_folder import data_folder, naming_data
+from overfit_cli.data_folder import data_folder, fingerprint, naming_data
 from overfit_cli.errors import UserError
 from overfit_cli.streams import stream
-from overfit_cli.studies.attention_kernel.classifier.task import (
-    Examples,
-    Task,
-    fingerprint,
-)
+from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.pathfinder.data import (
     PathfinderImages,
     images,

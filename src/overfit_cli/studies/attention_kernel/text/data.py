@@ -8,14 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from overfit_cli.data_folder import data_folder, naming_data
+from overfit_cli.data_folder import data_folder, fingerprint, naming_data
 from overfit_cli.errors import UserError
 from overfit_cli.streams import stream
-from overfit_cli.studies.attention_kernel.classifier.task import (
-    Examples,
-    Task,
-    fingerprint,
-)
+from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.text.baseline import bag_of_words_accuracy
 from overfit_cli.studies.attention_kernel.text.imdb import VOCABULARY, read_imdb
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
