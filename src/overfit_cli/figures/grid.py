@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.axis import Axis
-from overfit_cli.figures.question import with_numbers
+from overfit_cli.figures.question import usable_cells
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -27,7 +28,8 @@ class Grid:
         mean: the mean over the seeds that have a number; nan where none has.
         failed: where every seed that ran failed.
         missing: where there is neither a number nor a failure.
-        fewest, most: how many seeds a mean is over.
+        sampled: where cells were run, if that isn't everywhere: in a sweep that refines, few are.
+        fewest, most: how many seeds a mean is over; 0 where there is none.
         left_out: how many failed cells lie where other seeds give a mean.
     """
 
@@ -36,17 +38,19 @@ class Grid:
     mean: Floats
     failed: Mask
     missing: Mask
+    sampled: Mask
     fewest: int
     most: int
     left_out: int
 
-    @property
-    def seeds_in_words(self) -> str:
-        """Say over how many seeds the means are."""
-        if self.most == 1:
-            return "one seed"
-        few = "" if self.fewest == self.most else f"{self.fewest} to "
-        return f"mean of {few}{self.most} seeds"
+
+def seeds_in_words(grids: Sequence[Grid]) -> str:
+    """Say over how many seeds the means of some grids are."""
+    fewest = min(grid.fewest for grid in grids if grid.most > 0)
+    most = max(grid.most for grid in grids)
+    if most == 1:
+        return "one seed"
+    return f"mean of {'' if fewest == most else f'{fewest} to '}{most} seeds"
 
 
 def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
@@ -55,25 +59,25 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
     A grid that was grown may have more places in some rows than in others. A place that was not
     asked for, but lies between two that were, shows the nearest of them, along x and then along y.
     Where no plan is known, every place of the grid counts as asked for.
-
-    Raises:
-        UserError: if no cell has a number.
     """
-    groups = with_numbers(data, value).groupby([y.name, x.name])[value]
+    groups = usable_cells(data, value).groupby([y.name, x.name])[value]
     mean, seeds = _table(groups.mean(), x, y), _table(groups.count(), x, y)
     broken = _table(_count(data.cells[data.cells["status"] == "failed"], x, y), x, y)
-    source = _nearest_asked(_asked(data, x, y), x, y)
+    asked = _asked(data, x, y)
+    source = _nearest_asked(asked, x, y)
     absent = source < 0
     shown = np.where(absent, np.nan, mean.ravel()[source])
     failed = ~absent & np.isnan(shown) & (broken.ravel()[source] > 0)
+    some = bool(np.isfinite(mean).any())
     return Grid(
         x=x,
         y=y,
         mean=shown,
         failed=failed,
         missing=np.isnan(shown) & ~failed,
-        fewest=int(np.nanmin(seeds)),
-        most=int(np.nanmax(seeds)),
+        sampled=np.isfinite(_table(_count(data.cells, x, y), x, y)) & ~asked.all(),
+        fewest=int(np.nanmin(seeds)) if some else 0,
+        most=int(np.nanmax(seeds)) if some else 0,
         left_out=int(np.nansum(broken[np.isfinite(mean)])),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
@@ -10,24 +11,26 @@ import matplotlib.figure
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import ListedColormap, LogNorm, Normalize
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from overfit_cli.analysis.law import parse_law
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.grid import Grid, lay_out
+from overfit_cli.figures.grid import Grid, lay_out, seeds_in_words
 from overfit_cli.figures.law_curve import draw_law
-from overfit_cli.figures.question import checked_threshold, measured, two_axes
+from overfit_cli.figures.panels import panels
+from overfit_cli.figures.question import checked_threshold, measured, two_axes, with_numbers
 from overfit_cli.figures.style import (
     COLOUR_MAP,
     HIGH,
-    WIDE,
     Legend,
     legend_below,
     log_ticks,
-    new_figure,
+    new_panels,
     plain,
     styled,
+    title_panels,
     wrapped,
 )
 
@@ -38,6 +41,7 @@ HATCHES = {"failed": "//////", "missing": "......"}
 def draw_heatmap(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
     """Draw `options.value`, averaged over seeds, as colours over the parameters x and y.
 
+    There is a panel for each value of the parameter `by`, all in the same colours.
     With a threshold there are two colours, for its two sides; without, a scale of colours, by
     ratio where the values are positive and span more than a factor of 100. Places where every
     seed failed are hatched, places without any number dotted, and both are counted.
@@ -51,57 +55,84 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> matplotlib.figure.
     threshold = checked_threshold(options.threshold)
     numeric = [axis.name for axis in (x, y) if axis.scale != "category"]
     law = None if options.law is None else parse_law(options.law, numeric)
-    grid = lay_out(data, x, y, value)
-    figure, axes = new_figure(height=2.75)
-    x.dress(axes, "x")
-    y.dress(axes, "y")
-    axes.set_title(wrapped(_title(label, grid), WIDE))
+    with_numbers(data, value)
+    parts = panels(data, options.by)
+    grids = [lay_out(part.data, x, y, value) for part in parts]
+    figure, all_axes = new_panels(len(parts), height=2.75)
+    for axes in all_axes:
+        x.dress(axes, "x")
+        y.dress(axes, "y")
+        axes.label_outer()
+    title_panels(figure, all_axes, [part.title for part in parts], _title(label, grids))
     if threshold is None:
-        _draw_scale(axes, grid, label)
+        _draw_scale(figure, all_axes, grids, label)
         legend: Legend = []
     else:
-        legend = _draw_sides(axes, grid, threshold)
+        legend = _draw_sides(all_axes, grids, threshold)
     if law is not None:
-        legend.append(draw_law(axes, law, x.name, y.name))
-    for state, mask in (("failed", grid.failed), ("missing", grid.missing)):
-        if mask.any():
-            legend.append(_hatch(axes, grid, mask, state))
+        legend += [draw_law(axes, law, x.name, y.name) for axes in all_axes][:1]
+    for state in HATCHES:
+        masks = [getattr(grid, state) for grid in grids]
+        patches = [_hatch(*place, state) for place in zip(all_axes, grids, masks, strict=True)]
+        if any(mask.any() for mask in masks):
+            legend.append((patches[0], f"{state} ({sum(mask.sum() for mask in masks)})"))
+    if any(grid.sampled.any() for grid in grids):
+        dots = [_draw_sampled(*place) for place in zip(all_axes, grids, strict=True)]
+        legend.append((dots[0], "sampled"))
     legend_below(figure, legend)
     return figure
 
 
-def _title(label: str, grid: Grid) -> str:
-    title = f"{label}, {grid.seeds_in_words}"
-    return f"{title}\n{grid.left_out} failed cells left out" if grid.left_out else title
+def _draw_sampled(axes: matplotlib.axes.Axes, grid: Grid) -> Line2D:
+    """Dot the places where cells were run."""
+    rows, columns = np.nonzero(grid.sampled)
+    x, y = grid.x.positions[columns], grid.y.positions[rows]
+    (dots,) = axes.plot(x, y, "o", markersize=1.6, color="white", mec="black", mew=0.25)
+    return dots
 
 
-def _draw_scale(axes: matplotlib.axes.Axes, grid: Grid, label: str) -> None:
-    low, high = float(np.nanmin(grid.mean)), float(np.nanmax(grid.mean))
+def _title(label: str, grids: Sequence[Grid]) -> str:
+    title = f"{label}, {seeds_in_words(grids)}"
+    left_out = sum(grid.left_out for grid in grids)
+    return f"{title}\n{left_out} failed cells left out" if left_out else title
+
+
+def _draw_scale(
+    figure: matplotlib.figure.Figure,
+    all_axes: Sequence[matplotlib.axes.Axes],
+    grids: Sequence[Grid],
+    label: str,
+) -> None:
+    everything = np.concatenate([grid.mean.ravel() for grid in grids])
+    low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
     by_ratio = low > 0 and high / low > 100
     norm = LogNorm(low, high) if by_ratio else Normalize(low, high)
-    mesh = axes.pcolormesh(
-        grid.x.edges, grid.y.edges, grid.mean, cmap=COLOUR_MAP, norm=norm, rasterized=True
-    )
-    bar = axes.figure.colorbar(mesh, ax=axes, label=wrapped(label, HIGH), pad=0.02)
+    look: dict[str, Any] = {"cmap": COLOUR_MAP, "norm": norm, "rasterized": True}
+    meshes = [
+        axes.pcolormesh(grid.x.edges, grid.y.edges, grid.mean, **look)
+        for axes, grid in zip(all_axes, grids, strict=True)
+    ]
+    bar = figure.colorbar(meshes[0], ax=list(all_axes), label=wrapped(label, HIGH), pad=0.02)
     if by_ratio:
         log_ticks(bar.ax.yaxis, low, high)
 
 
-def _draw_sides(axes: matplotlib.axes.Axes, grid: Grid, threshold: float) -> Legend:
+def _draw_sides(
+    all_axes: Sequence[matplotlib.axes.Axes], grids: Sequence[Grid], threshold: float
+) -> Legend:
     ends = matplotlib.colormaps[COLOUR_MAP]
     colours = ListedColormap([ends(0.0), ends(1.0)])
-    above = np.where(np.isnan(grid.mean), np.nan, grid.mean > threshold)
-    axes.pcolormesh(
-        grid.x.edges, grid.y.edges, above, cmap=colours, vmin=0, vmax=1, rasterized=True
-    )
+    for axes, grid in zip(all_axes, grids, strict=True):
+        above = np.where(np.isnan(grid.mean), np.nan, grid.mean > threshold)
+        axes.pcolormesh(
+            grid.x.edges, grid.y.edges, above, cmap=colours, vmin=0, vmax=1, rasterized=True
+        )
     words = (f"at most {plain(threshold)}", f"above {plain(threshold)}")
     return [(Patch(color=colours(side)), text) for side, text in enumerate(words)]
 
 
-def _hatch(
-    axes: matplotlib.axes.Axes, grid: Grid, mask: NDArray[np.bool_], state: str
-) -> tuple[Patch, str]:
-    """Hatch the places of `mask`, one polygon each, and return the legend's entry."""
+def _hatch(axes: matplotlib.axes.Axes, grid: Grid, mask: NDArray[np.bool_], state: str) -> Patch:
+    """Hatch the places of `mask`, one polygon each, and return the legend's patch."""
     x, y = grid.x.edges, grid.y.edges
     squares = [
         [(x[i], y[j]), (x[i + 1], y[j]), (x[i + 1], y[j + 1]), (x[i], y[j + 1])]
@@ -109,5 +140,6 @@ def _hatch(
     ]
     look: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.35", "linewidth": 0}
     look["hatch"] = HATCHES[state]
-    axes.add_collection(PolyCollection(squares, label=state, **look), autolim=False)
-    return Patch(**look), f"{state} ({mask.sum()})"
+    if squares:
+        axes.add_collection(PolyCollection(squares, label=state, **look), autolim=False)
+    return Patch(**look)

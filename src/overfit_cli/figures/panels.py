@@ -40,6 +40,19 @@ def panels(data: FigureData, by: str | None) -> list[Panel]:
     return [Panel(f"{by} = {brief(value)}", _at(data, by, value)) for value in values[by]]
 
 
+def by_setting(data: FigureData) -> list[Panel]:
+    """Split the data into the settings of all parameters that vary, in their order."""
+    names = [name for name, values in parameter_values(data).items() if len(values) > 1]
+    if not names:
+        return [Panel("", data)]
+    found = []
+    for setting, cells in data.cells.groupby(names, sort=True):
+        values = dict(zip(names, setting, strict=True))
+        title = ", ".join(f"{name} = {brief(value)}" for name, value in values.items())
+        found.append(Panel(title, replace(data, cells=cells)))
+    return found
+
+
 def _at(data: FigureData, by: str, value: Value) -> FigureData:
     planned = data.planned
     return replace(

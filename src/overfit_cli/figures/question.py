@@ -14,7 +14,7 @@ from overfit_cli.study import axis_label
 
 
 def two_axes(data: FigureData, options: FigureOptions) -> tuple[Axis, Axis]:
-    """Return the axes x and y of a figure in which no other parameter may vary.
+    """Return the axes x and y of a figure in which no other parameter than `by` may vary.
 
     Raises:
         UserError: if x or y can't be an axis, are the same, or if another parameter varies.
@@ -23,11 +23,12 @@ def two_axes(data: FigureData, options: FigureOptions) -> tuple[Axis, Axis]:
     if x.name == y.name:
         raise UserError(f"--x {x.name} --y {y.name}: the two axes must be different parameters.")
     for name, values in parameter_values(data).items():
-        if len(values) > 1 and name not in (x.name, y.name):
+        if len(values) > 1 and name not in (x.name, y.name, options.by):
             raise UserError(
                 f"--x {x.name} --y {y.name}: {name} varies too"
                 f" ({', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}), and its"
-                f" values would be mixed; make {name} an axis, or sweep with one value of it."
+                f" values would be mixed; make {name} an axis, or panels with --by {name}, or sweep"
+                " with one value of it."
             )
     return x, y
 
@@ -60,15 +61,21 @@ def checked_threshold(threshold: float | None) -> float | None:
     return threshold
 
 
+def usable_cells(data: FigureData, value: str) -> pd.DataFrame:
+    """Return the cells that are done and have a finite `value`, as a float column."""
+    numbers = data.cells[value].to_numpy(dtype=np.float64, na_value=np.nan)
+    cells = data.cells.assign(**{value: numbers})
+    usable: pd.DataFrame = cells[(cells["status"] == "done") & np.isfinite(numbers)]
+    return usable
+
+
 def with_numbers(data: FigureData, value: str) -> pd.DataFrame:
     """Return the cells that are done and have a finite `value`, as a float column.
 
     Raises:
         UserError: if there is none.
     """
-    numbers = data.cells[value].to_numpy(dtype=np.float64, na_value=np.nan)
-    cells = data.cells.assign(**{value: numbers})
-    usable: pd.DataFrame = cells[(cells["status"] == "done") & np.isfinite(numbers)]
+    usable = usable_cells(data, value)
     if usable.empty:
-        raise UserError(f"--value {value}: none of the {len(cells)} cells has a number there.")
+        raise UserError(f"--value {value}: none of the {len(data.cells)} cells has a number there.")
     return usable
