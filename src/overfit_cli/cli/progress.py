@@ -46,6 +46,11 @@ class Progress:
         self._work = sum(self._study.cost(cell) for batch in plan.batches for cell in batch)
         self._cell_of = {cell.key: cell for batch in plan.batches for cell in batch}
         self._values: dict[tuple[float, float], list[float | None]] = {}
+        self._on_grid = all(
+            getattr(cell.parameters, name) in values
+            for name, values in plan.grid.axes.items()
+            for cell in self._cell_of.values()
+        )
         self._live: Live | None = None
 
     @contextmanager
@@ -101,7 +106,7 @@ class Progress:
 
     def _diagram(self) -> RenderableType | None:
         axes = self._plan.grid.axes
-        if len(axes) != 2 or self._output.width < _SMALLEST_WIDTH_OF_DIAGRAM:
+        if len(axes) != 2 or not self._on_grid or self._output.width < _SMALLEST_WIDTH_OF_DIAGRAM:
             return None
         (y_name, y_values), (x_name, x_values) = axes.items()
         if any(isinstance(value, (str, bool)) for value in (*x_values, *y_values)):

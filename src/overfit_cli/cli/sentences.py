@@ -57,11 +57,14 @@ def summary_in_words(
 
 
 def _next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
-    """A command that works on what was swept: a figure over two axes, or the report."""
+    """A command that works on what was swept: the preset's figure, one over two axes, a report."""
     figures = chosen.study.figures()
     wanted = chosen.preset.content.figures if chosen.preset else ()
+    of_steps = [name for name in wanted if figures[name].reads == "trajectories"]
     drawable = [name for name in (*wanted, *figures) if figures[name].reads == "cells"]
     source = ["--from", str(directory.path)]
+    if of_steps and chosen.preset and chosen.preset.content.trajectories:
+        return ["overfit", "plot", of_steps[0], *source]
     if len(plan.grid.axes) == 2 and drawable:
         return ["overfit", "plot", drawable[0], *source]
     return ["overfit", "report", *source]

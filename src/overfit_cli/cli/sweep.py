@@ -18,17 +18,14 @@ from overfit_cli.cli.common import (
     read_number,
     read_path,
     read_settings,
+    read_whole,
     use_data,
 )
 from overfit_cli.errors import UserError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from overfit_cli.sweep.execute import Summary, Workforce
     from overfit_cli.sweep.grid import Grid
-    from overfit_cli.sweep.plan import Plan
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweep.refine import Refinement
 
 DEFAULT_SEEDS = "3"
 
@@ -92,6 +89,21 @@ def sweep(
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", help="Stop at the first cell that fails.")
     ] = False,
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROUNDS",
+            help="Begin with the grid, for two seeds, and go on where the boundary is uncertain.",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T",
+            help="With --refine: how well to know the boundary, as ± along its axis.  "
+            "[default: 1/99 of the axis]",
+        ),
+    ] = None,
     show_help: Annotated[
         bool, typer.Option("--help", help="Show this message and the study's parameters.")
     ] = False,
@@ -107,12 +119,10 @@ def sweep(
         output.print(parameter_table(chosen.study))
         return 0
 
-    from overfit_cli.cli.sentences import estimate_in_words, plan_in_words, summary_in_words
+    from overfit_cli.cli.running import Runner
+    from overfit_cli.cli.sentences import estimate_in_words, summary_in_words
     from overfit_cli.device import resolve_device
-    from overfit_cli.files import reason_of
-    from overfit_cli.sweep.execute import Workforce
     from overfit_cli.sweep.plan import make_plan
-    from overfit_cli.sweep.provenance import check_data, record_run
     from overfit_cli.sweep.store import RunDirectory
 
     if profile is not None and chosen.preset is None:
@@ -122,38 +132,55 @@ def sweep(
         chosen.preset is not None and chosen.preset.content.trajectories
     )
     grid = _grid(chosen, profile, seeds, settings or [], {"n": n, "snr": snr})
-    name = chosen.name if chosen.preset is None else f"{chosen.name}-{profile}"
+    rounds = None if refine is None else read_whole("--refine", refine, 0)
+    refinement = _refinement(grid, rounds, tolerance)
+    name = chosen.name if chosen.preset is None else chosen.preset.run_name(profile)
     directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
     where = resolve_device(device.value)
-    number_of_jobs = _jobs(jobs, where)
+    runner = Runner(
+        output, directory, _jobs(jobs, where), backend.value, where, trajectories, fail_fast
+    )
     if not dry_run:
         for sentence in directory.prepare():
             output.print(sentence)
+    if refinement is not None and rounds is not None and not dry_run:
+        from overfit_cli.cli.refining import refine as run_rounds
+
+        total = run_rounds(runner, refinement, rounds, fresh=fresh, retry_failed=retry_failed)
+        return 1 if total.failed else 0
     plan = make_plan(
-        grid, directory, where, fresh=fresh, retry_failed=retry_failed, trajectories=trajectories
+        grid if refinement is None else refinement.coarse_grid,
+        directory,
+        where,
+        fresh=fresh,
+        retry_failed=retry_failed,
+        trajectories=trajectories,
     )
-    # No more workers than batches, but two at least where two were asked for: a cell that kills
-    # its worker is then a failed row, and in one job would be the end of this process.
-    most = min(number_of_jobs, max(2, len(plan.batches)))
-    workforce = Workforce(most, backend.value)
-    data_read = chosen.study.prepare([cell for batch in plan.batches for cell in batch])
-    check_data(directory.path, data_read)
-    for sentence in plan_in_words(plan, directory, workforce):
-        output.print(sentence)
+    read = runner.prepare(plan)
+    runner.describe(plan)
     if dry_run:
-        output.print(estimate_in_words(plan, workforce, where))
+        output.print(estimate_in_words(plan, runner.workforce(plan), where))
         return 0
-    how = {"jobs": workforce.jobs, "backend": workforce.backend, "device": where}
-    try:
-        record_run(directory.path, plan.grid, how, data_read)
-    except OSError as error:
-        raise UserError(f"{directory.path} can't be written to ({reason_of(error)}).") from error
-    summary = _run(
-        output, plan, directory, workforce, where, trajectories=trajectories, fail_fast=fail_fast
-    )
+    runner.record(plan, read)
+    summary = runner.run(plan)
     for sentence in summary_in_words(plan, directory, summary, chosen):
         output.print(sentence)
     return 1 if summary.failed else 0
+
+
+def _refinement(grid: Grid, rounds: int | None, tolerance: str | None) -> Refinement | None:
+    """What `--refine` asks for; None where it isn't given."""
+    from overfit_cli.sweep.refine import Refinement, question_of
+
+    if rounds is None:
+        if tolerance is not None:
+            raise UserError(f"--tolerance {tolerance}: it goes with --refine ROUNDS.")
+        return None
+    accepts = "a number above 0"
+    half_width = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
+    if half_width is not None and half_width <= 0:
+        raise UserError(f"--tolerance {tolerance}: it takes {accepts}.")
+    return Refinement(grid, question_of(grid.study), half_width)
 
 
 def _grid(
@@ -189,32 +216,3 @@ def _jobs(text: str, device: Literal["cpu", "cuda"]) -> int:
     if device == "cuda" and asked < 0:
         return 1
     return max(1, int(joblib.effective_n_jobs(asked)))
-
-
-def _run(
-    output: Console,
-    plan: Plan,
-    directory: RunDirectory,
-    workforce: Workforce,
-    device: Literal["cpu", "cuda"],
-    *,
-    trajectories: bool,
-    fail_fast: bool,
-) -> Summary:
-    from overfit_cli.cli.progress import Progress
-    from overfit_cli.study import Execution
-    from overfit_cli.sweep.execute import execute
-
-    execution = Execution(device=device, trajectories=trajectories)
-    progress = Progress(plan, output)
-    try:
-        with progress.shown():
-            return execute(
-                plan, directory, execution, workforce, fail_fast=fail_fast, on_record=progress.add
-            )
-    except KeyboardInterrupt:
-        output.print(
-            f"Interrupted after {progress.count()}; they are kept in {directory.path}, "
-            "and the same command goes on from there."
-        )
-        raise

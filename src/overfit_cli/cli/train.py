@@ -73,7 +73,10 @@ def train(
     grid = make_grid(chosen.study, texts, (chosen_seed,), flags)
     _check_one_cell(grid)
     output = console()
-    directory = RunDirectory(read_path("--out", out) or RESULTS / _name(grid, chosen_seed), "--out")
+    name = _name(grid, chosen_seed)
+    if chosen.preset is not None and chosen.preset.content.directory:
+        name = chosen.preset.run_name("quick")
+    directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
     where = resolve_device(device.value)
     for sentence in directory.prepare():
         output.print(sentence)

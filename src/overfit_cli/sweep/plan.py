@@ -48,6 +48,7 @@ def make_plan(
     directory: RunDirectory,
     device: Literal["cpu", "cuda"],
     *,
+    cells: list[Cell] | None = None,
     fresh: bool = False,
     retry_failed: bool = False,
     trajectories: bool = False,
@@ -58,6 +59,7 @@ def make_plan(
         grid: the grid.
         directory: where its cells are or will be.
         device: what it will be trained on.
+        cells: which cells, where they aren't the grid's.
         fresh: run every cell again.
         retry_failed: run the failed ones again.
         trajectories: run those again that have no trajectory.
@@ -71,7 +73,7 @@ def make_plan(
             f"{directory.flag} {directory.path}: it holds cells of {other}, not of "
             f"{grid.study.name}; name another directory."
         )
-    cells = grid.cells()
+    cells = grid.cells() if cells is None else cells
     if device == "cpu":
         _check_memory(grid, cells)
     there = directory.statuses()

@@ -24,7 +24,17 @@ class Profile(BaseModel):
 
 
 class PresetFile(BaseModel):
-    """What a preset's TOML file holds; `trajectories` where its figures need logged steps."""
+    """What a preset's TOML file holds.
+
+    Attributes:
+        title, study: what it shows, and what is run for it.
+        figures: what to draw of it.
+        trajectories: whether its figures need logged steps.
+        directory: the name of its run directory, where several presets share one because their
+            cells belong in one picture; else it is the preset's own name.
+        set: values of parameters, for both profiles.
+        quick, paper: how much is run.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,6 +42,7 @@ class PresetFile(BaseModel):
     study: str
     figures: tuple[str, ...] = ()
     trajectories: bool = False
+    directory: str = Field(default="", pattern=r"^[\w.-]*$")
     set: Mapping[str, str | int | float | bool] = Field(default_factory=dict)
     quick: Profile = Profile()
     paper: Profile = Profile()
@@ -44,6 +55,10 @@ class Preset:
     name: str
     content: PresetFile
     path: Path
+
+    def run_name(self, profile: str) -> str:
+        """Return the name of the run directory that a profile is run into."""
+        return f"{self.content.directory or self.name}-{profile}"
 
     def profile(self, name: str) -> Profile:
         """Return the profile `quick` or `paper`, with the preset's own values below its own.

@@ -1,0 +1,223 @@
+"""Where to sample next, to know at which x a column crosses a threshold, for each y.
+
+A curve is the column along x at one y and one seed. What is wanted at each y is the mean crossing
+over all seeds of the search, to a tolerance. It is uncertain for two reasons: each curve's crossing
+lies somewhere between two sampled points, and not all seeds need to have been run. Both are
+narrowed where they are largest. Nothing here trains, and nothing is random: the same results ask
+for the same points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.analysis.boundary_curves import (
+    Curve,
+    Spread,
+    between_points,
+    curve_of,
+    falls,
+    positions,
+    spread_of,
+)
+
+FIRST_SEEDS = 2
+"""Seeds that the coarse grid is run with; others begin where these cross."""
+
+_SHARE = 0.7
+"""Of the tolerance, what each of the two reasons may use: both together then keep it."""
+
+_DIGITS = 6
+"""Significant digits of a sampled x."""
+
+
+class Point(NamedTuple):
+    """A cell to run."""
+
+    y: float
+    seed: int
+    x: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is looked for.
+
+    Attributes:
+        y: the values of y.
+        coarse: the x of the coarse grid, ascending and positive, at least two of them.
+        seeds: over which the mean crossing is wanted.
+        threshold: in the unit of the column.
+        tolerance: half the width of the interval that is good enough, in the unit of x.
+    """
+
+    y: Sequence[float]
+    coarse: Sequence[float]
+    seeds: Sequence[int]
+    threshold: float
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known at one y.
+
+    Attributes:
+        y: which.
+        crossing: the geometric mean over the seeds that cross; nan without any.
+        half_width: of its 95 % interval, in the unit of x; nan without a crossing, infinite with
+            one seed of several.
+        crossing_seeds, never_seeds: how many of the seeds run cross, and stay on one side.
+        side: on which side those stay: `above` or `below`; empty where all cross.
+        settled: whether the interval is within the tolerance, or no seed crosses.
+    """
+
+    y: float
+    crossing: float
+    half_width: float
+    crossing_seeds: int
+    never_seeds: int
+    side: str
+    settled: bool
+
+
+def first_points(search: Search) -> list[Point]:
+    """Return the coarse grid: every y and x, with the first seeds."""
+    seeds = search.seeds[:FIRST_SEEDS]
+    return [Point(y, seed, x) for seed in seeds for y in search.y for x in search.coarse]
+
+
+def next_points(search: Search, known: pd.DataFrame) -> list[Point]:
+    """Return the cells that tell most, none that is known; none where everything is settled.
+
+    Args:
+        search: what is looked for.
+        known: one row a cell that was run, with `y`, `seed`, `x` and `value`, nan if it failed.
+    """
+    falling = falls(known)
+    by_y = _curves(search, known)
+    spread = spread_of(by_y.values())
+    asked: list[Point] = []
+    for y, curves in by_y.items():
+        if not _found(search, y, curves, spread).settled:
+            asked += _narrowed(search, y, curves, spread, falling)
+    sampled = {Point(*row) for row in known[["y", "seed", "x"]].itertuples(index=False)}
+    return sorted(set(asked) - sampled)
+
+
+def findings(search: Search, known: pd.DataFrame) -> list[Found]:
+    """Return what is known at each y; see `next_points` for the arguments."""
+    by_y = _curves(search, known)
+    spread = spread_of(by_y.values())
+    return [_found(search, y, curves, spread) for y, curves in by_y.items()]
+
+
+def _curves(search: Search, known: pd.DataFrame) -> dict[float, list[Curve]]:
+    groups = dict(iter(known.groupby(["y", "seed"])))
+    return {
+        y: [
+            curve_of(seed, groups[y, seed].sort_values("x"), search.threshold)
+            for seed in search.seeds
+            if (y, seed) in groups
+        ]
+        for y in search.y
+    }
+
+
+def _found(search: Search, y: float, curves: list[Curve], spread: Spread) -> Found:
+    crossing_ones = [curve for curve in curves if curve.state == "crosses"]
+    others: list[str] = [curve.state for curve in curves if curve.state in ("above", "below")]
+    side = max(sorted(set(others)), key=others.count) if others else ""
+    all_run = len(curves) == len(search.seeds)
+    if not crossing_ones:
+        return Found(y, math.nan, math.nan, 0, len(others), side, all_run and bool(others))
+    centre = math.exp(np.mean([curve.at for curve in crossing_ones]))
+    between_seeds = spread.error(
+        positions(crossing_ones), len(curves), len(search.seeds), sampled=True
+    )
+    half = centre * math.hypot(between_points(crossing_ones), between_seeds)
+    open_ended = any(_is_open(search, curve) for curve in curves)
+    settled = half <= search.tolerance and not open_ended
+    return Found(y, centre, half, len(crossing_ones), len(others), side, settled)
+
+
+def _is_open(search: Search, curve: Curve) -> bool:
+    """Whether a curve that is on one side so far has not been followed to both ends."""
+    followed = curve.x[0] <= search.coarse[0] and curve.x[-1] >= search.coarse[-1]
+    return curve.state in ("above", "below") and not followed
+
+
+def _narrowed(
+    search: Search, y: float, curves: list[Curve], spread: Spread, falling: bool
+) -> list[Point]:
+    """The points that make what is known at y less uncertain."""
+    asked = [
+        Point(y, curve.seed, x)
+        for curve in curves
+        if curve.state != "crosses" and _is_open(search, curve)
+        for x in _further(search, curve, falling)
+    ]
+    crossing_ones = [curve for curve in curves if curve.state == "crosses"]
+    enough = _SHARE * search.tolerance
+    if crossing_ones:
+        centre = math.exp(np.mean([curve.at for curve in crossing_ones]))
+        if centre * between_points(crossing_ones) > enough:
+            widest = max(curve.width for curve in crossing_ones)
+            asked += [
+                Point(y, curve.seed, _rounded(curve.middle))
+                for curve in crossing_ones
+                if curve.width >= widest / 2
+            ]
+    run = {curve.seed for curve in curves}
+    left = [seed for seed in search.seeds if seed not in run]
+    wanted = _seeds_wanted(search, crossing_ones, len(curves), spread)
+    started = left[: wanted - len(curves)]
+    return asked + [
+        Point(y, seed, x) for seed in started for x in _beginnings(search, crossing_ones)
+    ]
+
+
+def _seeds_wanted(search: Search, crossing_ones: list[Curve], run: int, spread: Spread) -> int:
+    """How many seeds would do, should the others spread as those that were run do."""
+    every, at = len(search.seeds), positions(crossing_ones)
+    if len(at) == 0:
+        return every
+    enough = _SHARE * search.tolerance / math.exp(at.mean())
+    for count in range(run, every):
+        if spread.error(at, count, every, sampled=False) <= enough:
+            return count
+    return every
+
+
+def _further(search: Search, curve: Curve, falling: bool) -> list[float]:
+    """Where a curve that lies on one side may cross: twice as far out, or at the other end."""
+    ends = [search.coarse[0], search.coarse[-1]]
+    low, high = math.log(curve.x[0]), math.log(curve.x[-1])
+    span = max(high - low, 0.05)
+    outward = (curve.state == "above") == falling
+    if curve.x[-1] >= ends[1] if outward else curve.x[0] <= ends[0]:
+        return ends
+    x = _rounded(high + span if outward else low - span)
+    return [min(max(x, ends[0]), ends[1])]
+
+
+def _beginnings(search: Search, others: list[Curve]) -> list[float]:
+    """Where to sample a new seed first: around where the others cross, or at both ends."""
+    ends = [search.coarse[0], search.coarse[-1]]
+    if not others:
+        return ends
+    at = np.array([curve.at for curve in others])
+    spread = float(at.std(ddof=1)) if len(at) > 1 else 0.0
+    half = max(2 * spread, 0.05, *(curve.width for curve in others))
+    around = [_rounded(float(at.mean()) + side * half) for side in (-1, 1)]
+    return [min(max(x, ends[0]), ends[1]) for x in around]
+
+
+def _rounded(logarithm: float) -> float:
+    return float(f"{math.exp(logarithm):.{_DIGITS}g}")

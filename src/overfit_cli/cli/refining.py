@@ -1,0 +1,95 @@
+"""`overfit sweep --refine`: rounds of cells where the side of a threshold is least certain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from overfit_cli.analysis.boundary_curves import CONFIDENCE
+from overfit_cli.analysis.boundary_search import Found
+from overfit_cli.cli.common import duration, plural
+from overfit_cli.cli.running import Runner
+from overfit_cli.sweep.execute import Summary
+from overfit_cli.sweep.plan import make_plan
+from overfit_cli.sweep.refine import Refinement
+
+
+def refine(
+    runner: Runner, refinement: Refinement, rounds: int, *, fresh: bool, retry_failed: bool
+) -> Summary:
+    """Run the coarse grid and up to `rounds` rounds after it; say what is known at the end.
+
+    Returns:
+        What all rounds did together.
+    """
+    total, reused, found = Summary(), 0, list[Found]()
+    settings = {"refine": rounds, "tolerance": refinement.search.tolerance}
+    for number in range(rounds + 1):
+        cells = refinement.next_cells()
+        if not cells:
+            break
+        plan = make_plan(
+            refinement.coarse_grid,
+            runner.directory,
+            runner.device,
+            cells=cells,
+            fresh=fresh,
+            retry_failed=retry_failed,
+            trajectories=runner.trajectories,
+        )
+        read = runner.prepare(plan)
+        what = "The coarse grid" if number == 0 else f"Round {number}"
+        runner.output.print(f"{what}: {plural(len(cells), 'cell')}, {plan.to_run} to run.")
+        if number == 0:
+            runner.record(plan, read, **settings)
+        summary = runner.run(plan)
+        total.trained += summary.trained
+        total.failed += summary.failed
+        total.restarts += summary.restarts
+        total.seconds += summary.seconds
+        reused += plan.done
+        if runner.fail_fast and summary.failed:
+            break
+        found = refinement.learn(runner.directory)
+    for sentence in [_done(refinement, total, reused), *_in_words(refinement, found)]:
+        runner.output.print(sentence)
+    return total
+
+
+def _done(refinement: Refinement, total: Summary, reused: int) -> str:
+    failed = f", {total.failed.total()} failed" if total.failed else ""
+    grid = len(refinement.search.y) * len(refinement.search.seeds)
+    low, high = refinement.search.coarse[0], refinement.search.coarse[-1]
+    full = grid * (round((high - low) / refinement.search.tolerance) + 1)
+    return (
+        f"Done: {total.trained} trained in {duration(total.seconds)}, {reused} reused{failed}. A "
+        f"grid with the tolerance's spacing would have {full} cells: these are "
+        f"{refinement.asked / full:.1%} of it."
+    )
+
+
+def _in_words(refinement: Refinement, found: Sequence[Found]) -> list[str]:
+    """What is known of the boundary, and what isn't."""
+    search, question = refinement.search, refinement.question
+    crossing = [one for one in found if one.crossing_seeds]
+    settled = [one for one in crossing if one.settled]
+    sentences = [
+        f"Where {question.value} crosses {question.threshold:g} along {question.x}, as a mean of "
+        f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
+        f"({CONFIDENCE:.0%}) at {len(settled)} of {plural(len(found), 'value')} of {question.y}."
+    ]
+    for one in found:
+        name = f"{question.y} = {one.y:g}"
+        if not one.crossing_seeds:
+            side = f"stay {one.side}" if one.side else "have no number"
+            sentences.append(f"{name}: no crossing; {plural(one.never_seeds, 'seed')} {side}.")
+            continue
+        if not one.settled:
+            known = f"±{one.half_width:.3g}" if math.isfinite(one.half_width) else "less"
+            sentences.append(f"{name}: {one.crossing:.4g}, known to {known} only.")
+        if one.never_seeds:
+            sentences.append(
+                f"{name}: {plural(one.never_seeds, 'seed')} of "
+                f"{one.never_seeds + one.crossing_seeds} never cross; they stay {one.side}."
+            )
+    return sentences

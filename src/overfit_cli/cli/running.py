@@ -1,0 +1,105 @@
+"""Runs a plan as a command shows it: sentences, manifest, progress, interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.console import Console
+
+from overfit_cli.cli.progress import Progress
+from overfit_cli.cli.sentences import plan_in_words
+from overfit_cli.errors import UserError
+from overfit_cli.files import reason_of
+from overfit_cli.study import Execution
+from overfit_cli.sweep.execute import Summary, Workforce, execute
+from overfit_cli.sweep.plan import Plan
+from overfit_cli.sweep.provenance import check_data, record_run
+from overfit_cli.sweep.store import RunDirectory
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How plans are run into a directory.
+
+    Attributes:
+        output: where to say things.
+        directory: where to write; it is prepared.
+        jobs: cells trained at a time.
+        backend: the joblib backend.
+        device: where cells train.
+        trajectories: whether steps are logged.
+        fail_fast: whether to stop at the first failed cell.
+    """
+
+    output: Console
+    directory: RunDirectory
+    jobs: int
+    backend: Literal["loky", "threading"]
+    device: Literal["cpu", "cuda"]
+    trajectories: bool
+    fail_fast: bool
+
+    def workforce(self, plan: Plan) -> Workforce:
+        """Return who trains a plan.
+
+        No more workers than batches, but two at least where two were asked for: a cell that kills
+        its worker is then a failed row, and in one job would be the end of this process.
+        """
+        return Workforce(min(self.jobs, max(2, len(plan.batches))), self.backend)
+
+    def prepare(self, plan: Plan) -> Mapping[str, str]:
+        """Read what the plan's cells need from outside; return fingerprints of it.
+
+        Raises:
+            UserError: if it is missing, or isn't what the directory's cells were trained on.
+        """
+        read = plan.grid.study.prepare([cell for batch in plan.batches for cell in batch])
+        check_data(self.directory.path, read)
+        return read
+
+    def describe(self, plan: Plan) -> None:
+        """Say what a plan covers."""
+        for sentence in plan_in_words(plan, self.directory, self.workforce(plan)):
+            self.output.print(sentence)
+
+    def record(self, plan: Plan, read: Mapping[str, str], **settings: object) -> None:
+        """Enter the run into the directory's manifest.
+
+        Raises:
+            UserError: if that can't be written.
+        """
+        workforce = self.workforce(plan)
+        how = {"jobs": workforce.jobs, "backend": workforce.backend, "device": self.device}
+        try:
+            record_run(self.directory.path, plan.grid, how | settings, read)
+        except OSError as error:
+            raise UserError(
+                f"{self.directory.path} can't be written to ({reason_of(error)})."
+            ) from error
+
+    def run(self, plan: Plan) -> Summary:
+        """Train a plan's cells, showing how far it is.
+
+        Raises:
+            KeyboardInterrupt: when interrupted, after a sentence about what is kept.
+        """
+        execution = Execution(device=self.device, trajectories=self.trajectories)
+        progress = Progress(plan, self.output)
+        try:
+            with progress.shown():
+                return execute(
+                    plan,
+                    self.directory,
+                    execution,
+                    self.workforce(plan),
+                    fail_fast=self.fail_fast,
+                    on_record=progress.add,
+                )
+        except KeyboardInterrupt:
+            self.output.print(
+                f"Interrupted after {progress.count()}; they are kept in {self.directory.path}, "
+                "and the same command goes on from there."
+            )
+            raise

@@ -1,0 +1,152 @@
+"""`sweep --refine`: from a sweep's coarse grid to the cells that tell where a boundary lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from overfit_cli.analysis.boundary_search import (
+    FIRST_SEEDS,
+    Found,
+    Point,
+    Search,
+    findings,
+    first_points,
+    next_points,
+)
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureOptions
+from overfit_cli.parameters import build, describe
+from overfit_cli.study import Cell, Study
+from overfit_cli.sweep.grid import Grid
+from overfit_cli.sweep.store import RunDirectory
+
+LEAST_COARSE = 3
+FINE = 100
+"""The default tolerance is the spacing of a grid of so many points."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Where a column crosses a threshold along x, for each y."""
+
+    x: str
+    y: str
+    value: str
+    threshold: float
+
+
+def question_of(study: Study) -> Question:
+    """Return what the study's own boundary is: that of its first figure with a threshold.
+
+    Raises:
+        UserError: if it has none.
+    """
+    for figure in study.figures().values():
+        question = _question(figure.options)
+        if question is not None:
+            return question
+    raise UserError(f"--refine: {study.name} has no figure of a boundary to refine.")
+
+
+def _question(options: FigureOptions) -> Question | None:
+    if None in (options.x, options.y, options.value, options.threshold):
+        return None
+    assert options.x and options.y and options.value and options.threshold is not None
+    return Question(options.x, options.y, options.value, options.threshold)
+
+
+class Refinement:
+    """A sweep that finds a boundary: it says which cells come next, and what is known.
+
+    Only cells that it has asked for itself count, in the order of its rounds: so it asks for the
+    same ones whatever else the directory holds, and goes on after a kill where it was.
+
+    Args:
+        grid: the coarse grid; the search's axes are its only ones.
+        question: what is looked for.
+        tolerance: half the width of an interval that is good enough, in the unit of x; None for
+            the spacing of a grid of `FINE` points.
+
+    Raises:
+        UserError: if the grid has other axes, or x is no axis of positive real numbers.
+    """
+
+    def __init__(self, grid: Grid, question: Question, tolerance: float | None) -> None:
+        self.grid, self.question = grid, question
+        coarse = self._checked_axes()
+        spacing = (coarse[-1] - coarse[0]) / (FINE - 1)
+        self.search = Search(
+            y=[float(y) for y in grid.values.get(question.y, ())],
+            coarse=coarse,
+            seeds=grid.seeds,
+            threshold=question.threshold,
+            tolerance=spacing if tolerance is None else tolerance,
+        )
+        self._asked: list[Point] = []
+        self._known = pd.DataFrame(columns=["y", "seed", "x", "value"])
+
+    @property
+    def coarse_grid(self) -> Grid:
+        """The grid of the first round: of the first seeds only."""
+        return Grid(
+            self.grid.study, self.grid.values, self.grid.seeds[:FIRST_SEEDS], self.grid.flags
+        )
+
+    @property
+    def asked(self) -> int:
+        """How many cells have been asked for so far."""
+        return len(self._asked)
+
+    def next_cells(self) -> list[Cell]:
+        """Return the cells of the next round; none where everything is settled."""
+        points = next_points(self.search, self._known) if self._asked else first_points(self.search)
+        self._asked += points
+        return self._cells(points)
+
+    def learn(self, directory: RunDirectory) -> list[Found]:
+        """Take in what the directory holds of the cells asked for; return what is known now."""
+        cells = directory.load_cells()
+        points = {
+            cell.key: point
+            for cell, point in zip(self._cells(self._asked), self._asked, strict=True)
+        }
+        rows = cells[cells["key"].isin(points.keys())]
+        values = rows[self.question.value].where(rows["status"] == "done").astype(float)
+        self._known = pd.DataFrame(
+            [(*points[key], value) for key, value in zip(rows["key"], values, strict=True)],
+            columns=["y", "seed", "x", "value"],
+        )
+        return findings(self.search, self._known)
+
+    def _cells(self, points: Sequence[Point]) -> list[Cell]:
+        study = self.grid.study
+        others = {name: values[0] for name, values in self.grid.values.items()}
+        kinds = describe(study.parameters)
+        cells = []
+        for point in points:
+            y = int(point.y) if kinds[self.question.y].kind == "int" else point.y
+            values = others | {self.question.x: point.x, self.question.y: y}
+            parameters = build(study.parameters, values, self.grid.flags)
+            cells.append(Cell(study.name, study.version, parameters, point.seed))
+        return cells
+
+    def _checked_axes(self) -> list[float]:
+        """The values of x, ascending, if the grid's axes are those of the question."""
+        x, y = self.question.x, self.question.y
+        for name in self.grid.axes:
+            if name not in (x, y):
+                raise UserError(
+                    f"--refine: {name} varies too; it refines along {x} for each {y}, at one value "
+                    f"of {name}."
+                )
+        coarse = sorted(float(value) for value in self.grid.values.get(x, ()))
+        if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
+            flag = self.grid.flags.get(x, f"--set {x}")
+            raise UserError(
+                f"{flag}: refining begins with at least {LEAST_COARSE} values of {x}, all above 0; "
+                f"there are {len(coarse)}."
+            )
+        return coarse
