@@ -15,7 +15,7 @@ from overfit_cli.studies.benign_vit.start import Start, start_of
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.studies.benign_vit.training import train_together
 from overfit_cli.study import Cell, CellResult, Execution
-from tests.oracles.benign_vit import train_one_cell
+from tests.oracles.benign_vit import Trained, train_one_cell
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 
@@ -78,10 +78,25 @@ def test_a_cell_trains_as_in_the_autograd_loop(shape: dict[str, object], dtype: 
         "train_attention_noise": oracle.train_attention[:, :, 1].mean(),
         "test_attention_signal": oracle.test_attention[:, :, 0].mean(),
         "test_attention_noise": oracle.test_attention[:, :, 1].mean(),
+        **trained_values(settings, oracle),
     }
     assert got.keys() == expected.keys()
     for name, value in expected.items():
         assert got[name] == pytest.approx(value, abs=TOLERANCE[dtype]), name
+
+
+def trained_values(settings: BenignVitParameters, oracle: Trained) -> dict[str, float]:
+    """Values of the signals and of token 2, and ‖w_O‖, from the oracle's weights."""
+    with torch.no_grad():
+        value = (oracle.model.value @ oracle.model.output_weight).double().numpy()
+        norm = float(oracle.model.output_weight.norm())
+    noise = draw_samples(settings, 3, "train", settings.n).tokens[:, 1] * settings.sigma_p_tilde
+    return {
+        "value_plus": settings.signal_norm * value[0],
+        "value_minus": settings.signal_norm * value[1],
+        "value_noise": np.abs(noise @ value).mean(),
+        "output_norm": norm,
+    }
 
 
 def test_the_papers_own_cells_train_as_in_the_autograd_loop() -> None:

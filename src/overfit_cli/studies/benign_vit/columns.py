@@ -19,9 +19,14 @@ MEASUREMENTS = (
     Column("train_attention_noise", "training attention on token 2"),
     Column("test_attention_signal", "test attention on the signal"),
     Column("test_attention_noise", "test attention on token 2"),
+    Column("value_plus", "value of the + signal", symbol=r"\mu_+^\top W_V w_O"),
+    Column("value_minus", "value of the − signal", symbol=r"\mu_-^\top W_V w_O"),
+    Column("value_noise", "mean size of the noise's value", symbol=r"|\xi_2^\top W_V w_O|"),
+    Column("output_norm", "norm of the fixed output layer", symbol=r"\Vert w_O\Vert"),
 )
 
 TOKEN_CLASSES = ("signal", "noise", "rest")
+_INDICES = (("signal", "+"), ("noise", "n,2"))
 
 TRAJECTORY = (
     Column("train_loss", "training loss", symbol="L_S"),
@@ -43,6 +48,22 @@ TRAJECTORY = (
     ),
     Column(
         "product_noise_noise", "noise query, noise key", symbol=r"\langle q_{n,2}, k_{n,2}\rangle"
+    ),
+    Column("loss_slope", "mean slope of the loss", symbol=r"-\ell'(y f)"),
+    Column("signal_lead", "least signal value over the greatest noise value"),
+    Column("noise_lead", "least value of token 2, by its label, over the greatest other value"),
+    Column("gamma_plus", "what training added to the + signal's value", symbol=r"\gamma_{V,+}"),
+    Column("gamma_minus", "what training added to the − signal's value", symbol=r"\gamma_{V,-}"),
+    Column("rho_noise", "what it added to token 2's, by label", symbol=r"y_n \rho_{V,n,2}"),
+    *(
+        Column(
+            f"{name}_{of}_{by}",
+            f"what a step adds to the {of} {added_to}, by the {by} {added}",
+            symbol=rf"\{name}_{{{index_of},{index_by}}}",
+        )
+        for name, added_to, added in (("alpha", "query", "key"), ("beta", "key", "query"))
+        for of, index_of in _INDICES
+        for by, index_by in _INDICES
     ),
     *(
         Column(f"attention_{source}_{target}", f"attention of the {source} on the {target}")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from overfit_cli.studies.benign_vit.coefficients import step_coefficients, value_coefficients
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
-from overfit_cli.studies.benign_vit.engine import Pass, TokenSpace, moved_values
+from overfit_cli.studies.benign_vit.engine import Pass, TokenSpace, signal_values
 from overfit_cli.studies.benign_vit.start import Start
 
 
@@ -30,7 +31,9 @@ def logged(state: TokenSpace, now: Pass, test: Pass, start: Start) -> dict[str, 
         "train_margin_min": float(now.margins[0].min()),
         "attention_signal": float(now.attention[0, :, :, 0].mean()),
         "attention_noise": float(now.attention[0, :, :, 1].mean()),
+        "loss_slope": float(torch.sigmoid(-now.margins[0]).mean()),
         **_products(state, start),
+        **_coefficients(state, now, start),
     }
     means = attention_between_classes(now)[0]
     for i, source in enumerate(TOKEN_CLASSES):
@@ -57,20 +60,55 @@ def _products(state: TokenSpace, start: Start) -> dict[str, float]:
     gram = start.signal_gram[:, :rows]
     query = (start.signal_query[:, :width] + gram @ state.query_coefficients[0])[0] * signal_scale
     key = (start.signal_key[:, :width] + gram @ state.key_coefficients[0])[0] * signal_scale
-    value = moved_values(
-        start.signal_value[None], gram[None], state.value_coefficients, state.value_gain
-    )
     by_sample = (samples, tokens, width)
     noise_query = state.query[0].view(by_sample)[:, 1] * noise_scale
     noise_key = state.key[0].view(by_sample)[:, 1] * noise_scale
-    noise_value = state.value[0].view(samples, tokens)[:, 1] * noise_scale
-    positive = state.labels[0] > 0
+    values = state.value[0].view(samples, tokens) * state.scales[0]
+    plus, minus = signal_values(state, [start])[0].tolist()
+    positive = start.labels[:samples] > 0
     return {
-        "value_plus": float(value[0, 0] * signal_scale),
-        "value_minus": float(value[0, 1] * signal_scale),
-        "value_noise": float(noise_value.abs().mean()),
+        "value_plus": plus,
+        "value_minus": minus,
+        "value_noise": float(values[:, 1].abs().mean()),
+        **_leads(plus, minus, values, state.labels[0]),
         "product_signal_signal": float(query @ key),
         "product_signal_noise": float((noise_key @ query)[positive].mean()),
         "product_noise_signal": float((noise_query @ key)[positive].mean()),
         "product_noise_noise": float((noise_query * noise_key).sum(-1).mean()),
     }
+
+
+def _leads(plus: float, minus: float, values: Tensor, labels: Tensor) -> dict[str, float]:
+    """By how much one token's value dominates all others', as lemmas 5.2 and E.3 ask for."""
+    rest = float(values[:, 2:].abs().max()) if values.shape[1] > 2 else 0.0
+    strong = float(values[:, 1].abs().max())
+    memorised = float((labels * values[:, 1]).min())
+    return {
+        "signal_lead": min(plus, -minus) / max(strong, rest),
+        "noise_lead": memorised / max(abs(plus), abs(minus), rest),
+    }
+
+
+def _coefficients(state: TokenSpace, now: Pass, start: Start) -> dict[str, float]:
+    """The coefficients of definitions 5.2 and B.3: the + signal's, and the mean noise token 2's."""
+    samples = state.labels.shape[1]
+    own = torch.arange(samples, device=state.labels.device)
+    positive = start.labels[:samples] > 0
+    value = value_coefficients(state, start)
+    step = step_coefficients(state, now, start)
+    row = {
+        "gamma_plus": float(value.gamma[0]),
+        "gamma_minus": float(value.gamma[1]),
+        "rho_noise": float((state.labels[0] * value.rho[:, 0]).mean()),
+    }
+    for name, signal, noise in (
+        ("alpha", step.alpha_signal[0], step.alpha_noise),
+        ("beta", step.beta_signal[0], step.beta_noise),
+    ):
+        row |= {
+            f"{name}_signal_signal": float(signal[positive, 0].sum()),
+            f"{name}_signal_noise": float(signal[positive, 1].mean()),
+            f"{name}_noise_signal": float(noise[positive][:, positive, 0].sum(1).mean()),
+            f"{name}_noise_noise": float(noise[own, own, 1].mean()),
+        }
+    return row

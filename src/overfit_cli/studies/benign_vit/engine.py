@@ -49,6 +49,18 @@ class Pass(NamedTuple):
         return self if bool(cells.all()) else Pass(*(part[cells] for part in self))
 
 
+class Pull(NamedTuple):
+    """Minus the loss's gradient times the step size, at unit scale.
+
+    Attributes:
+        on_scores: by each score q̃_i·k̃_j, (cells, samples, tokens, tokens).
+        on_values: by each value ṽ_j, (cells, samples, tokens).
+    """
+
+    on_scores: Tensor
+    on_values: Tensor
+
+
 @dataclass
 class TokenSpace:
     """The state of cells of one shape that are trained together; rows = samples · tokens.
@@ -97,21 +109,26 @@ class TokenSpace:
         scores = _batched(self.query.view(by_sample), self.key.view(by_sample).mT)
         return read_out(scores, self.value.view(by_sample[:3]), self.scales, self.labels)
 
-    def descend(self, now: Pass) -> None:
-        """Take one gradient step, given the forward pass `now` of the current state."""
+    def pull(self, now: Pass) -> Pull:
+        """Return what the loss asks for, as a step, given the forward pass `now`."""
         cells, samples, tokens = now.attended.shape
-        flat = (cells * samples, tokens, -1)
         # −η ∂L/∂f / M, so that everything below is already a step and not a gradient.
         pull = self.learning_rate[:, None] * self.labels * torch.sigmoid(-now.margins)
         pull = (pull / (samples * tokens))[..., None]
         values = self.scales[:, None] * self.value.view(cells, samples, tokens)
         advantage = values[:, :, None, :] - now.attended[..., None]
         on_scores = advantage * now.attention * (pull[..., None] * _pair_scales(self.scales))
-        on_scores = on_scores.view(flat)
-        on_values = now.attention.sum(2) * (pull * self.scales[:, None])
+        return Pull(on_scores, now.attention.sum(2) * (pull * self.scales[:, None]))
+
+    def descend(self, now: Pass) -> None:
+        """Take one gradient step, given the forward pass `now` of the current state."""
+        cells, samples, tokens = now.attended.shape
+        flat = (cells * samples, tokens, -1)
+        pull = self.pull(now)
+        on_scores = pull.on_scores.view(flat)
         self.query_coefficients.view(flat).baddbmm_(on_scores, self.key.view(flat))
         self.key_coefficients.view(flat).baddbmm_(on_scores.mT, self.query.view(flat))
-        self.value_coefficients += on_values.view(cells, -1)
+        self.value_coefficients += pull.on_values.view(cells, -1)
         torch.baddbmm(self.initial_query, self.gram, self.query_coefficients, out=self.query)
         torch.baddbmm(self.initial_key, self.gram, self.key_coefficients, out=self.key)
         self.value = moved_values(
@@ -137,6 +154,15 @@ def read_out(scores: Tensor, value: Tensor, scales: Tensor, labels: Tensor) -> P
 def moved_values(initial: Tensor, gram: Tensor, coefficients: Tensor, gain: Tensor) -> Tensor:
     """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C, (cells, rows), for tokens with inner products `gram`."""
     return torch.addcmul(initial, gain[:, None], (gram @ coefficients[..., None]).squeeze(-1))
+
+
+def signal_values(state: TokenSpace, starts: Sequence[Start]) -> Tensor:
+    """Return μ±ᵀ W_V w_O of each cell, (cells, 2), given one start for each."""
+    rows = state.value.shape[1]
+    initial = stacked([start.signal_value for start in starts])
+    gram = stacked([start.signal_gram[:, :rows] for start in starts])
+    moved = moved_values(initial, gram, state.value_coefficients, state.value_gain)
+    return state.scales[:, :1] * moved
 
 
 def descend_until_fitted(state: TokenSpace) -> Iterator[tuple[int, TokenSpace, Pass, Tensor]]:

@@ -15,6 +15,7 @@ from overfit_cli.studies.benign_vit.engine import (
     Pass,
     TokenSpace,
     descend_until_fitted,
+    signal_values,
     token_space,
 )
 from overfit_cli.studies.benign_vit.evaluation import evaluate
@@ -55,11 +56,26 @@ def train_together(cells: Sequence[Cell], execution: Execution) -> Iterator[Cell
         if bool(stops.any()):
             stopped, last = state.select(stops), now.select(stops)
             places = stopped.which.tolist()
-            test = evaluate(stopped, [starts[place] for place in places])
+            own_starts = [starts[place] for place in places]
+            test, values = evaluate(stopped, own_starts), final_values(stopped, own_starts)
             seconds = (time.perf_counter() - began) / len(cells)
             for row, place in enumerate(places):
-                labels = stopped.labels[row]
-                yield _result(cells[place], steps, seconds, row, labels, last, test, trajectory)
+                own = {name: float(column[row]) for name, column in values.items()}
+                own["label_imbalance"] = abs(float(stopped.labels[row].mean()))
+                yield _result(cells[place], steps, seconds, row, own, last, test, trajectory)
+
+
+def final_values(state: TokenSpace, starts: Sequence[Start]) -> dict[str, Tensor]:
+    """Return the values of the signals and of the noise, and ‖w_O‖, each of shape (cells,)."""
+    samples, tokens = state.labels.shape[1], state.scales.shape[1]
+    signal = signal_values(state, starts)
+    noise = state.scales[:, 1:2] * state.value.view(-1, samples, tokens)[:, :, 1]
+    return {
+        "value_plus": signal[:, 0],
+        "value_minus": signal[:, 1],
+        "value_noise": noise.abs().mean(1),
+        "output_norm": state.value_gain.sqrt(),
+    }
 
 
 def _log(
@@ -82,12 +98,12 @@ def _result(
     steps: int,
     seconds: float,
     row: int,
-    labels: Tensor,
+    own: Mapping[str, float],
     train: Pass,
     test: Pass,
     trajectory: Mapping[str, Sequence[float]],
 ) -> CellResult:
-    """Read the measurements of the cell in place `row` of the two passes."""
+    """Read the measurements of the cell in place `row` of the two passes; `own` are the others."""
     settings = cast(BenignVitParameters, cell.parameters)
     train_loss = float(train.loss[row])
     reason = "" if train_loss <= settings.epsilon else "step limit"
@@ -98,7 +114,6 @@ def _result(
         "train_loss": train_loss,
         "test_loss": float(test.loss[row]),
         "test_error": float((test.margins[row] <= 0).double().mean()),
-        "label_imbalance": abs(float(labels.mean())),
         "train_margin": float(train.margins[row].mean()),
         "train_margin_min": float(train.margins[row].min()),
         "test_margin": float(test.margins[row].mean()),
@@ -106,6 +121,7 @@ def _result(
         "train_attention_noise": float(on_train[1]),
         "test_attention_signal": float(on_test[0]),
         "test_attention_noise": float(on_test[1]),
+        **own,
     }
     status: Literal["done", "failed"] = "failed" if reason else "done"
     return CellResult(cell, status, reason, steps, seconds, measurements, trajectory)

@@ -1,0 +1,90 @@
+"""The claims of appendix A of Jiang et al. 2024 (figures 3 and 4), seed by seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claim import Claim, Measurement
+from overfit_cli.parameters import describe
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_CONSTANT, Regime, boundary_product
+
+SETTING = {
+    "tokens": 4,
+    "d": 2048,
+    "d_h": 1024,
+    "d_v": 256,
+    "sigma_p": 0.05,
+    "sigma_p_tilde": 1.0,
+}
+"""Appendix A's values; what isn't here is section 6's."""
+
+LEAST_SEEDS = 5
+_FREE = ("n", "snr", "max_steps", "test_samples", "dtype")
+_PRESETS: dict[Regime, str] = {"benign": "dynamics-benign", "harmful": "dynamics-harmful"}
+
+
+def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
+    """The cells of appendix A's setting on one side of figure 1's curve."""
+    values = BenignVitParameters().model_dump() | SETTING
+    fixed = [name for name in describe(BenignVitParameters) if name not in _FREE]
+    keep = np.logical_and.reduce([cells[name] == values[name] for name in fixed])
+    above = boundary_product(cells["n"], cells["snr"]) > FIGURE_1_CONSTANT
+    chosen: pd.DataFrame = cells[keep & (above == (regime == "benign"))]
+    return chosen
+
+
+def _claim(regime: Regime, what: str) -> Claim:
+    wins, loses = ("signal", "noise") if regime == "benign" else ("noise", "signal")
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        chosen = _chosen(cells, regime)
+        seeds = chosen["seed"].nunique()
+        if seeds < LEAST_SEEDS:
+            return Measurement.without_value(
+                "not run" if chosen.empty else "inconclusive",
+                f"It needs {LEAST_SEEDS} seeds of `overfit sweep {_PRESETS[regime]}`; there are "
+                f"{seeds}.",
+            )
+        fitted = chosen[chosen["status"] == "done"]
+        signal, noise = _ends(fitted, what, regime)
+        right = (signal > noise) if regime == "benign" else (noise > signal)
+        share = float(right.sum() / len(chosen))
+        return Measurement(
+            "holds" if share == 1 else "fails",
+            share,
+            None,
+            None,
+            f"On {int(right.sum())} of {len(chosen)} cells ({seeds} seeds). At the end the "
+            f"{what} {_in_words(signal, noise)}. Steps to ε = {fitted['epsilon'].iloc[0]:g}: "
+            f"{fitted['steps'].min()} to {fitted['steps'].max()}, {fitted['steps'].mean():.1f} in "
+            f"the mean; {len(chosen) - len(fitted)} cells not fitted.",
+        )
+
+    of = "attention on the" if what == "attention" else "value x W_V w_O of the"
+    return Claim(
+        name=f"dynamics-{regime}-{what}",
+        source=f"Jiang et al. 2024, figure {3 if regime == 'benign' else 4}",
+        statement=f"Where overfitting is {regime}, the {of} {wins} ends above that of the {loses}.",
+        accepted="on every seed: the share of cells is 1",
+        measure=measure,
+    )
+
+
+def _ends(cells: pd.DataFrame, what: str, regime: Regime) -> tuple[pd.Series, pd.Series]:
+    """What the signal and the noise end with; of the two signals' values, the one that decides."""
+    if what == "attention":
+        return cells["train_attention_signal"], cells["train_attention_noise"]
+    sizes = pd.concat([cells["value_plus"], -cells["value_minus"]], axis=1)
+    return sizes.min(axis=1) if regime == "benign" else sizes.max(axis=1), cells["value_noise"]
+
+
+def _in_words(signal: pd.Series, noise: pd.Series) -> str:
+    each = [f"{one.mean():.3f} ± {one.std():.3f}" for one in (signal, noise)]
+    return f"of the signal is {each[0]}, of the noise {each[1]}"
+
+
+DYNAMICS = tuple(
+    _claim(regime, what) for regime in ("benign", "harmful") for what in ("attention", "value")
+)

@@ -1,0 +1,186 @@
+"""The coefficients of the paper's proof, its stages, and the figure of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from overfit_cli.studies.benign_vit.coefficients import step_coefficients, value_coefficients
+from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights, token_scales
+from overfit_cli.studies.benign_vit.engine import (
+    Pass,
+    TokenSpace,
+    descend_until_fitted,
+    token_space,
+)
+from overfit_cli.studies.benign_vit.model import VisionTransformer, logistic_loss
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.stages import stage_ends
+from overfit_cli.studies.benign_vit.start import start_of
+from tests.command import run
+
+SMALL: dict[str, object] = {
+    "n": 6,
+    "snr": 1.5,
+    "tokens": 4,
+    "d": 40,
+    "d_h": 24,
+    "d_v": 8,
+    "sigma_p": 1.0,
+    "sigma_p_tilde": 2.0,
+    "init_divisor": 4.0,
+    "learning_rate": 0.3,
+    "epsilon": 0.1,
+    "dtype": "float64",
+    "test_samples": 3,
+}
+SEED = 3
+
+
+def small(**settings: object) -> BenignVitParameters:
+    return BenignVitParameters.model_validate({**SMALL, **settings})
+
+
+def engine(settings: BenignVitParameters) -> Iterator[tuple[TokenSpace, Pass]]:
+    """The engine's states, step by step; each is changed in place by the next."""
+    start, count = start_of(settings, SEED, "cpu"), 0
+    for _, state, now, _ in descend_until_fitted(token_space([settings], [start])):
+        yield state, now
+        count += 1
+    assert count > 5, "too few steps to tell"
+
+
+class Autograd:
+    """The same training by autograd, one step at a time."""
+
+    def __init__(self, settings: BenignVitParameters) -> None:
+        self.samples = draw_samples(settings, SEED, "train", settings.n)
+        self.x = torch.from_numpy(self.samples.tokens * token_scales(settings)[:, None])
+        self.labels = torch.from_numpy(self.samples.labels)
+        self.model = VisionTransformer(draw_weights(settings, SEED), torch.float64)
+        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=settings.learning_rate)
+        self.signals = settings.signal_norm * torch.eye(2, settings.d, dtype=torch.float64)
+
+    def step(self) -> None:
+        self.optimiser.zero_grad()
+        torch.autograd.backward(logistic_loss(self.labels * self.model(self.x)))
+        self.optimiser.step()
+
+    def values(self, tokens: torch.Tensor) -> torch.Tensor:
+        return (tokens @ self.model.value @ self.model.output_weight).detach()
+
+    def projected(self, matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The signals' and all tokens' queries (or keys)."""
+        return (self.signals @ matrix).detach(), (self.x @ matrix).detach()
+
+
+NOISES = pytest.mark.parametrize("noise", ["isotropic", "orthogonal"])
+
+
+@NOISES
+def test_gamma_and_rho_are_what_training_added_to_the_values(noise: str) -> None:
+    """Definition 5.2, against the weights that autograd trains."""
+    settings = small(noise=noise)
+    start, oracle = start_of(settings, SEED, "cpu"), Autograd(settings)
+    before = oracle.values(oracle.signals), oracle.values(oracle.x)
+    norm = float((oracle.model.output_weight**2).sum())
+    for state, _ in engine(settings):
+        found = value_coefficients(state, start)
+        now = oracle.values(oracle.signals), oracle.values(oracle.x)
+        torch.testing.assert_close(found.gamma, (now[0] - before[0]) / norm)
+        torch.testing.assert_close(found.rho, ((now[1] - before[1]) / norm)[:, 1:])
+        oracle.step()
+
+
+@NOISES
+def test_alpha_and_beta_are_what_a_step_adds_to_queries_and_keys(noise: str) -> None:
+    """Definition B.3: Δq = Σ α k and Δk = Σ β q, for both signals and the strong noise."""
+    settings = small(noise=noise)
+    start, oracle = start_of(settings, SEED, "cpu"), Autograd(settings)
+    for state, now in engine(settings):
+        found = step_coefficients(state, now, start)
+        queries, keys = (oracle.projected(w) for w in (oracle.model.query, oracle.model.key))
+        added = [
+            torch.einsum("anj,njw->aw", coefficients, tokens)
+            for coefficients, tokens in (
+                (found.alpha_signal, keys[1]),
+                (found.alpha_noise, keys[1]),
+                (found.beta_signal, queries[1]),
+                (found.beta_noise, queries[1]),
+            )
+        ]
+        oracle.step()
+        after = [oracle.projected(w) for w in (oracle.model.query, oracle.model.key)]
+        moved = [
+            moved
+            for new, old in zip(after, (queries, keys), strict=True)
+            for moved in (new[0] - old[0], (new[1] - old[1])[:, 1])
+        ]
+        for combination, difference in zip(added, moved, strict=True):
+            torch.testing.assert_close(combination, difference)
+
+
+def test_lemma_5_1_gives_the_step_actually_taken() -> None:
+    """γ moves by the lemma's sum, exactly; ρ by no more than its bound, which wants d large."""
+    settings = small(noise="orthogonal", d=4000, n=5, sigma_p=0.05, sigma_p_tilde=0.5, epsilon=0.02)
+    start = start_of(settings, SEED, "cpu")
+    expected = None
+    for state, now in engine(settings):
+        found = value_coefficients(state, start)
+        if expected is not None:
+            torch.testing.assert_close(found.gamma, expected[0])
+            assert bool(((found.rho - expected[1]).abs() <= expected[2]).all())
+        slope = torch.sigmoid(-now.margins[0])
+        onto = now.attention[0].sum(1)
+        rate = settings.learning_rate / (settings.n * settings.tokens)
+        positive = state.labels[0] > 0
+        by_sample = rate * settings.signal_norm**2 * slope * onto[:, 0]
+        step = torch.stack([by_sample[positive].sum(), -by_sample[~positive].sum()])
+        most = 2 * rate * settings.sigma_p_tilde**2 * settings.d * slope[:, None] * onto[:, 1:]
+        expected = found.gamma + step, found.rho.clone(), most
+
+
+def test_stages_end_where_the_lemmas_say() -> None:
+    steps = pd.DataFrame(
+        {
+            "step": [0, 10, 20, 30],
+            "signal_lead": [-1.0, 8.9, 9.0, 12.0],
+            "noise_lead": [-1.0, 0.1, 0.2, 0.2],
+            "loss_slope": [0.5, 0.45, 0.4, 0.39],
+        }
+    )
+    benign = stage_ends(steps, tokens=3, regime="benign")
+    assert (benign.first, benign.second, benign.lead) == (20, 30, 12.0)
+    harmful = stage_ends(steps, tokens=3, regime="harmful")
+    assert np.isnan(harmful.first)
+    assert harmful.lead == 0.2
+
+
+def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -> None:
+    """As a user draws it: two presets of one directory, on small widths."""
+    for name in ("dynamics-benign", "dynamics-harmful"):
+        small_widths = ("--set=d=200", "--set=d_h=30", "--set=d_v=10", "--seeds=3", "--jobs=1")
+        done = run("sweep", name, *small_widths, cwd=tmp_path)
+        assert "overfit plot dynamics --from results/dynamics-quick" in done.stdout
+    run("plot", "dynamics", "--out", "drawn.svg", cwd=tmp_path)
+    text = (tmp_path / "drawn.svg").read_text()
+    assert "predicted benign" in text
+    assert "predicted harmful" in text
+    assert "mean of 3 seeds, band of one deviation" in text
+    assert "stage 2 ends at step" in text
+    refused = run("plot", "dynamics", "--value", "n", cwd=tmp_path, expect=2)
+    assert "--value n: dynamics doesn't take it" in refused.stderr
+
+
+def test_training_both_presets_draws_both_regimes(tmp_path: Path) -> None:
+    for name in ("dynamics-benign", "dynamics-harmful"):
+        run("train", name, "--set=d=60", "--set=d_h=20", "--set=d_v=8", cwd=tmp_path)
+    run("plot", "dynamics", "--out", "drawn.svg", cwd=tmp_path)
+    text = (tmp_path / "drawn.svg").read_text()
+    assert "predicted benign" in text
+    assert "predicted harmful" in text
