@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claim import Measurement
-from overfit_cli.studies.benign_vit.claims import CLAIMS
+from overfit_cli.studies.benign_vit.figure_1_claims import FIGURE_1
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.study import Cell, CellResult
 from tests.command import run
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
+BY_NAME = {claim.name: claim for claim in FIGURE_1}
 
 
 def cells(
@@ -171,10 +171,14 @@ def test_with_no_directory_named_the_newest_that_bears_on_a_claim_decides(tmp_pa
 def test_a_conclusion_names_the_regime_and_its_numbers() -> None:
     cell = Cell("benign-vit", 1, BenignVitParameters(n=20, snr=10), 0)
     numbers = {"train_loss": 0.0094, "test_loss": 0.107, "test_error": 0.01}
+    numbers["output_norm"] = 0.562
     benign = study.conclusion(CellResult(cell, "done", "", 21, 0.1, numbers))
     assert benign.startswith("Benign overfitting: fitted to a training loss of 0.0094 in 21 steps")
     assert "test loss of 0.107" in benign
     assert "N·SNR² = 2000" in benign
+    assert "Theorem 4.1's T, with a constant of 1, is 0.773 steps." in benign
+    assert "6 of 10 items are met" in benign
+    assert "(1) 4e+10 ≤ d_h: it is 512, missed by 7.9 decades" in benign
     harmful = study.conclusion(CellResult(cell, "done", "", 21, 0.1, numbers | {"test_loss": 0.5}))
     assert harmful.startswith("Harmful overfitting")
     failed = study.conclusion(CellResult(cell, "failed", "step limit", 9, 0.1, numbers))

@@ -83,15 +83,27 @@ def memory(cell: Cell) -> float:
 def cost(cell: Cell) -> float:
     """Return about how many multiplications a cell costs.
 
-    Its steps are taken to grow with N, as they do. What isn't matrix products is counted as the
-    products that take as long: measured at the paper's values, where N is 2 to 20.
+    What isn't matrix products is counted as the products that take as long: measured at the
+    paper's values, where N is 2 to 20.
     """
     settings = cast(BenignVitParameters, cell.parameters)
     rows = settings.n * settings.tokens
     width = min(2 * (2 + settings.n * (settings.tokens - 1)), settings.d_h)
     step = rows * rows * width + _STEP_OVERHEAD
     test = settings.test_samples * settings.tokens * rows * width + _CELL_OVERHEAD
-    return 2.0 * (settings.n * step + test)
+    return 2.0 * (expected_steps(settings) * step + test)
+
+
+def expected_steps(parameters: BenignVitParameters) -> float:
+    """Return about how many steps a cell takes: ten times the theorems' T, whichever is less.
+
+    Samples are fitted by what is learned first, the signal or the strong noise (token 2). Ten, and
+    ‖w_O‖² = 1/3, are what the paper's cells take and have.
+    """
+    signal = parameters.signal_norm**2
+    noise = parameters.sigma_p_tilde**2 * parameters.d / parameters.n
+    common = parameters.learning_rate * parameters.epsilon / 3
+    return min(10 / (common * max(signal, noise)), float(parameters.max_steps))
 
 
 _WORK = 5e10

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_CONSTANT, FIGURE_1_THRESHOLD
 
 FIGURE_1_LAW = f"n * snr**2 = {FIGURE_1_CONSTANT:g}"
 
-_GRID = FigureOptions(x="snr", y="n", value="test_loss", law=FIGURE_1_LAW)
+_GRID = FigureOptions(x="snr", y="n", value="test_loss", law=FIGURE_1_LAW, by="label_flip")
 _CUT = FigureOptions(
     x="snr", y="n", value="test_loss", threshold=FIGURE_1_THRESHOLD, law=FIGURE_1_LAW
 )
@@ -22,7 +24,7 @@ FIGURES = {
             source="Jiang et al. 2024, figure 1a",
             reads="cells",
             options=_GRID,
-            accepts=_EVERY,
+            accepts=_EVERY | {"by"},
             draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
         ),
         Figure(
@@ -30,8 +32,8 @@ FIGURES = {
             title="Test loss above and below the threshold",
             source="Jiang et al. 2024, figure 1b",
             reads="cells",
-            options=_CUT,
-            accepts=_EVERY,
+            options=replace(_CUT, by="label_flip"),
+            accepts=_EVERY | {"by"},
             draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
         ),
         Figure(
@@ -42,6 +44,24 @@ FIGURES = {
             options=_CUT,
             accepts=_EVERY,
             draw=drawn_by("overfit_cli.figures.boundary:draw_boundary"),
+        ),
+        Figure(
+            name="dynamics",
+            title="Attention, inner products and values against gradient steps",
+            source="Jiang et al. 2024, figures 3 and 4",
+            reads="trajectories",
+            options=FigureOptions(),
+            accepts=frozenset(),
+            draw=drawn_by("overfit_cli.studies.benign_vit.dynamics_figure:draw_dynamics"),
+        ),
+        Figure(
+            name="scaling",
+            title="Steps to fit against what the theorems' T depends on",
+            source="Jiang et al. 2024, Theorems 4.1 and 4.2",
+            reads="cells",
+            options=FigureOptions(),
+            accepts=frozenset(),
+            draw=drawn_by("overfit_cli.studies.benign_vit.scaling_figure:draw_scaling"),
         ),
         Figure(
             name="curves",

@@ -10,6 +10,7 @@ from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
 from overfit_cli.studies.benign_vit import theory
 from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
+from overfit_cli.studies.benign_vit.condition import condition_items
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.study import Cell, CellResult, Execution
 
@@ -18,7 +19,7 @@ class BenignVit:
     """A two-layer Vision Transformer on signal and noise tokens; see `Study` for the members."""
 
     name = "benign-vit"
-    version = 1
+    version = 2
     title = "Benign and harmful overfitting of a two-layer Vision Transformer"
     paper = "Jiang et al. 2024"
     parameters = BenignVitParameters
@@ -78,7 +79,7 @@ class BenignVit:
         return train_batch(batch, execution)
 
     def conclusion(self, result: CellResult) -> str:
-        """Say which regime the cell is in, measured and predicted, with the numbers."""
+        """Say which regime the cell is in, measured and predicted, and go through Condition 4.1."""
         settings = cast(BenignVitParameters, result.cell.parameters)
         got = result.measurements
         if result.status == "failed":
@@ -95,8 +96,25 @@ class BenignVit:
             f"{got['train_loss']:.4f} in {result.steps} steps, with a test loss of "
             f"{got['test_loss']:.3f} and a test error of {got['test_error']:.0%} on "
             f"{settings.test_samples} samples. N·SNR² = {product:.4g}, so figure 1's curve "
-            f"N·SNR² = {theory.FIGURE_1_CONSTANT:g} predicts {predicted} overfitting."
+            f"N·SNR² = {theory.FIGURE_1_CONSTANT:g} predicts {predicted} overfitting. "
+            f"{_theory_in_words(settings, got['output_norm'])}"
         )
+
+
+def _theory_in_words(parameters: BenignVitParameters, output_norm: float) -> str:
+    """The theorem's number of steps, and Condition 4.1 a line an item."""
+    items = condition_items(parameters, output_norm)
+    met = sum(item.decades == 0 for item in items)
+    theorem = {"benign": "4.1", "harmful": "4.2"}[
+        theory.predicted_regime(parameters.n, parameters.snr)
+    ]
+    lines = [
+        f"Theorem {theorem}'s T, with a constant of 1, is "
+        f"{theory.predicted_steps(parameters, output_norm):.3g} steps.",
+        f"Condition 4.1, with all constants 1: {met} of {len(items)} items are met.",
+        *(f"  {item}" for item in items),
+    ]
+    return "\n".join(lines)
 
 
 study = BenignVit()

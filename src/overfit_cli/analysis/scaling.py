@@ -1,0 +1,63 @@
+"""Scaling laws: the powers of several parameters with which a measured number goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.analysis.intervals import mean_interval
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The power p in value ∝ axis^p.
+
+    Attributes:
+        value: the mean over seeds of each seed's own fit.
+        low, high: its 95 % t interval; nan with one seed.
+        seeds: how many seeds there are.
+    """
+
+    value: float
+    low: float
+    high: float
+    seeds: int
+
+
+def scaling_exponents(
+    cells: pd.DataFrame, axes: Sequence[str], value: str
+) -> dict[str, Exponent] | None:
+    """Fit log(value) = c + Σ p_axis log(axis) by least squares, for each seed by itself.
+
+    Seeds are independent and the cells of one aren't, so the spread is that between seeds.
+
+    Args:
+        cells: one row a cell, those that are done; axes and value are positive.
+        axes: the columns that value goes with, each with several values.
+        value: the measured column.
+
+    Returns:
+        An exponent an axis; None if no seed has cells enough to tell the axes apart.
+    """
+    fits = [_fit(of_seed, axes, value) for _, of_seed in cells.groupby("seed")]
+    slopes = np.array([fit for fit in fits if fit is not None])
+    if len(slopes) == 0:
+        return None
+    found = {}
+    for axis, of_axis in zip(axes, slopes.T, strict=True):
+        low, high = mean_interval(of_axis) if len(of_axis) > 1 else (np.nan, np.nan)
+        found[axis] = Exponent(float(of_axis.mean()), low, high, len(of_axis))
+    return found
+
+
+def _fit(cells: pd.DataFrame, axes: Sequence[str], value: str) -> np.ndarray | None:
+    """One seed's exponents; None where its cells don't tell the axes apart."""
+    logs = np.log(cells[list(axes)].to_numpy(dtype=np.float64))
+    design = np.column_stack([np.ones(len(logs)), logs])
+    if np.linalg.matrix_rank(design) < design.shape[1]:
+        return None
+    solution = np.linalg.lstsq(design, np.log(cells[value].to_numpy(dtype=np.float64)), rcond=None)
+    return np.asarray(solution[0][1:], dtype=np.float64)

@@ -1,0 +1,192 @@
+"""The claims of figure 1 and section 6 of Jiang et al. 2024, as measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.analysis.crossings import crossings
+from overfit_cli.analysis.power_law import fit_power_law
+from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.studies.benign_vit import theory
+from overfit_cli.studies.benign_vit.falling import falls
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+
+CONTOUR_RANGE = (850.0, 1250.0)
+SMALLEST_N = 5
+LEAST_SHARE = 0.93
+LEAST_VALUES = 3
+LEAST_SEEDS = 3
+MOST_FAILED = 0.1
+WIDEST_EXPONENT = 1.0
+Judge = Callable[[pd.DataFrame], Measurement]
+_ANALYSED = ("n", "snr", "max_steps")
+
+
+def at_paper_values(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells at section 6's values, whatever their N and signal-to-noise ratio."""
+    defaults = BenignVitParameters().model_dump()
+    fixed = [name for name in defaults if name not in _ANALYSED]
+    keep = np.logical_and.reduce([cells[name] == defaults[name] for name in fixed])
+    return cells[keep]
+
+
+def _on_grid(judge: Judge, *, with_failures: bool = False) -> Judge:
+    """Judge the cells that figure 1's claims are about; say why not where these can't decide."""
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        grid = at_paper_values(cells)
+        if grid["n"].nunique() < LEAST_VALUES or grid["snr"].nunique() < LEAST_VALUES:
+            return Measurement.without_value(
+                "not run",
+                f"It needs a grid of at least {LEAST_VALUES} values of n and of snr at the paper's "
+                "values of the other parameters.",
+            )
+        failed = int((grid["status"] == "failed").sum())
+        if failed > MOST_FAILED * len(grid) and not with_failures:
+            return Measurement.without_value(
+                "inconclusive", f"{failed} of {len(grid)} cells failed: too many to tell."
+            )
+        return judge(grid if with_failures else grid[grid["status"] == "done"])
+
+    return measure
+
+
+def _fitted(grid: pd.DataFrame) -> Measurement:
+    fitted = (grid["status"] == "done") & (grid["train_loss"] <= grid["epsilon"])
+    unfitted = int((~fitted).sum())
+    largest = float(grid["train_loss"].max())
+    steps = grid.loc[fitted, "steps"]
+    return Measurement(
+        "holds" if unfitted == 0 else "fails",
+        float(fitted.mean()),
+        None,
+        None,
+        f"{int(fitted.sum())} of {len(grid)} cells fitted, in {steps.min()} to {steps.max()} "
+        f"steps; {unfitted} not; the largest training loss is {largest:.5f}.",
+    )
+
+
+def _contour(grid: pd.DataFrame) -> Measurement:
+    found = crossings(grid, "snr", "n", "test_loss", theory.FIGURE_1_THRESHOLD)
+    found = found[(found["n"] >= SMALLEST_N) & (found["side"] != "unknown")]
+    crossed, never = found["side"] == "crosses", int((found["side"] != "crosses").sum())
+    rows = found.loc[crossed, "n"].nunique()
+    # A curve that never comes down to the threshold crosses it beyond the grid: it counts as that.
+    beyond = np.where(found["side"] == "above", np.inf, 0.0)
+    at = np.where(crossed, found["crossing"], beyond)
+    low, value, high = np.quantile(
+        theory.boundary_product(found["n"], at), [0.25, 0.5, 0.75], method="nearest"
+    ).tolist()
+    if rows < LEAST_VALUES or not 0 < low <= high < np.inf:
+        return Measurement.without_value(
+            "inconclusive",
+            f"The test loss crosses {theory.FIGURE_1_THRESHOLD:g} at {rows} values of "
+            f"n ≥ {SMALLEST_N}, on {int(crossed.sum())} of {len(found)} curves: too few to tell.",
+        )
+    return Measurement(
+        "holds" if CONTOUR_RANGE[0] <= value <= CONTOUR_RANGE[1] else "fails",
+        value,
+        low,
+        high,
+        f"The median of N·SNR² at the crossing is {value:.0f} over {rows} values of "
+        f"n ≥ {SMALLEST_N} and {found['seed'].nunique()} seeds; {never} of {len(found)} curves "
+        "never cross and count as beyond the grid.",
+        "quartiles",
+    )
+
+
+def _sides(grid: pd.DataFrame) -> Measurement:
+    predicted = theory.boundary_product(grid["n"], grid["snr"]) > theory.FIGURE_1_CONSTANT
+    if predicted.all() or not predicted.any():
+        return Measurement.without_value(
+            "inconclusive", "All cells lie on one side of the predicted curve."
+        )
+    agrees = predicted == (grid["test_loss"] < theory.FIGURE_1_THRESHOLD).to_numpy()
+    by_seed = pd.Series(agrees).groupby(grid["seed"].to_numpy()).mean()
+    share = float(agrees.mean())
+    return Measurement(
+        "holds" if share >= LEAST_SHARE else "fails",
+        share,
+        float(by_seed.min()),
+        float(by_seed.max()),
+        f"{share:.1%} of {len(grid)} cells lie on the predicted side: {by_seed.min():.1%} at the "
+        f"worst of {len(by_seed)} seeds, {by_seed.max():.1%} at the best.",
+        "worst and best seed",
+    )
+
+
+def _exponent(grid: pd.DataFrame) -> Measurement:
+    found = crossings(grid, "snr", "n", "test_loss", theory.FIGURE_1_THRESHOLD)
+    law = fit_power_law(found, "n")
+    if law is None:
+        return Measurement.without_value(
+            "inconclusive",
+            f"All seeds cross the threshold at fewer than {LEAST_VALUES} values of n.",
+        )
+    holds = law.exponent_low <= theory.FIGURE_1_EXPONENT <= law.exponent_high
+    wide = law.exponent_high - law.exponent_low > WIDEST_EXPONENT
+    verdict: Verdict = "holds" if holds else "fails"
+    if law.seeds < LEAST_SEEDS or (holds and wide):
+        verdict = "inconclusive"
+    return Measurement(
+        verdict,
+        law.exponent,
+        law.exponent_low,
+        law.exponent_high,
+        f"N·SNR^p = C with p = {law.exponent:.2f} [{law.exponent_low:.2f}, "
+        f"{law.exponent_high:.2f}] and C = {law.constant:.0f} [{law.constant_low:.0f}, "
+        f"{law.constant_high:.0f}], over the {law.rows} of {found['n'].nunique()} values of n "
+        f"where all of {law.seeds} seeds cross.",
+        "95 % bootstrap",
+    )
+
+
+FIGURE_1 = (
+    Claim(
+        name="fig1-fitted",
+        source="Jiang et al. 2024, section 6 and Theorems 4.1.1 and 4.2.1",
+        statement="Every cell is fitted to ε, where overfitting is benign and where it is harmful.",
+        accepted="all cells reach a training loss of at most ε",
+        measure=_on_grid(_fitted, with_failures=True),
+    ),
+    Claim(
+        name="fig1-contour",
+        source="Jiang et al. 2024, figure 1b",
+        statement="The contour of test loss 0.2 follows N·SNR² = 1000.",
+        accepted=f"the median N·SNR² at the crossing, over N ≥ {SMALLEST_N}, is from "
+        f"{CONTOUR_RANGE[0]:g} to {CONTOUR_RANGE[1]:g}",
+        measure=_on_grid(_contour),
+    ),
+    Claim(
+        name="fig1-sides",
+        source="Jiang et al. 2024, figure 1b",
+        statement="The test loss is below 0.2 where N·SNR² is above 1000, and above elsewhere.",
+        accepted=f"at least {LEAST_SHARE:.0%} of the cells do",
+        measure=_on_grid(_sides),
+    ),
+    Claim(
+        name="fig1-exponent",
+        source="Jiang et al. 2024, Theorems 4.1 and 4.2",
+        statement="The boundary is N·SNR² = C: the exponent of the signal-to-noise ratio is 2.",
+        accepted="2 lies in the fitted exponent's 95 % interval, and that is at most "
+        f"{WIDEST_EXPONENT:g} wide",
+        measure=_on_grid(_exponent),
+    ),
+    Claim(
+        name="fig1-falls-with-n",
+        source="Jiang et al. 2024, section 6",
+        statement="The test loss falls as N grows.",
+        accepted="the mean rank correlation's 95 % bootstrap interval is below 0",
+        measure=_on_grid(lambda grid: falls(grid, "n", "snr")),
+    ),
+    Claim(
+        name="fig1-falls-with-snr",
+        source="Jiang et al. 2024, section 6",
+        statement="The test loss falls as the signal-to-noise ratio grows.",
+        accepted="the mean rank correlation's 95 % bootstrap interval is below 0",
+        measure=_on_grid(lambda grid: falls(grid, "snr", "n")),
+    ),
+)
