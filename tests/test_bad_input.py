@@ -80,7 +80,7 @@ RANGES = [
 
 NAMES = [
     ("sweep bening-vit", ["bening-vit", "neither a study nor a preset", "benign-vit"]),
-    ("sweep fig2", ["fig2", "did you mean 'fig1'"]),
+    ("sweep fig9", ["fig9", "did you mean 'fig2'"]),
     ("sweep nowhere.toml", ["nowhere.toml", "no such preset file"]),
     ("sweep fig1 --profile huge", ["--profile huge", "quick, paper"]),
     ("sweep --profile paper", ["--profile paper", "benign-vit is no preset"]),

@@ -1,0 +1,73 @@
+"""The claims of figure 2 of Jiang et al. 2024."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from overfit_cli.claim import Claim, Measurement
+from overfit_cli.studies.benign_vit.falling import ACCEPTED, LEAST_VALUES, falls
+from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+
+_AXES = ("n", "snr")
+
+
+def _on_grid(judge: Callable[[pd.DataFrame], Measurement]) -> Callable[..., Measurement]:
+    """Judge a grid over N and the signal-to-noise ratio, at one value of everything else."""
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        names = BenignVitImagesParameters.model_fields.keys() - {*_AXES, "max_epochs"}
+        varying = sorted(name for name in names if cells[name].nunique() > 1)
+        if varying or any(cells[name].nunique() < LEAST_VALUES for name in _AXES):
+            return Measurement.without_value(
+                "not run",
+                f"It needs a grid of at least {LEAST_VALUES} values of n and of snr at one value "
+                "of every other parameter.",
+            )
+        return judge(cells)
+
+    return measure
+
+
+def _fitted(grid: pd.DataFrame) -> Measurement:
+    fitted = (grid["status"] == "done") & (grid["train_loss"] <= grid["epsilon"])
+    epochs = grid.loc[fitted, "epochs"]
+    passes = f" after {epochs.min():.0f} to {epochs.max():.0f} passes" if fitted.any() else ""
+    return Measurement(
+        "holds" if fitted.all() else "fails",
+        float(fitted.mean()),
+        None,
+        None,
+        f"{int(fitted.sum())} of {len(grid)} cells reach a training loss of "
+        f"{grid['epsilon'].iloc[0]:g}{passes}; the largest is {grid['train_loss'].max():.4f}.",
+    )
+
+
+def _done(judge: Callable[[pd.DataFrame], Measurement]) -> Callable[[pd.DataFrame], Measurement]:
+    return lambda grid: judge(grid[grid["status"] == "done"])
+
+
+CLAIMS = (
+    Claim(
+        name="fig2-fitted",
+        source="Jiang et al. 2024, section 6",
+        statement="The training images are fitted at every N and every signal-to-noise ratio.",
+        accepted="all cells reach a training loss of at most ε",
+        measure=_on_grid(_fitted),
+    ),
+    Claim(
+        name="fig2-falls-with-n",
+        source="Jiang et al. 2024, figure 2c",
+        statement="On images too, the test loss falls as N grows.",
+        accepted=ACCEPTED,
+        measure=_on_grid(_done(lambda grid: falls(grid, "n", "snr"))),
+    ),
+    Claim(
+        name="fig2-falls-with-snr",
+        source="Jiang et al. 2024, figure 2c",
+        statement="On images too, the test loss falls as the signal-to-noise ratio grows.",
+        accepted=ACCEPTED,
+        measure=_on_grid(_done(lambda grid: falls(grid, "snr", "n"))),
+    ),
+)

@@ -1,0 +1,108 @@
+"""What a cell trains on: digits times a, in a ring of noise times 1 − a (section 6)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.data_folder import data_folder, fingerprint, naming_data
+from overfit_cli.errors import UserError
+from overfit_cli.streams import stream
+from overfit_cli.studies.benign_vit.images.digits import INNER, SIZE, Digits, built_in_digits
+from overfit_cli.studies.benign_vit.images.mnist import read_mnist
+from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+
+RING = (SIZE - INNER) // 2
+"""Width of the noisy ring, in pixels (section 6)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImageTask:
+    """What a cell trains on.
+
+    Attributes:
+        train, test: the samples, noise included.
+        collections: a fingerprint of the data that they were taken from, by its name; empty for
+            the built-in digits.
+    """
+
+    train: Digits
+    test: Digits
+    collections: Mapping[str, str] = field(default_factory=dict)
+
+
+def image_task(parameters: BenignVitImagesParameters, seed: int) -> ImageTask:
+    """Return a cell's task. More samples extend fewer, and every ratio has the same noise.
+
+    Raises:
+        UserError: if MNIST is asked for and isn't where `--data` says, or has too few images.
+    """
+    n, test_samples = parameters.n, parameters.test_samples
+    splits: Mapping[str, Digits]
+    if parameters.source == "mnist":
+        splits, collections = _mnist(data_folder("source=mnist"))
+    else:
+        splits, collections = {"digits": built_in_digits()}, {}
+    train, test = _chosen(splits, n, test_samples, seed)
+    share = parameters.snr / (1 + parameters.snr)
+
+    def noisy(clean: Digits, which: str) -> Digits:
+        noise = ring_noise(seed, which, len(clean.labels)) * np.float32(parameters.noise_deviation)
+        return Digits(in_noise(clean.pixels, noise, share), clean.labels)
+
+    return ImageTask(noisy(train, "train"), noisy(test, "test"), collections)
+
+
+def in_noise(
+    pixels: NDArray[np.float32], noise: NDArray[np.float32], share: float
+) -> NDArray[np.float32]:
+    """Return pixels · a + noise · (1 − a) with a = `share`, so that SNR = a / (1 − a)."""
+    return np.asarray(pixels * np.float32(share) + noise * np.float32(1 - share))
+
+
+def ring_noise(seed: int, which: str, count: int) -> NDArray[np.float32]:
+    """Return standard normal noise on the outer ring of `count` images, (count, 28, 28)."""
+    drawn = stream(seed, which, "ring").standard_normal((count, SIZE, SIZE), dtype=np.float32)
+    drawn[:, RING:-RING, RING:-RING] = 0
+    return drawn
+
+
+@functools.lru_cache(maxsize=1)
+def _mnist(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
+    """MNIST's splits that are there, and a fingerprint of them."""
+    with naming_data(folder):
+        splits = read_mnist(folder)
+    arrays = [array for split in splits.values() for array in (split.pixels, split.labels)]
+    return splits, {"MNIST": fingerprint(*arrays)}
+
+
+def _chosen(
+    splits: Mapping[str, Digits], n: int, test_samples: int, seed: int
+) -> tuple[Digits, Digits]:
+    """Choose samples in an order of the seed's: of two splits, or from the two ends of one.
+
+    Raises:
+        UserError: if there aren't so many.
+    """
+    if len(splits) == 1:
+        (one,) = splits.values()
+        _check({"n + test_samples": n + test_samples}, len(one.labels))
+        order = stream(seed, "train", "images").permutation(len(one.labels))
+        return one.take(order[:n]), one.take(order[len(order) - test_samples :])
+    train, test = splits["train"], splits["test"]
+    _check({"n": n}, len(train.labels))
+    _check({"test_samples": test_samples}, len(test.labels))
+    rows = stream(seed, "train", "images").permutation(len(train.labels))[:n]
+    others = stream(seed, "test", "images").permutation(len(test.labels))[:test_samples]
+    return train.take(rows), test.take(others)
+
+
+def _check(asked: Mapping[str, int], present: int) -> None:
+    for name, count in asked.items():
+        if count > present:
+            raise UserError(f"--set {name} {count}: there are {present} such images.")

@@ -1,0 +1,83 @@
+"""The Vision Transformer of section 6: attention layers of four heads, then an MLP with ReLU.
+
+    x ← E patch + P;    x ← x + W_o softmax(q kᵀ / √(d/H)) v of a normalised x, layer by layer;
+    logits = W₂ relu(W₁ mean over tokens of the normalised x)
+
+The paper says no more than that; normalisation, residual paths and the mean are the usual ones.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from overfit_cli.streams import stream
+from overfit_cli.studies.benign_vit.images.digits import CLASSES, SIZE
+from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+
+POSITION_DEVIATION = 0.02
+
+
+class AttentionLayer(nn.Module):
+    """Multi-head softmax attention on a normalised input, with a residual path."""
+
+    def __init__(self, d: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(d)
+        self.project = nn.Linear(d, 3 * d)
+        self.output = nn.Linear(d, d)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x plus what it attends to; x has shape (samples, tokens, d)."""
+        samples, tokens, d = x.shape
+        split = self.project(self.norm(x)).view(samples, tokens, 3, self.heads, d // self.heads)
+        query, key, value = split.permute(2, 0, 3, 1, 4)
+        attended = functional.scaled_dot_product_attention(query, key, value)
+        added: Tensor = self.output(attended.transpose(1, 2).reshape(samples, tokens, d))
+        return x + added
+
+
+class ImageTransformer(nn.Module):
+    """The classifier of digits.
+
+    Args:
+        parameters: its sizes.
+        seed: of its first weights: uniform in ±1/√inputs, positions normal, biases zero.
+    """
+
+    def __init__(self, parameters: BenignVitImagesParameters, seed: int) -> None:
+        super().__init__()
+        patch, d = parameters.patch, parameters.d
+        tokens = (SIZE // patch) ** 2
+        self.patch = patch
+        self.embed = nn.Linear(patch * patch, d)
+        self.positions = nn.Parameter(torch.zeros(tokens, d))
+        self.attention = nn.ModuleList(
+            AttentionLayer(d, parameters.heads) for _ in range(parameters.layers)
+        )
+        self.norm = nn.LayerNorm(d)
+        self.hidden = nn.Linear(d, parameters.hidden)
+        self.classes = nn.Linear(parameters.hidden, CLASSES)
+        self._draw(seed)
+
+    def _draw(self, seed: int) -> None:
+        """Draw the first weights, each from its own stream."""
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Linear):
+                bound = module.in_features**-0.5
+                drawn = stream(seed, "init", name).uniform(-bound, bound, module.weight.shape)
+                module.weight.data = torch.from_numpy(drawn).to(module.weight.dtype)
+                nn.init.zeros_(module.bias)
+        positions = stream(seed, "init", "positions").standard_normal(self.positions.shape)
+        self.positions.data = torch.from_numpy(POSITION_DEVIATION * positions).float()
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Return logits, (samples, 10), of images, (samples, 28, 28)."""
+        patches = functional.unfold(pixels[:, None], self.patch, stride=self.patch).mT
+        x = self.embed(patches) + self.positions
+        for layer in self.attention:
+            x = layer(x)
+        logits: Tensor = self.classes(functional.relu(self.hidden(self.norm(x).mean(1))))
+        return logits

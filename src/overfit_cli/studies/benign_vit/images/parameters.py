@@ -1,0 +1,69 @@
+"""The knobs of the `benign-vit-images` study."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from overfit_cli.parameters import StudyParameters, parameter
+
+MOST_SAMPLES = {"digits": 1797, "mnist": 70_000}
+"""How many images there are."""
+
+Source = Literal["digits", "mnist"]
+
+
+class BenignVitImagesParameters(StudyParameters):
+    """Section 6's images and model; what the paper leaves open is the second half."""
+
+    n: int = parameter(1000, "training samples", symbol="N", at_least=1, at_most=60_000)
+    snr: float = parameter(
+        1.0, "signal-to-noise ratio", symbol=r"\mathrm{SNR}", above=0, at_most=1e6
+    )
+    source: Source = parameter("digits", "built-in digits, or MNIST's files from --data")
+    test_samples: int = parameter(397, "test samples", at_least=1, at_most=60_000)
+    noise_deviation: float = parameter(1.0, "deviation of the ring's noise", above=0, at_most=1e6)
+    layers: int = parameter(2, "attention layers", at_least=1, at_most=100)
+    heads: int = parameter(4, "attention heads of a layer", symbol="H", at_least=1, at_most=100)
+    patch: int = parameter(4, "width and height of a patch", unit="pixels", at_least=1, at_most=28)
+    d: int = parameter(64, "width of a token", at_least=1, at_most=10_000)
+    hidden: int = parameter(128, "width of the MLP", at_least=1, at_most=100_000)
+    learning_rate: float = parameter(
+        0.001, "step size of Adam", symbol=r"\eta", above=0, at_most=1000
+    )
+    batch_size: int = parameter(64, "samples of a gradient step", at_least=1, at_most=60_000)
+    epsilon: float = parameter(
+        0.01, "training loss to stop at", symbol=r"\epsilon", above=0, at_most=2.3
+    )
+    max_epochs: int = parameter(
+        300, "passes after which a cell gives up", at_least=1, at_most=10**6
+    )
+    dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> BenignVitImagesParameters:
+        if self.d % self.heads:
+            raise ValueError(
+                f"--set heads {self.heads}: heads takes a divisor of d, which is {self.d}."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _patches_fill_the_image(self) -> BenignVitImagesParameters:
+        if 28 % self.patch:
+            raise ValueError(
+                f"--set patch {self.patch}: patch takes a divisor of 28, the images' width."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _there_are_so_many(self) -> BenignVitImagesParameters:
+        most = MOST_SAMPLES[self.source]
+        if self.n + self.test_samples > most:
+            raise ValueError(
+                f"--set n {self.n}: with source={self.source} and test_samples="
+                f"{self.test_samples}, n takes a whole number up to "
+                f"{max(0, most - self.test_samples)}: there are {most} images."
+            )
+        return self

@@ -1,0 +1,45 @@
+"""Figures 2a and 2b of Jiang et al. 2024: digits in their ring of noise."""
+
+from __future__ import annotations
+
+import matplotlib.figure
+import numpy as np
+
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.style import COLUMN, brief, styled
+from overfit_cli.parameters import describe
+from overfit_cli.studies.benign_vit.images.data import image_task
+from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+
+ACROSS = 6
+MOST_ROWS = 4
+
+
+@styled
+def draw_images(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw the first training images of the first seed, a row for each of up to four ratios.
+
+    Grey levels are those of each row: from two deviations of its noise below zero to as much
+    above, or to white, whichever is more.
+
+    Raises:
+        UserError: if the images come from MNIST's files and these aren't where they were.
+    """
+    cells = data.cells.sort_values(["seed", "n"]).drop_duplicates("snr").sort_values("snr")
+    places = np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))
+    chosen = cells.iloc[places]
+    figure = matplotlib.figure.Figure(figsize=(COLUMN, 0.15 + 0.62 * len(chosen)))
+    grid = figure.subplots(len(chosen), ACROSS, squeeze=False)
+    for axes_of_row, (_, cell) in zip(grid, chosen.iterrows(), strict=True):
+        parameters = BenignVitImagesParameters.model_validate(
+            {name: cell[name] for name in describe(BenignVitImagesParameters)}
+        )
+        shown = image_task(parameters, int(cell["seed"])).train.pixels
+        share = parameters.snr / (1 + parameters.snr)
+        noise = 2 * parameters.noise_deviation * (1 - share)
+        axes_of_row[0].set_ylabel(f"SNR {brief(parameters.snr)}", fontsize="small")
+        for axes, pixels in zip(axes_of_row, shown, strict=False):
+            axes.imshow(pixels, cmap="gray", vmin=-noise, vmax=max(noise, share))
+        for axes in axes_of_row:
+            axes.set(xticks=[], yticks=[])
+    return figure

@@ -1,0 +1,103 @@
+"""The study `benign-vit-images`: figure 2 of Jiang et al. 2024. Torch is imported to train."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from overfit_cli.claim import Claim
+from overfit_cli.figure import Figure
+from overfit_cli.studies.benign_vit.images.columns import MEASUREMENTS, TRAJECTORY
+from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+from overfit_cli.study import Cell, CellResult, Execution
+
+
+class BenignVitImages:
+    """A Vision Transformer on digits in a ring of noise; see `Study` for the members."""
+
+    name = "benign-vit-images"
+    version = 1
+    title = "Benign and harmful overfitting of a Vision Transformer on handwritten digits"
+    paper = "Jiang et al. 2024"
+    parameters = BenignVitImagesParameters
+    columns = MEASUREMENTS
+    trajectory_columns = TRAJECTORY
+    headline = "test_loss"
+    watched = ("train_loss", "test_loss", "train_error", "test_error")
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        from overfit_cli.studies.benign_vit.images.figures import FIGURES
+
+        return FIGURES
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims of figure 2."""
+        from overfit_cli.studies.benign_vit.images.claims import CLAIMS
+
+        return CLAIMS
+
+    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
+        """Read once what cells need from outside: what is missing is said before a sweep runs."""
+        from overfit_cli.studies.benign_vit.images.data import image_task
+
+        first = {(_of(cell).n, _of(cell).test_samples): cell for cell in reversed(cells)}
+        found: dict[str, str] = {}
+        for cell in first.values():
+            if _of(cell).source == "mnist":
+                found |= image_task(_of(cell), cell.seed).collections
+        return found
+
+    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+        """Give each cell a batch of its own, the costliest first: it takes seconds to minutes."""
+        return [[cell] for cell in sorted(cells, key=lambda cell: (-self.cost(cell), cell.seed))]
+
+    def cost(self, cell: Cell) -> float:
+        """Return the multiplications of a cell, roughly: its passes grow as the ratio falls."""
+        parameters = _of(cell)
+        tokens = (28 // parameters.patch) ** 2
+        layer = tokens * parameters.d * (4 * parameters.d + 2 * tokens)
+        passes = min(20.0 + 20.0 / parameters.snr, parameters.max_epochs)
+        return 3.0 * parameters.n * passes * parameters.layers * layer
+
+    def probe(self, cell: Cell) -> Cell:
+        """Return the cell with few samples and two passes."""
+        parameters = _of(cell)
+        few = {"n": min(parameters.n, 200), "test_samples": min(parameters.test_samples, 50)}
+        shortened = parameters.model_copy(update={**few, "max_epochs": 2})
+        return replace(cell, parameters=shortened)
+
+    def memory(self, cell: Cell) -> float:
+        """Return the bytes that a cell takes, roughly."""
+        parameters = _of(cell)
+        tokens = (28 // parameters.patch) ** 2
+        wide = tokens * (8 * parameters.d + parameters.heads * tokens)
+        states = max(parameters.batch_size * parameters.layers, 1000) * wide
+        return 8.0 * (states + (parameters.n + parameters.test_samples) * 28 * 28) + 3e8
+
+    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+        """Train cells one after another."""
+        from overfit_cli.studies.benign_vit.images.data import image_task
+        from overfit_cli.studies.benign_vit.images.training import train_cell
+
+        for cell in batch:
+            yield train_cell(cell, _of(cell), image_task(_of(cell), cell.seed), execution)
+
+    def conclusion(self, result: CellResult) -> str:
+        """Say how well the cell is fitted and what it gets right."""
+        got = result.measurements
+        if result.status == "failed":
+            return f"Not fitted ({result.reason}) after {result.steps} steps."
+        return (
+            f"Fitted to a training loss of {got['train_loss']:.4f} in {got['epochs']:.0f} passes "
+            f"({result.steps} steps), with a test loss of {got['test_loss']:.3f} and a test error "
+            f"of {got['test_error']:.1%}."
+        )
+
+
+def _of(cell: Cell) -> BenignVitImagesParameters:
+    return cast(BenignVitImagesParameters, cell.parameters)
+
+
+study = BenignVitImages()

@@ -1,0 +1,315 @@
+"""Digits in a ring of noise: what is drawn, what is read, and how a cell trains on it."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import struct
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch.nn import functional
+
+import overfit_cli
+from overfit_cli.errors import UserError
+from overfit_cli.studies.benign_vit.images.claims import CLAIMS
+from overfit_cli.studies.benign_vit.images.data import image_task, ring_noise
+from overfit_cli.studies.benign_vit.images.digits import Digits, built_in_digits
+from overfit_cli.studies.benign_vit.images.mnist import IMAGES, LABELS, read_idx, read_mnist
+from overfit_cli.studies.benign_vit.images.model import AttentionLayer, ImageTransformer
+from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+from overfit_cli.studies.benign_vit.images.study import study
+from overfit_cli.study import Cell, CellResult, Execution
+from tests.command import run
+
+TINY = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "batch_size": 16, "max_epochs": 200}
+
+
+def tiny(**settings: object) -> BenignVitImagesParameters:
+    return BenignVitImagesParameters.model_validate({**TINY, **settings})
+
+
+def train(parameters: BenignVitImagesParameters, *, trajectories: bool = False) -> CellResult:
+    execution = Execution(trajectories=trajectories)
+    [result] = study.train([Cell(study.name, 1, parameters, 0)], execution)
+    return result
+
+
+def idx(magic: int, shape: tuple[int, ...], content: bytes) -> bytes:
+    return struct.pack(f">{1 + len(shape)}I", magic, *shape) + content
+
+
+def write_mnist(folder: Path, splits: dict[str, int], *, zipped: bool = False) -> Path:
+    """Images of 28 × 28 whose grey level is their number, labels that count to 9 and again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for prefix, count in splits.items():
+        pixels = np.repeat(np.arange(count, dtype=np.uint8), 28 * 28).tobytes()
+        labels = (np.arange(count) % 10).astype(np.uint8).tobytes()
+        for name, content in (
+            (f"{prefix}-images-idx3-ubyte", idx(IMAGES, (count, 28, 28), pixels)),
+            (f"{prefix}-labels-idx1-ubyte", idx(LABELS, (count,), labels)),
+        ):
+            path = folder / f"{name}.gz" if zipped else folder / name
+            path.write_bytes(gzip.compress(content) if zipped else content)
+    return folder
+
+
+# What is drawn
+
+
+def test_the_built_in_digits_are_scaled_into_the_middle() -> None:
+    digits = built_in_digits()
+    assert digits.pixels.shape == (1797, 28, 28)
+    assert np.bincount(digits.labels).min() > 170
+    assert not digits.pixels[:, :4].any()
+    assert not digits.pixels[:, :, -4:].any()
+    assert 0 <= digits.pixels.min() < digits.pixels.max() <= 1
+    small = digits.pixels[0, 4:-4, 4:-4].reshape(4, 5, 4, 5).mean((1, 3))
+    from sklearn.datasets import load_digits
+
+    original = load_digits().images[0].reshape(4, 2, 4, 2).mean((1, 3)) / 16
+    assert np.corrcoef(small.ravel(), original.ravel())[0, 1] > 0.99
+
+
+def test_noise_lies_on_the_ring_and_the_shares_make_the_ratio() -> None:
+    """Figure 2a: 1/6 of the image and 5/6 of the noise are a ratio of 0.2."""
+    clean = image_task(tiny(snr=1e6), 1).train
+    noise = ring_noise(1, "train", 40)
+    assert not noise[:, 4:-4, 4:-4].any()
+    assert noise[:, :4].std() == pytest.approx(1, abs=0.02)
+    for snr, share in ((0.2, 1 / 6), (2.0, 2 / 3)):
+        found = image_task(tiny(snr=snr, noise_deviation=0.5), 1).train
+        expected = clean.pixels * share + 0.5 * noise * (1 - share)
+        np.testing.assert_allclose(found.pixels, expected, atol=1e-5)
+
+
+def test_more_samples_extend_fewer_and_training_and_test_images_differ() -> None:
+    few, many = image_task(tiny(n=40), 3), image_task(tiny(n=60), 3)
+    np.testing.assert_array_equal(many.train.pixels[:40], few.train.pixels)
+    np.testing.assert_array_equal(many.test.pixels, few.test.pixels)
+    whole = image_task(tiny(n=1400, test_samples=397, snr=1e6), 3)
+    digits = built_in_digits()
+    both = np.concatenate([whole.train.pixels, whole.test.pixels]).reshape(1797, -1)
+    middle = [image.sum(dtype=np.float64) for image in digits.pixels.reshape(1797, -1)]
+    inside = both.reshape(-1, 28, 28)[:, 4:-4, 4:-4].sum((1, 2), dtype=np.float64)
+    np.testing.assert_allclose(np.sort(inside), np.sort(middle), rtol=1e-4, atol=1e-3)
+    assert not np.array_equal(image_task(tiny(), 4).train.pixels, few.train.pixels)
+
+
+# MNIST's files
+
+
+def test_mnist_is_read_plain_and_gzipped(tmp_path: Path) -> None:
+    plain = read_mnist(write_mnist(tmp_path / "a", {"train": 30, "t10k": 12}))
+    zipped = read_mnist(write_mnist(tmp_path / "b" / "mnist", {"t10k": 12}, zipped=True).parent)
+    assert set(plain) == {"train", "test"}
+    assert set(zipped) == {"test"}
+    for split in (plain["test"], zipped["test"]):
+        assert split.labels.tolist() == [*range(10), 0, 1]
+        assert split.pixels[3, 5, 6] == pytest.approx(3 / 255)
+
+
+def test_both_splits_are_kept_apart_and_one_is_cut_in_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tiny(source="mnist", n=8, test_samples=4, snr=1e6, noise_deviation=1e-3)
+    levels = {}
+    for name, splits in (("two", {"train": 12, "t10k": 60}), ("one", {"t10k": 12})):
+        monkeypatch.setenv("OVERFIT_DATA", str(write_mnist(tmp_path / name, splits)))
+        task = image_task(asked, 0)
+        levels[name] = [
+            np.round(split.pixels[:, 14, 14] * 255).astype(int).tolist()
+            for split in (task.train, task.test)
+        ]
+        assert list(task.collections) == ["MNIST"]
+    assert max(levels["two"][0]) < 12
+    assert not set(levels["one"][0]) & set(levels["one"][1])
+    monkeypatch.setenv("OVERFIT_DATA", str(tmp_path / "one"))
+    with pytest.raises(UserError, match=r"n \+ test_samples 13: there are 12 such images"):
+        study.prepare([Cell(study.name, 1, asked.model_copy(update={"n": 9}), 0)])
+
+
+BROKEN = {
+    "magic": (idx(0x0000_0D03, (1, 28, 28), bytes(784)), "its magic number is 3331; an IDX file"),
+    "short": (idx(IMAGES, (2, 28, 28), bytes(784)), "it has 800 bytes; its header asks for 1584"),
+    "long": (idx(IMAGES, (1, 28, 28), bytes(785)), "it has 801 bytes; its header asks for 800"),
+    "empty": (b"", "it has 0 bytes; its header alone has 16"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_malformed_file_is_one_sentence(tmp_path: Path, kind: str, zipped: bool) -> None:
+    content, said = BROKEN[kind]
+    path = tmp_path / ("images.gz" if zipped else "images")
+    path.write_bytes(gzip.compress(content) if zipped else content)
+    with pytest.raises(UserError, match=f"images.*: {said}"):
+        read_idx(path, IMAGES)
+
+
+def test_what_is_missing_or_does_not_fit_names_the_flag(tmp_path: Path) -> None:
+    def refused(*words: str) -> None:
+        asked = ("--set=source=mnist", "--set=test_samples=2", "--n=4", "--data=data")
+        said = run("train", "benign-vit-images", *asked, cwd=tmp_path, expect=2).stderr
+        for word in ("--data", *words):
+            assert word in said, said
+
+    data = tmp_path / "data"
+    data.mkdir()
+    refused("MNIST isn't there", "train-images-idx3-ubyte")
+    write_mnist(data, {"t10k": 6}, zipped=True)
+    whole = (data / "t10k-images-idx3-ubyte.gz").read_bytes()
+    (data / "t10k-images-idx3-ubyte.gz").write_bytes(whole[:-9])
+    refused("t10k-images-idx3-ubyte.gz", "damaged or cut short")
+    (data / "t10k-images-idx3-ubyte.gz").write_bytes(whole)
+    (data / "t10k-labels-idx1-ubyte.gz").unlink()
+    refused("its labels", "aren't beside it")
+    labels = data / "t10k-labels-idx1-ubyte"
+    labels.write_bytes(idx(LABELS, (5,), bytes(5)))
+    refused("it has 5 labels for 6 images")
+    labels.write_bytes(idx(LABELS, (6,), bytes([1, 2, 3, 4, 5, 10])))
+    refused("it has a label 10")
+    (data / "t10k-images-idx3-ubyte.gz").write_bytes(
+        gzip.compress(idx(IMAGES, (6, 20, 28), bytes(6 * 560)))
+    )
+    refused("its images are 28 × 20; 28 × 28 is needed")
+
+
+def test_cells_of_other_images_do_not_share_a_directory(tmp_path: Path) -> None:
+    few = TINY | {"max_epochs": 1, "source": "mnist", "n": 8, "test_samples": 4}
+    asked = [f"--set={name}={value}" for name, value in few.items()] + ["--jobs=1", "--out=runs"]
+    write_mnist(tmp_path / "ours", {"t10k": 12})
+    write_mnist(tmp_path / "theirs", {"t10k": 13})
+    for seeds, data, code in (("1", "ours", 1), ("2", "theirs", 2)):
+        more = (f"--seeds={seeds}", f"--data={data}")
+        said = run("sweep", "benign-vit-images", *asked, *more, cwd=tmp_path, expect=code)
+    assert "its cells were trained on other data (MNIST held something else then)" in said.stderr
+    assert overfit_cli.load(tmp_path / "runs")["seed"].tolist() == [0]
+
+
+# Training
+
+
+def test_attention_is_what_it_says() -> None:
+    """Head by head, as softmax(q kᵀ / √(d/H)) v."""
+    torch.manual_seed(0)
+    layer, x = AttentionLayer(12, 3), torch.randn(2, 5, 12)
+    normed = layer.norm(x)
+    query, key, value = layer.project(normed).chunk(3, dim=-1)
+    heads = []
+    for head in range(3):
+        part = slice(4 * head, 4 * head + 4)
+        scores = query[..., part] @ key[..., part].mT / 2
+        heads.append(torch.softmax(scores, -1) @ value[..., part])
+    expected = x + layer.output(torch.cat(heads, -1))
+    torch.testing.assert_close(layer(x), expected)
+
+
+def test_a_token_is_a_patch_and_weights_come_from_the_seed() -> None:
+    model = ImageTransformer(tiny(), 0)
+    seen = []
+    model.embed.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    pixels = torch.arange(2.0 * 28 * 28).view(2, 28, 28)
+    assert model(pixels).shape == (2, 10)
+    torch.testing.assert_close(seen[0][1, 9].view(4, 4), pixels[1, 4:8, 8:12])
+    again, other = ImageTransformer(tiny(), 0), ImageTransformer(tiny(), 1)
+    assert torch.equal(again.embed.weight, model.embed.weight)
+    assert not torch.equal(other.embed.weight, model.embed.weight)
+    assert float(model.embed.weight.detach().abs().max()) == pytest.approx(1 / 4, rel=0.05)
+
+
+def test_a_cell_trains_as_a_plain_loop_does() -> None:
+    """The same weights, order and optimiser, written as anyone would."""
+    parameters = tiny(dtype="float64", max_epochs=3, epsilon=1e-9)
+    result = train(parameters)
+    assert (result.status, result.reason, result.steps) == ("failed", "step limit", 9)
+    from overfit_cli.streams import stream
+
+    task, model = image_task(parameters, 0), ImageTransformer(parameters, 0).double()
+    x, y = torch.from_numpy(task.train.pixels).double(), torch.from_numpy(task.train.labels)
+    optimiser = torch.optim.Adam(model.parameters(), lr=parameters.learning_rate)
+    order = stream(0, "train", "order")
+    for _ in range(3):
+        rows = torch.from_numpy(order.permutation(40))
+        for first in (0, 16, 32):
+            chosen = rows[first : first + 16]
+            optimiser.zero_grad()
+            torch.autograd.backward(functional.cross_entropy(model(x[chosen]), y[chosen]))
+            optimiser.step()
+    with torch.no_grad():
+        expected = functional.cross_entropy(model(x), y).item()
+        test = model(torch.from_numpy(task.test.pixels).double())
+        wrong = (test.argmax(1).numpy() != task.test.labels).mean()
+    assert result.measurements["train_loss"] == pytest.approx(expected, rel=1e-9)
+    assert result.measurements["test_error"] == pytest.approx(wrong)
+
+
+def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
+    fitted = train(tiny(epsilon=0.05))
+    assert (fitted.status, fitted.reason) == ("done", "")
+    assert fitted.measurements["train_loss"] <= 0.05
+    assert fitted.steps == 3 * fitted.measurements["epochs"]
+    logged = train(tiny(epsilon=0.05), trajectories=True)
+    assert logged.measurements == fitted.measurements
+    assert logged.trajectory["step"][-1] == fitted.steps
+    assert logged.trajectory["train_loss"][-1] == fitted.measurements["train_loss"]
+    assert "Fitted to a training loss of 0.0" in study.conclusion(fitted)
+
+
+def test_a_training_that_explodes_is_a_failed_cell() -> None:
+    result = train(tiny(learning_rate=1000, noise_deviation=1e6))
+    assert result.status == "failed"
+    assert result.reason in ("diverged", "step limit")
+
+
+# Commands
+
+
+def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
+    small = [f"--set={name}={value}" for name, value in TINY.items() if name != "n"]
+    grid = ("--n=20,40,60", "--snr=0.2,0.6,2", "--seeds=1", "--set=epsilon=1.5", "--jobs=1")
+    done = run("sweep", "benign-vit-images", *small, *grid, "--out=runs", cwd=tmp_path)
+    assert "Done: 9 trained" in done.stdout
+    for figure in ("heatmap", "images"):
+        run("plot", figure, "--from=runs", "--out", f"{figure}.svg", cwd=tmp_path)
+    text = (tmp_path / "images.svg").read_text()
+    assert "SNR 0.2" in text
+    assert "SNR 2" in text
+    said = run("report", "--from=runs", "--out=r", cwd=tmp_path).stdout
+    assert "9 of 9 cells reach a training loss of 1.5" in " ".join(said.split())
+    shutil.rmtree(tmp_path / "r")
+
+
+def frame(sign: float = -1.0) -> pd.DataFrame:
+    rows = [
+        BenignVitImagesParameters().model_dump()
+        | {"n": n, "snr": snr, "seed": seed, "status": "done", "epochs": 9.0}
+        | {"train_loss": 0.009, "test_loss": 1 + sign * (n / 1000 + snr / 10)}
+        for n in (200, 500, 800)
+        for snr in (0.2, 0.6, 2.0)
+        for seed in range(3)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_verdicts_follow_the_numbers() -> None:
+    by_name = {claim.name: claim for claim in CLAIMS}
+    for name, claim in by_name.items():
+        assert claim.measure(frame()).verdict == "holds", name
+        assert claim.measure(frame().query("n == 200")).verdict == "not run", name
+    for name in ("fig2-falls-with-n", "fig2-falls-with-snr"):
+        assert by_name[name].measure(frame(sign=1.0)).verdict == "fails"
+        assert by_name[name].measure(frame().query("seed == 0")).verdict == "inconclusive"
+    unfitted = frame()
+    unfitted.loc[4, "status"], unfitted.loc[4, "train_loss"] = "failed", 0.4
+    found = by_name["fig2-fitted"].measure(unfitted)
+    assert found.verdict == "fails"
+    assert "26 of 27 cells" in found.sentence
+
+
+def test_digits_are_taken_by_row() -> None:
+    digits = Digits(np.zeros((3, 28, 28), dtype=np.float32), np.array([4, 5, 6]))
+    assert digits.take(np.array([2, 0])).labels.tolist() == [6, 4]
