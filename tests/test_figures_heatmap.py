@@ -227,3 +227,47 @@ def test_cells_without_a_number_are_refused(cells: pd.DataFrame, draw: Draw) -> 
 
 def test_a_constant_column_is_drawn(cells: pd.DataFrame) -> None:
     draw_heatmap(data_of(cells.assign(test_loss=0.0)), OPTIONS)
+
+
+def test_a_third_parameter_makes_panels_in_the_same_colours(tmp_path: Path) -> None:
+    parts = [fake_cells(NS, SNRS, kernel=name) for name in ("gaussian", "softmax")]
+    parts[0]["test_loss"] *= 0.5
+    figure = draw_heatmap(data_of(pd.concat(parts)), replace(OPTIONS, by="kernel", law=LAW))
+    panels = [axes for axes in figure.axes if axes.get_title(loc="left").startswith("kernel = ")]
+    meshes = [found for axes in panels for found in axes.collections if isinstance(found, QuadMesh)]
+    assert {axes.get_title(loc="left") for axes in panels} == {
+        "kernel = gaussian",
+        "kernel = softmax",
+    }
+    assert all(axes.lines for axes in panels), "the law is drawn in every panel"
+    scales = {(mesh.norm.vmin, mesh.norm.vmax) for mesh in meshes}
+    assert len(meshes) == 2
+    assert len(scales) == 1
+    assert words(figure, tmp_path).count("mean of 3 seeds") == 1
+
+
+def test_a_panel_without_a_number_is_all_missing(cells: pd.DataFrame) -> None:
+    other = fail(fake_cells(NS, SNRS, kernel="gaussian"), pd.Series(True, index=range(len(cells))))
+    figure = draw_heatmap(data_of(pd.concat([cells, other])), replace(OPTIONS, by="kernel"))
+    collections = [found for axes in figure.axes for found in axes.collections]
+    polygons = [found for found in collections if isinstance(found, PolyCollection)]
+    assert [len(found.get_paths()) for found in polygons] == [len(NS) * len(SNRS)]
+
+
+def test_a_third_parameter_without_panels_is_refused_with_what_would_do(
+    cells: pd.DataFrame,
+) -> None:
+    other = fake_cells(NS, SNRS, kernel="gaussian")
+    with pytest.raises(UserError, match=r"kernel varies too .* or panels with --by kernel"):
+        draw_heatmap(data_of(pd.concat([cells, other])), OPTIONS)
+
+
+def test_places_that_a_refined_sweep_sampled_are_dotted(
+    cells: pd.DataFrame, tmp_path: Path
+) -> None:
+    finer = fake_cells([10], [9.5, 10.5])
+    figure = draw_heatmap(data_of(pd.concat([cells, finer]), cells), OPTIONS)
+    dots = figure.axes[0].lines[-1]
+    assert len(np.asarray(dots.get_xdata())) == len(NS) * len(SNRS) + 2
+    assert "sampled" in words(figure, tmp_path)
+    assert "sampled" not in words(draw_heatmap(data_of(cells, cells), OPTIONS), tmp_path)

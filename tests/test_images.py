@@ -193,11 +193,12 @@ def test_cells_of_other_images_do_not_share_a_directory(tmp_path: Path) -> None:
 # Training
 
 
-def test_attention_is_what_it_says() -> None:
+@pytest.mark.parametrize("normalisation", ["none", "layer"])
+def test_attention_is_what_it_says(normalisation: str) -> None:
     """Head by head, as softmax(q kᵀ / √(d/H)) v."""
     torch.manual_seed(0)
-    layer, x = AttentionLayer(12, 3), torch.randn(2, 5, 12)
-    normed = layer.norm(x)
+    layer, x = AttentionLayer(12, 3, normalisation), torch.randn(2, 5, 12)
+    normed = functional.layer_norm(x, (12,)) if normalisation == "layer" else x
     query, key, value = layer.project(normed).chunk(3, dim=-1)
     heads = []
     for head in range(3):

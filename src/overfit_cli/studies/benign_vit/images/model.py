@@ -1,9 +1,10 @@
 """The Vision Transformer of section 6: attention layers of four heads, then an MLP with ReLU.
 
-    x ← E patch + P;    x ← x + W_o softmax(q kᵀ / √(d/H)) v of a normalised x, layer by layer;
-    logits = W₂ relu(W₁ mean over tokens of the normalised x)
+    x ← E patch + P;    x ← x + W_o softmax(q kᵀ / √(d/H)) v, layer by layer;
+    logits = W₂ relu(W₁ mean over tokens of x)
 
-The paper says no more than that; normalisation, residual paths and the mean are the usual ones.
+The paper names attention layers, heads and the MLP. Residual paths and the mean are the usual ones;
+layer normalisation, which is usual too, is an option: it hides how strong a patch is.
 """
 
 from __future__ import annotations
@@ -19,13 +20,17 @@ from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesPara
 POSITION_DEVIATION = 0.02
 
 
-class AttentionLayer(nn.Module):
-    """Multi-head softmax attention on a normalised input, with a residual path."""
+def _norm(kind: str, d: int) -> nn.Module:
+    return nn.LayerNorm(d) if kind == "layer" else nn.Identity()
 
-    def __init__(self, d: int, heads: int) -> None:
+
+class AttentionLayer(nn.Module):
+    """Multi-head softmax attention with a residual path; its input may be normalised."""
+
+    def __init__(self, d: int, heads: int, normalisation: str) -> None:
         super().__init__()
         self.heads = heads
-        self.norm = nn.LayerNorm(d)
+        self.norm = _norm(normalisation, d)
         self.project = nn.Linear(d, 3 * d)
         self.output = nn.Linear(d, d)
 
@@ -55,9 +60,10 @@ class ImageTransformer(nn.Module):
         self.embed = nn.Linear(patch * patch, d)
         self.positions = nn.Parameter(torch.zeros(tokens, d))
         self.attention = nn.ModuleList(
-            AttentionLayer(d, parameters.heads) for _ in range(parameters.layers)
+            AttentionLayer(d, parameters.heads, parameters.normalisation)
+            for _ in range(parameters.layers)
         )
-        self.norm = nn.LayerNorm(d)
+        self.norm = _norm(parameters.normalisation, d)
         self.hidden = nn.Linear(d, parameters.hidden)
         self.classes = nn.Linear(parameters.hidden, CLASSES)
         self._draw(seed)

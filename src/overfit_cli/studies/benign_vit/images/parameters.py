@@ -27,10 +27,13 @@ class BenignVitImagesParameters(StudyParameters):
     layers: int = parameter(2, "attention layers", at_least=1, at_most=100)
     heads: int = parameter(4, "attention heads of a layer", symbol="H", at_least=1, at_most=100)
     patch: int = parameter(4, "width and height of a patch", unit="pixels", at_least=1, at_most=28)
-    d: int = parameter(64, "width of a token", at_least=1, at_most=10_000)
-    hidden: int = parameter(128, "width of the MLP", at_least=1, at_most=100_000)
+    d: int = parameter(32, "width of a token", at_least=1, at_most=10_000)
+    hidden: int = parameter(64, "width of the MLP", at_least=1, at_most=100_000)
+    normalisation: Literal["none", "layer"] = parameter(
+        "none", "nothing beside attention, or layer normalisation of every input"
+    )
     learning_rate: float = parameter(
-        0.001, "step size of Adam", symbol=r"\eta", above=0, at_most=1000
+        0.004, "step size of Adam", symbol=r"\eta", above=0, at_most=1000
     )
     batch_size: int = parameter(64, "samples of a gradient step", at_least=1, at_most=60_000)
     epsilon: float = parameter(
