@@ -29,6 +29,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.pathfinder
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.landscape
+	$(BIN)/python -m benchmarks.refine
 
 # $(call reference,PRESET,FIGURES) makes a kept run anew: its cells, figures and report.
 define reference
