@@ -42,6 +42,11 @@ endef
 
 results: $(VENV)/installed
 	$(call reference,fig1,heatmap cutoff boundary)
+	$(call reference,fig2,heatmap images)
+	$(BIN)/overfit sweep dynamics-benign
+	$(BIN)/overfit sweep dynamics-harmful
+	$(BIN)/overfit plot dynamics --from results/dynamics-quick
+	$(BIN)/overfit report --from results/dynamics-quick --out results/dynamics-quick
 	$(call reference,kernel-theorem3,curves learning-rates)
 	$(call reference,kernel-fig2,curves learning-rates)
 	$(call reference,kernel-fig3,curves learning-rates samples)

@@ -88,4 +88,4 @@ def _draw_solid(
     axes.tick_params(axis="z", pad=2)
     axes.xaxis.labelpad = axes.yaxis.labelpad = -14
     axes.view_init(elev=28, azim=-60)
-    axes.set_box_aspect(None, zoom=0.9)
+    axes.set_box_aspect(None, zoom=1.15)
