@@ -12,6 +12,7 @@ import torch
 
 from overfit_cli.studies.benign_vit.coefficients import step_coefficients, value_coefficients
 from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights, token_scales
+from overfit_cli.studies.benign_vit.dynamics import logged
 from overfit_cli.studies.benign_vit.engine import (
     Pass,
     TokenSpace,
@@ -22,6 +23,8 @@ from overfit_cli.studies.benign_vit.model import VisionTransformer, logistic_los
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.stages import stage_ends
 from overfit_cli.studies.benign_vit.start import start_of
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.study import Cell, Execution
 from tests.command import run
 
 SMALL: dict[str, object] = {
@@ -145,6 +148,52 @@ def test_lemma_5_1_gives_the_step_actually_taken() -> None:
         expected = found.gamma + step, found.rho.clone(), most
 
 
+def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
+    """Lemmas 5.2's and E.3's comparisons, from the weights that autograd trains."""
+    settings = small()
+    [result] = study.train([Cell(study.name, 2, settings, SEED)], Execution(trajectories=True))
+    oracle = Autograd(settings)
+    for step in range(result.steps + 1):
+        values = oracle.values(oracle.x)
+        signal_leads, noise_leads = [], []
+        for sample, label in zip(values, oracle.labels, strict=True):
+            noise = sample[1:].abs().max()
+            others = max(sample[0].abs(), sample[2:].abs().max())
+            signal_leads.append(float(label * sample[0] / noise))
+            noise_leads.append(float(label * sample[1] / others))
+        got = result.trajectory
+        assert got["signal_lead"][step] == pytest.approx(min(signal_leads))
+        assert got["noise_lead"][step] == pytest.approx(min(noise_leads))
+        margins = oracle.labels * oracle.model(oracle.x).detach()
+        assert got["loss_slope"][step] == pytest.approx(float(torch.sigmoid(-margins).mean()))
+        oracle.step()
+
+
+def test_logged_coefficients_are_the_means_that_their_columns_promise() -> None:
+    settings = small()
+    start = start_of(settings, SEED, "cpu")
+    for state, now in engine(settings):
+        row = logged(state, now, now, start)
+        value, step = value_coefficients(state, start), step_coefficients(state, now, start)
+        plus = [n for n in range(6) if start.labels[n] > 0]
+        mean = sum(float(state.labels[0, n] * value.rho[n, 0]) for n in range(6)) / 6
+        assert row["rho_noise"] == pytest.approx(mean)
+        assert row["gamma_minus"] == float(value.gamma[1])
+        for name, signal, noise in (
+            ("alpha", step.alpha_signal[0], step.alpha_noise),
+            ("beta", step.beta_signal[0], step.beta_noise),
+        ):
+            onto_signal = [sum(float(noise[n, m, 0]) for m in plus) for n in plus]
+            expected = {
+                "signal_signal": sum(float(signal[n, 0]) for n in plus),
+                "signal_noise": sum(float(signal[n, 1]) for n in plus) / len(plus),
+                "noise_signal": sum(onto_signal) / len(plus),
+                "noise_noise": sum(float(noise[n, n, 1]) for n in range(6)) / 6,
+            }
+            for pair, number in expected.items():
+                assert row[f"{name}_{pair}"] == pytest.approx(number), pair
+
+
 def test_stages_end_where_the_lemmas_say() -> None:
     steps = pd.DataFrame(
         {
@@ -179,7 +228,7 @@ def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -
 
 def test_training_both_presets_draws_both_regimes(tmp_path: Path) -> None:
     for name in ("dynamics-benign", "dynamics-harmful"):
-        run("train", name, "--set=d=60", "--set=d_h=20", "--set=d_v=8", cwd=tmp_path)
+        run("train", name, cwd=tmp_path)
     run("plot", "dynamics", "--out", "drawn.svg", cwd=tmp_path)
     text = (tmp_path / "drawn.svg").read_text()
     assert "predicted benign" in text

@@ -266,8 +266,17 @@ def test_places_that_a_refined_sweep_sampled_are_dotted(
     cells: pd.DataFrame, tmp_path: Path
 ) -> None:
     finer = fake_cells([10], [9.5, 10.5])
-    figure = draw_heatmap(data_of(pd.concat([cells, finer]), cells), OPTIONS)
+    data = data_of(pd.concat([cells, finer]), cells)
+    figure = draw_heatmap(replace(data, refined=True), OPTIONS)
     dots = figure.axes[0].lines[-1]
     assert len(np.asarray(dots.get_xdata())) == len(NS) * len(SNRS) + 2
     assert "sampled" in words(figure, tmp_path)
-    assert "sampled" not in words(draw_heatmap(data_of(cells, cells), OPTIONS), tmp_path)
+    assert "sampled" not in words(draw_heatmap(data, OPTIONS), tmp_path)
+
+
+def test_panels_of_an_axis_are_refused(cells: pd.DataFrame) -> None:
+    with pytest.raises(UserError, match="--by n: it is an axis already"):
+        draw_heatmap(data_of(cells), replace(OPTIONS, by="n"))
+    other = fake_cells(NS, SNRS, kernel="gaussian")
+    with pytest.raises(UserError, match="make it an axis, or sweep with one value of it"):
+        draw_boundary(data_of(pd.concat([cells, other])), SIDES)

@@ -197,6 +197,8 @@ BAD = [
     (("--refine=-1",), ["--refine -1", "at least 0"]),
     (("--refine=1.5",), ["--refine 1.5", "a whole number"]),
     (("--refine=2", "--tolerance=0"), ["--tolerance 0", "above 0"]),
+    (("--refine=2", "--tolerance=x"), ["--tolerance x", "above 0"]),
+    (("--refine=2", "--tolerance=nan"), ["--tolerance nan", "above 0"]),
     (("--refine=2", "--tolerance=inf"), ["--tolerance inf", "above 0"]),
     (("--tolerance=0.1",), ["--tolerance 0.1", "--refine ROUNDS"]),
     (("--refine=2", "--snr=1,2"), ["--snr", "at least 3 values of snr", "there are 2"]),
@@ -213,6 +215,22 @@ def test_bad_input_is_one_sentence(
     for word in words:
         assert word in said, said
     assert not (tmp_path / "results").exists()
+
+
+def test_it_needs_no_second_axis_and_says_what_a_dry_run_leaves_out(tmp_path: Path) -> None:
+    one = [flag for flag in ASKED if not flag.startswith("--n=")]
+    done = run("sweep", *one, "--set=n=12", cwd=tmp_path).stdout
+    assert "at 1 of 1 value of n" in done or "at 0 of 1 value of n" in done
+    assert "Next: overfit plot heatmap --from results/benign-vit-refined" in done
+    default = run("sweep", *one, "--dry-run", cwd=tmp_path).stdout
+    assert "That is the coarse grid, with 2 of 3 seeds; up to 3 rounds" in default
+
+
+def test_a_failed_cell_ends_it_where_asked_with_its_reason(tmp_path: Path) -> None:
+    failing = (*ASKED, "--set=max_steps=2", "--fail-fast", "--out=runs")
+    done = run("sweep", *failing, cwd=tmp_path, expect=1).stdout
+    assert "step limit)" in done
+    assert "Round 1" not in done
 
 
 def test_a_study_without_a_boundary_cannot_be_refined(tmp_path: Path) -> None:

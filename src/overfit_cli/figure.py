@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -47,12 +47,26 @@ class FigureData:
         planned: the cells that the run directory was meant to hold, one row each with `seed` and
             the parameters; those that `cells` lacks are missing.
         trajectories: one row a cell and logged step (`key`, `step`, ...); empty where none is kept.
+        refined: whether the cells were chosen one by one, by a sweep that refines.
+        collections: fingerprints of the data that the cells were trained on, by name.
     """
 
     study: Study
     cells: pd.DataFrame
     planned: pd.DataFrame
     trajectories: pd.DataFrame
+    refined: bool = False
+    collections: Mapping[str, str] = field(default_factory=dict)
+
+
+def fitted_by(place: str) -> Callable[[FigureData], bool]:
+    """Return the function at `place`, `module:function`, imported when it is first asked."""
+
+    def fits(data: FigureData) -> bool:
+        module, function = place.split(":")
+        return bool(getattr(importlib.import_module(module), function)(data))
+
+    return fits
 
 
 def drawn_by(place: str) -> Draw:
@@ -81,6 +95,7 @@ class Figure:
         options: the study's choices where the user makes none.
         accepts: the names of the options that this figure heeds.
         draw: makes the picture; raises `UserError` where the data can't carry it.
+        fits: whether a run directory has what it is drawn from, where that isn't said by its axes.
     """
 
     name: str
@@ -90,3 +105,4 @@ class Figure:
     options: FigureOptions
     accepts: frozenset[str]
     draw: Draw
+    fits: Callable[[FigureData], bool] = lambda data: True

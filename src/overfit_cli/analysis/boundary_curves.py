@@ -96,13 +96,14 @@ class Spread(NamedTuple):
     freedom: int
     sampling: float
 
-    def error(self, own: Floats, count: int, every: int, *, sampled: bool) -> float:
-        """Return the half-width, in log x, of a mean over `count` of `every` seeds.
+    def error(self, own: Floats, count: int, every: int, *, crossing: int, sampled: bool) -> float:
+        """Return the half-width, in log x, of a mean over those seeds run that cross.
 
         Args:
             own: the crossings known at one y, as logarithms of x.
-            count: how many seeds the mean would be over.
+            count: how many seeds are run, of `every`.
             every: how many there are.
+            crossing: how many of those run cross, which the mean is over.
             sampled: whether what is only due to where curves were sampled counts too.
         """
         if count >= every:
@@ -112,7 +113,7 @@ class Spread(NamedTuple):
         largest = max(self.variance, float(own.var(ddof=1)) if len(own) > 1 else 0.0)
         variance = largest if sampled else max(largest - self.sampling, 0.0)
         quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.freedom))
-        return quantile * math.sqrt(variance * (1 - count / every) / max(count, 1))
+        return quantile * math.sqrt(variance * (1 - count / every) / max(crossing, 1))
 
 
 def spread_of(by_y: Iterable[list[Curve]]) -> Spread:

@@ -94,7 +94,9 @@ def first_points(search: Search) -> list[Point]:
 
 
 def next_points(search: Search, known: pd.DataFrame) -> list[Point]:
-    """Return the cells that tell most, none that is known; none where everything is settled.
+    """Return the cells that tell most, none that is known.
+
+    There are none where everything is settled, or where what would tell more has failed.
 
     Args:
         search: what is looked for.
@@ -139,7 +141,11 @@ def _found(search: Search, y: float, curves: list[Curve], spread: Spread) -> Fou
         return Found(y, math.nan, math.nan, 0, len(others), side, all_run and bool(others))
     centre = math.exp(np.mean([curve.at for curve in crossing_ones]))
     between_seeds = spread.error(
-        positions(crossing_ones), len(curves), len(search.seeds), sampled=True
+        positions(crossing_ones),
+        len(curves),
+        len(search.seeds),
+        crossing=len(crossing_ones),
+        sampled=True,
     )
     half = centre * math.hypot(between_points(crossing_ones), between_seeds)
     open_ended = any(_is_open(search, curve) for curve in curves)
@@ -190,7 +196,7 @@ def _seeds_wanted(search: Search, crossing_ones: list[Curve], run: int, spread: 
         return every
     enough = _SHARE * search.tolerance / math.exp(at.mean())
     for count in range(run, every):
-        if spread.error(at, count, every, sampled=False) <= enough:
+        if spread.error(at, count, every, crossing=count * len(at) // run, sampled=False) <= enough:
             return count
     return every
 

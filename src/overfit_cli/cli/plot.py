@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from overfit_cli.cli.common import RESULTS, console, read_number, read_path
+from overfit_cli.cli.common import (
+    RESULTS,
+    DataFolder,
+    console,
+    read_number,
+    read_path,
+    use_data,
+)
 from overfit_cli.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -46,8 +53,10 @@ def plot(
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="Parameter with a panel for each value.")
     ] = None,
+    data_folder: DataFolder = None,
 ) -> int:
     """Draw a figure from what a sweep or a training wrote."""
+    use_data(data_folder)
     from overfit_cli.figure import FigureOptions
     from overfit_cli.figures.choice import settled
     from overfit_cli.figures.style import save
@@ -73,7 +82,7 @@ def plot(
 def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, FigureData]:
     from overfit_cli.figure import FigureData
     from overfit_cli.study import find_study
-    from overfit_cli.sweep.provenance import planned_cells
+    from overfit_cli.sweep.provenance import planned_cells, read_manifest
 
     cells = directory.load_cells()
     study = find_study(str(cells["study"].iloc[0]))
@@ -87,8 +96,15 @@ def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, Figure
             f"--from {directory.path}: it holds no trajectories, which {name} is drawn from; "
             "`overfit train` writes them, and `overfit sweep --trajectories` does."
         )
-    planned = planned_cells(directory.path, study)
-    return chosen, FigureData(study, cells, planned, trajectories)
+    manifest = read_manifest(directory.path)
+    return chosen, FigureData(
+        study,
+        cells,
+        planned_cells(directory.path, study),
+        trajectories,
+        refined=any("refine" in run.get("settings", {}) for run in manifest.get("runs", [])),
+        collections=manifest.get("data", {}),
+    )
 
 
 def _refuse_unheeded(figure: Figure, asked: FigureOptions) -> None:
@@ -122,14 +138,14 @@ def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
 
 
 def _fits(directory: RunDirectory, figure: Figure, asked: FigureOptions) -> bool:
-    """Whether it has trajectories, or the axes that the figure is drawn over."""
+    """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
     from overfit_cli.figures.axis import parameter_values
     from overfit_cli.figures.choice import settled
 
-    if figure.reads == "trajectories":
-        return bool(directory.logged_keys())
+    if figure.reads == "trajectories" and not directory.logged_keys():
+        return False
     _, data = _figure_and_data(figure.name, directory)
     options = settled(figure, asked, data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]
-    return all(len(values.get(name, ())) > 1 for name in axes)
+    return all(len(values.get(name, ())) > 1 for name in axes) and figure.fits(data)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 
 from overfit_cli.analysis.boundary_curves import CONFIDENCE
 from overfit_cli.analysis.boundary_search import Found
 from overfit_cli.cli.common import duration, plural
 from overfit_cli.cli.running import Runner
+from overfit_cli.cli.sentences import failed_in_words, restarts_in_words
 from overfit_cli.sweep.execute import Summary
 from overfit_cli.sweep.plan import make_plan
 from overfit_cli.sweep.refine import Refinement
@@ -48,16 +50,24 @@ def refine(
         total.restarts += summary.restarts
         total.seconds += summary.seconds
         reused += plan.done
+        found = refinement.learn(runner.directory)
         if runner.fail_fast and summary.failed:
             break
-        found = refinement.learn(runner.directory)
-    for sentence in [_done(refinement, total, reused), *_in_words(refinement, found)]:
+    place = runner.directory.path
+    for sentence in [
+        *([f"{plan.stale} cells there are stale, of another version."] if plan.stale else []),
+        _done(refinement, total, reused),
+        *_in_words(refinement, found),
+        f"The cells are in {place}/cells.",
+        f"Next: {shlex.join(['overfit', 'plot', 'heatmap', '--from', str(place)])}",
+    ]:
         runner.output.print(sentence)
     return total
 
 
 def _done(refinement: Refinement, total: Summary, reused: int) -> str:
-    failed = f", {total.failed.total()} failed" if total.failed else ""
+    failed = f", {failed_in_words(total)}" if total.failed else ""
+    failed += restarts_in_words(total)
     grid = len(refinement.search.y) * len(refinement.search.seeds)
     low, high = refinement.search.coarse[0], refinement.search.coarse[-1]
     full = grid * (round((high - low) / refinement.search.tolerance) + 1)
@@ -82,7 +92,8 @@ def _in_words(refinement: Refinement, found: Sequence[Found]) -> list[str]:
         name = f"{question.y} = {one.y:g}"
         if not one.crossing_seeds:
             side = f"stay {one.side}" if one.side else "have no number"
-            sentences.append(f"{name}: no crossing; {plural(one.never_seeds, 'seed')} {side}.")
+            of = f"{plural(one.never_seeds, 'seed')} of {len(search.seeds)}"
+            sentences.append(f"{name}: no crossing; {of} {side}.")
             continue
         if not one.settled:
             known = f"±{one.half_width:.3g}" if math.isfinite(one.half_width) else "less"

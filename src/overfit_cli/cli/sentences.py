@@ -39,17 +39,27 @@ def estimate_in_words(plan: Plan, workforce: Workforce, device: Literal["cpu", "
     )
 
 
+def failed_in_words(summary: Summary) -> str:
+    """Say how many cells failed, and why."""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in summary.failed.most_common())
+    return f"{summary.failed.total()} failed ({reasons})"
+
+
+def restarts_in_words(summary: Summary) -> str:
+    """Say how often workers had to be started again; nothing if they hadn't."""
+    if not summary.restarts:
+        return ""
+    return f"; workers were killed and started again {plural(summary.restarts, 'time')}"
+
+
 def summary_in_words(
     plan: Plan, directory: RunDirectory, summary: Summary, chosen: Subject
 ) -> list[str]:
     """Return what a sweep did, where it lies, and the next command to type."""
     done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
-    failed = summary.failed.total()
-    if failed:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in summary.failed.most_common())
-        done += f", {failed} failed ({reasons})"
-    if summary.restarts:
-        done += f"; workers were killed and started again {plural(summary.restarts, 'time')}"
+    if summary.failed:
+        done += f", {failed_in_words(summary)}"
+    done += restarts_in_words(summary)
     return [
         f"Done: {done}. The cells are in {directory.path}/cells.",
         f"Next: {shlex.join(_next_command(plan, directory, chosen))}",
@@ -65,6 +75,7 @@ def _next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[
     source = ["--from", str(directory.path)]
     if of_steps and chosen.preset and chosen.preset.content.trajectories:
         return ["overfit", "plot", of_steps[0], *source]
-    if len(plan.grid.axes) == 2 and drawable:
-        return ["overfit", "plot", drawable[0], *source]
+    own = [name for name in wanted if figures[name].reads == "cells"]
+    if own or (len(plan.grid.axes) == 2 and drawable):
+        return ["overfit", "plot", (own or drawable)[0], *source]
     return ["overfit", "report", *source]

@@ -135,6 +135,7 @@ def sweep(
     rounds = None if refine is None else read_whole("--refine", refine, 0)
     refinement = _refinement(grid, rounds, tolerance)
     name = chosen.name if chosen.preset is None else chosen.preset.run_name(profile)
+    name += "-refined" if refinement is not None else ""
     directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
     where = resolve_device(device.value)
     runner = Runner(
@@ -160,6 +161,11 @@ def sweep(
     runner.describe(plan)
     if dry_run:
         output.print(estimate_in_words(plan, runner.workforce(plan), where))
+        if refinement is not None:
+            output.print(
+                f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
+                f"{len(grid.seeds)} seeds; up to {rounds} rounds of fewer cells follow it."
+            )
         return 0
     runner.record(plan, read)
     summary = runner.run(plan)

@@ -74,7 +74,8 @@ def train(
     _check_one_cell(grid)
     output = console()
     name = _name(grid, chosen_seed)
-    if chosen.preset is not None and chosen.preset.content.directory:
+    as_it_stands = not (settings or n or snr)
+    if chosen.preset is not None and chosen.preset.content.directory and as_it_stands:
         name = chosen.preset.run_name("quick")
     directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
     where = resolve_device(device.value)

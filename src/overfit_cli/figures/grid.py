@@ -28,7 +28,7 @@ class Grid:
         mean: the mean over the seeds that have a number; nan where none has.
         failed: where every seed that ran failed.
         missing: where there is neither a number nor a failure.
-        sampled: where cells were run, if that isn't everywhere: in a sweep that refines, few are.
+        sampled: where cells were run, in a sweep that refines; nowhere in another.
         fewest, most: how many seeds a mean is over; 0 where there is none.
         left_out: how many failed cells lie where other seeds give a mean.
     """
@@ -75,7 +75,7 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
         mean=shown,
         failed=failed,
         missing=np.isnan(shown) & ~failed,
-        sampled=np.isfinite(_table(_count(data.cells, x, y), x, y)) & ~asked.all(),
+        sampled=np.isfinite(_table(_count(data.cells, x, y), x, y)) & data.refined,
         fewest=int(np.nanmin(seeds)) if some else 0,
         most=int(np.nanmax(seeds)) if some else 0,
         left_out=int(np.nansum(broken[np.isfinite(mean)])),

@@ -50,7 +50,7 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         UserError: if x or y can't be an axis, another parameter varies, the column is unknown or
             empty, the threshold isn't finite, or the law is none.
     """
-    x, y = two_axes(data, options)
+    x, y = two_axes(data, options, panels=True)
     value, label = measured(data, options.value)
     threshold = checked_threshold(options.threshold)
     numeric = [axis.name for axis in (x, y) if axis.scale != "category"]

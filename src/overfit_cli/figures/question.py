@@ -13,8 +13,12 @@ from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
 from overfit_cli.study import axis_label
 
 
-def two_axes(data: FigureData, options: FigureOptions) -> tuple[Axis, Axis]:
-    """Return the axes x and y of a figure in which no other parameter than `by` may vary.
+def two_axes(
+    data: FigureData, options: FigureOptions, *, panels: bool = False
+) -> tuple[Axis, Axis]:
+    """Return the axes x and y of a figure in which no other parameter may vary.
+
+    With `panels` the parameter `by` may.
 
     Raises:
         UserError: if x or y can't be an axis, are the same, or if another parameter varies.
@@ -22,13 +26,15 @@ def two_axes(data: FigureData, options: FigureOptions) -> tuple[Axis, Axis]:
     x, y = parameter_axis(data, "--x", options.x), parameter_axis(data, "--y", options.y)
     if x.name == y.name:
         raise UserError(f"--x {x.name} --y {y.name}: the two axes must be different parameters.")
+    if options.by in (x.name, y.name):
+        raise UserError(f"--by {options.by}: it is an axis already; panels take another parameter.")
     for name, values in parameter_values(data).items():
         if len(values) > 1 and name not in (x.name, y.name, options.by):
+            aside = f" or panels with --by {name}," if panels else ""
             raise UserError(
                 f"--x {x.name} --y {y.name}: {name} varies too"
                 f" ({', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}), and its"
-                f" values would be mixed; make {name} an axis, or panels with --by {name}, or sweep"
-                " with one value of it."
+                f" values would be mixed; make it an axis,{aside} or sweep with one value of it."
             )
     return x, y
 

@@ -104,7 +104,10 @@ def _curve(
     if geometric:
         steps = steps.assign(**{name: logarithms(steps[name]) for name in columns})
     tables = {
-        name: steps.pivot(index="step", columns="key", values=name).dropna() for name in columns
+        name: steps.pivot(index="step", columns="key", values=name)
+        .dropna(axis=1, how="all")
+        .dropna()
+        for name in columns
     }
     mean = pd.DataFrame({name: table.mean(axis=1) for name, table in tables.items()})
     deviation = pd.DataFrame({name: table.std(axis=1) for name, table in tables.items()})

@@ -18,7 +18,7 @@ from overfit_cli.analysis.boundary_search import (
 )
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureOptions
-from overfit_cli.parameters import build, describe
+from overfit_cli.parameters import Value, build, describe
 from overfit_cli.study import Cell, Study
 from overfit_cli.sweep.grid import Grid
 from overfit_cli.sweep.store import RunDirectory
@@ -79,7 +79,7 @@ class Refinement:
         coarse = self._checked_axes()
         spacing = (coarse[-1] - coarse[0]) / (FINE - 1)
         self.search = Search(
-            y=[float(y) for y in grid.values.get(question.y, ())],
+            y=[float(y) for y in self._values(question.y)],
             coarse=coarse,
             seeds=grid.seeds,
             threshold=question.threshold,
@@ -133,6 +133,11 @@ class Refinement:
             cells.append(Cell(study.name, study.version, parameters, point.seed))
         return cells
 
+    def _values(self, name: str) -> tuple[Value, ...]:
+        """The grid's values of a parameter; its default where it isn't set."""
+        default = describe(self.grid.study.parameters)[name].default
+        return self.grid.values.get(name, (default,))
+
     def _checked_axes(self) -> list[float]:
         """The values of x, ascending, if the grid's axes are those of the question."""
         x, y = self.question.x, self.question.y
@@ -140,9 +145,9 @@ class Refinement:
             if name not in (x, y):
                 raise UserError(
                     f"--refine: {name} varies too; it refines along {x} for each {y}, at one value "
-                    f"of {name}."
+                    f"of {name}, such as {self.grid.values[name][0]}."
                 )
-        coarse = sorted(float(value) for value in self.grid.values.get(x, ()))
+        coarse = sorted(float(value) for value in self._values(x))
         if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
             flag = self.grid.flags.get(x, f"--set {x}")
             raise UserError(

@@ -95,7 +95,7 @@ def cost(cell: Cell) -> float:
 
 
 def expected_steps(parameters: BenignVitParameters) -> float:
-    """Return about how many steps a cell takes: ten times the theorems' T, whichever is less.
+    """Return about how many steps a cell takes: ten times what the theorems' T goes with.
 
     Samples are fitted by what is learned first, the signal or the strong noise (token 2). Ten, and
     ‖w_O‖² = 1/3, are what the paper's cells take and have.

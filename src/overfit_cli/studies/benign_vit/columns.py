@@ -50,8 +50,8 @@ TRAJECTORY = (
         "product_noise_noise", "noise query, noise key", symbol=r"\langle q_{n,2}, k_{n,2}\rangle"
     ),
     Column("loss_slope", "mean slope of the loss", symbol=r"-\ell'(y f)"),
-    Column("signal_lead", "least signal value over the greatest noise value"),
-    Column("noise_lead", "least value of token 2, by its label, over the greatest other value"),
+    Column("signal_lead", "signal value over the greatest noise value, at the worst sample"),
+    Column("noise_lead", "value of token 2 over the greatest other value, at the worst sample"),
     Column("gamma_plus", "what training added to the + signal's value", symbol=r"\gamma_{V,+}"),
     Column("gamma_minus", "what training added to the − signal's value", symbol=r"\gamma_{V,-}"),
     Column("rho_noise", "what it added to token 2's, by label", symbol=r"y_n \rho_{V,n,2}"),

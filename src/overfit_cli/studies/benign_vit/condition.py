@@ -68,7 +68,7 @@ def condition_items(parameters: BenignVitParameters, output_norm: float) -> list
         Item(1, "d_h", d_h, low=max(snr**4, snr**-4) * n**2 / epsilon**2),
         Item(2, "d", d, low=n**2 * d_h / epsilon**2),
         Item(3, "N", n, low=math.log(d)),
-        Item(4, "M, of order one", tokens),
+        Item(4, "M", tokens, high=ORDER_ONE),
         Item(5, "‖w_O‖", output_norm, low=1 / ORDER_ONE, high=ORDER_ONE),
         Item(6, "η", parameters.learning_rate, high=strength * d_h**-0.5),
         Item(7, "σ_V", weight, high=math.sqrt(strength) * d_h**-0.25 / output_norm),

@@ -79,13 +79,16 @@ def _products(state: TokenSpace, start: Start) -> dict[str, float]:
 
 
 def _leads(plus: float, minus: float, values: Tensor, labels: Tensor) -> dict[str, float]:
-    """By how much one token's value dominates all others', as lemmas 5.2 and E.3 ask for."""
-    rest = float(values[:, 2:].abs().max()) if values.shape[1] > 2 else 0.0
-    strong = float(values[:, 1].abs().max())
-    memorised = float((labels * values[:, 1]).min())
+    """By how much one token's value dominates the others' of its sample, at the worst sample.
+
+    The signal's in lemma 5.2, token 2's in lemma E.3; a sample's signal is taken by its label.
+    """
+    of_signal = torch.where(labels > 0, plus, -minus)
+    noise = values[:, 1:].abs()
+    others = torch.cat([of_signal.abs()[:, None], noise[:, 1:]], dim=1)
     return {
-        "signal_lead": min(plus, -minus) / max(strong, rest),
-        "noise_lead": memorised / max(abs(plus), abs(minus), rest),
+        "signal_lead": float((of_signal / noise.max(1).values).min()),
+        "noise_lead": float((labels * values[:, 1] / others.max(1).values).min()),
     }
 
 

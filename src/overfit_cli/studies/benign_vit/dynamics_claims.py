@@ -8,7 +8,7 @@ import pandas as pd
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.parameters import describe
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory import FIGURE_1_CONSTANT, Regime, boundary_product
+from overfit_cli.studies.benign_vit.theory import Regime
 
 SETTING = {
     "tokens": 4,
@@ -20,18 +20,27 @@ SETTING = {
 }
 """Appendix A's values; what isn't here is section 6's."""
 
-LEAST_SEEDS = 5
+LEAST_SEEDS = 10
+POINTS: dict[Regime, dict[str, float]] = {
+    "benign": {"n": 16, "signal_norm": 25.0},
+    "harmful": {"n": 10, "signal_norm": 15.0},
+}
+"""N and ‖μ‖ of figures 3 and 4."""
+
 _FREE = ("n", "snr", "max_steps", "test_samples", "dtype")
 _PRESETS: dict[Regime, str] = {"benign": "dynamics-benign", "harmful": "dynamics-harmful"}
 
 
 def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
-    """The cells of appendix A's setting on one side of figure 1's curve."""
+    """The cells of figure 3 (benign) or figure 4 (harmful)."""
     values = BenignVitParameters().model_dump() | SETTING
     fixed = [name for name in describe(BenignVitParameters) if name not in _FREE]
-    keep = np.logical_and.reduce([cells[name] == values[name] for name in fixed])
-    above = boundary_product(cells["n"], cells["snr"]) > FIGURE_1_CONSTANT
-    chosen: pd.DataFrame = cells[keep & (above == (regime == "benign"))]
+    same = np.logical_and.reduce([cells[name] == values[name] for name in fixed])
+    norm = cells["snr"] * SETTING["sigma_p"] * np.sqrt(SETTING["d"])
+    point = POINTS[regime]
+    chosen: pd.DataFrame = cells[
+        same & (cells["n"] == point["n"]) & np.isclose(norm, point["signal_norm"])
+    ]
     return chosen
 
 
@@ -48,6 +57,9 @@ def _claim(regime: Regime, what: str) -> Claim:
                 f"{seeds}.",
             )
         fitted = chosen[chosen["status"] == "done"]
+        missed = len(chosen) - len(fitted)
+        if fitted.empty:
+            return Measurement("fails", 0.0, None, None, f"None of {missed} cells is fitted.")
         signal, noise = _ends(fitted, what, regime)
         right = (signal > noise) if regime == "benign" else (noise > signal)
         share = float(right.sum() / len(chosen))
@@ -59,7 +71,7 @@ def _claim(regime: Regime, what: str) -> Claim:
             f"On {int(right.sum())} of {len(chosen)} cells ({seeds} seeds). At the end the "
             f"{what} {_in_words(signal, noise)}. Steps to ε = {fitted['epsilon'].iloc[0]:g}: "
             f"{fitted['steps'].min()} to {fitted['steps'].max()}, {fitted['steps'].mean():.1f} in "
-            f"the mean; {len(chosen) - len(fitted)} cells not fitted.",
+            f"the mean; {missed} cells not fitted.",
         )
 
     of = "attention on the" if what == "attention" else "value x W_V w_O of the"
@@ -76,8 +88,9 @@ def _ends(cells: pd.DataFrame, what: str, regime: Regime) -> tuple[pd.Series, pd
     """What the signal and the noise end with; of the two signals' values, the one that decides."""
     if what == "attention":
         return cells["train_attention_signal"], cells["train_attention_noise"]
-    sizes = pd.concat([cells["value_plus"], -cells["value_minus"]], axis=1)
-    return sizes.min(axis=1) if regime == "benign" else sizes.max(axis=1), cells["value_noise"]
+    values = pd.concat([cells["value_plus"], -cells["value_minus"]], axis=1)
+    decides = values.min(axis=1) if regime == "benign" else values.abs().max(axis=1)
+    return decides, cells["value_noise"]
 
 
 def _in_words(signal: pd.Series, noise: pd.Series) -> str:

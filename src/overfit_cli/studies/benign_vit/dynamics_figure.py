@@ -7,7 +7,7 @@ import matplotlib.figure
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from matplotlib.typing import LineStyleType
+from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
@@ -15,28 +15,53 @@ from overfit_cli.figures.panels import Panel, by_setting
 from overfit_cli.figures.runs import Curve, gather_curves
 from overfit_cli.figures.style import COLUMN, PALETTE, Legend, brief, legend_below, styled
 from overfit_cli.parameters import describe
+from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.stages import StageEnds, stage_ends
 from overfit_cli.studies.benign_vit.theory import Regime, predicted_regime
 
 MOST_SETTINGS = 3
-_PAIRS = ("signal_signal", "signal_noise", "noise_signal", "noise_noise")
-_ROWS = {
-    "attention": [f"attention_{pair}" for pair in _PAIRS],
-    r"$\langle q, k\rangle$": [f"product_{pair}" for pair in _PAIRS],
-    r"$x^\top W_V w_O$": ["value_plus", "value_minus", "value_noise"],
+_OF: dict[str, LineStyleType] = {"signal": "-", "noise": "--", "rest": ":"}
+"""What attends, by its dash."""
+
+_ON = dict(zip(TOKEN_CLASSES, PALETTE, strict=False))
+"""What is attended to, by its colour."""
+
+_Look = tuple[ColorType, LineStyleType]
+_ATTENTION: dict[str, _Look] = {
+    f"attention_{source}_{target}": (_ON[target], _OF[source])
+    for source in TOKEN_CLASSES
+    for target in TOKEN_CLASSES
 }
-_OF_PAIRS = ("signal on signal", "signal on noise", "noise on signal", "noise on noise")
-_OF_VALUES = (r"$\mu_+$", r"$\mu_-$", r"$|\xi_2|$")
-_VALUE_COLOURS = PALETTE[4:7]
+_PRODUCTS: dict[str, _Look] = {
+    f"product_{source}_{target}": (_ON[target], _OF[source])
+    for source in ("signal", "noise")
+    for target in ("signal", "noise")
+}
+_VALUES: dict[str, _Look] = {
+    name: (colour, "-")
+    for name, colour in zip(("value_plus", "value_minus", "value_noise"), PALETTE[4:7], strict=True)
+}
+_ROWS = {
+    "attention": _ATTENTION,
+    r"$\langle q, k\rangle$": _PRODUCTS,
+    r"$x^\top W_V w_O$": _VALUES,
+}
+_STAGES: dict[str, LineStyleType] = {"first": (0, (1, 3)), "second": (0, (6, 2))}
+
+
+def has_dynamics(data: FigureData) -> bool:
+    """Whether there are few enough settings to stand side by side."""
+    return len(by_setting(data)) <= MOST_SETTINGS
 
 
 @styled
 def draw_dynamics(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
     """Draw attention, inner products and values, a column of panels for each setting.
 
-    Three seeds or more are a mean with a band of one standard deviation. Vertical lines mark
-    where stages 1 and 2 of the proof end, at the median over seeds.
+    Attention is from each class of token on each: colour says on which, dash of which. Several
+    seeds are a mean with a band of one standard deviation. Vertical lines mark where stages 1 and
+    2 of the proof end, at the median over the seeds that are fitted.
 
     Raises:
         UserError: if there are more settings than fit side by side.
@@ -51,8 +76,10 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> matplotlib.figure
     gathered, kind = gather_curves([part.data for part in parts], columns, few=1)
     figure = matplotlib.figure.Figure(figsize=(COLUMN * max(1.0, 0.95 * len(parts)), 5.4))
     grid = figure.subplots(len(_ROWS), len(parts), sharex="col", squeeze=False)
+    drawn: set[str] = set()
     for place, (part, curves) in enumerate(zip(parts, gathered, strict=True)):
         ends = _ends(part)
+        drawn |= {name for name in _STAGES if any(np.isfinite(getattr(end, name)) for end in ends)}
         for axes, names in zip(grid[:, place], _ROWS.values(), strict=True):
             for curve in curves:
                 _draw(axes, curve, names)
@@ -64,15 +91,14 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> matplotlib.figure
     for axes in grid[0]:
         axes.set_ylim(-0.03, 1.03)
     figure.suptitle(kind, x=0.01, ha="left", fontsize=7)
-    legend_below(figure, _legend(), columns=4)
+    legend_below(figure, _legend(drawn), columns=4)
     return figure
 
 
-def _draw(axes: matplotlib.axes.Axes, curve: Curve, names: list[str]) -> None:
-    colours = PALETTE if len(names) == len(_PAIRS) else _VALUE_COLOURS
-    for name, colour in zip(names, colours, strict=False):
+def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: dict[str, _Look]) -> None:
+    for name, (colour, dash) in looks.items():
         mean = curve.mean[name].dropna()
-        axes.plot(mean.index, mean, color=colour)
+        axes.plot(mean.index, mean, color=colour, linestyle=dash)
         low, high = curve.low[name].dropna(), curve.high[name].dropna()
         axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
     axes.margins(x=0.02)
@@ -91,24 +117,21 @@ def _regime(parameters: BenignVitParameters) -> Regime:
 
 
 def _ends(part: Panel) -> list[StageEnds]:
-    """Each cell's stages."""
+    """The stages of each cell that is fitted."""
     parameters = _parameters(part)
-    steps = part.data.trajectories
-    steps = steps[steps["key"].isin(part.data.cells["key"])]
+    cells, steps = part.data.cells, part.data.trajectories
+    steps = steps[steps["key"].isin(cells.loc[cells["status"] == "done", "key"])]
     return [
         stage_ends(of_cell, parameters.tokens, _regime(parameters))
         for _, of_cell in steps.groupby("key")
     ]
 
 
-_STAGES: dict[str, LineStyleType] = {"first": ":", "second": "--"}
-
-
 def _mark(axes: matplotlib.axes.Axes, ends: list[StageEnds]) -> None:
     for name, dash in _STAGES.items():
         steps = [getattr(end, name) for end in ends]
         if np.isfinite(steps).any():
-            axes.axvline(float(np.nanmedian(steps)), color="0.4", linestyle=dash, linewidth=0.8)
+            axes.axvline(float(np.nanmedian(steps)), color="0.5", linestyle=dash, linewidth=0.8)
 
 
 def _title(part: Panel, ends: list[StageEnds]) -> str:
@@ -135,12 +158,18 @@ def _when(steps: list[float]) -> str:
     return f"ends at step {span}{often}"
 
 
-def _legend() -> Legend:
-    colours = (*PALETTE[: len(_OF_PAIRS)], *_VALUE_COLOURS)
-    texts = (*_OF_PAIRS, *_OF_VALUES)
-    lines = [(Line2D([], [], color=own), text) for own, text in zip(colours, texts, strict=True)]
+def _legend(drawn: set[str]) -> Legend:
+    def line(colour: ColorType, dash: LineStyleType) -> Line2D:
+        return Line2D([], [], color=colour, linestyle=dash)
+
+    of = [(line("0.3", dash), f"of the {name}") for name, dash in _OF.items()]
+    on = [(line(colour, "-"), f"on the {name}") for name, colour in _ON.items()]
+    colours = [colour for colour, _ in _VALUES.values()]
+    texts = (r"$\mu_+$", r"$\mu_-$", r"$|\xi_2|$")
+    values = [(line(own, "-"), text) for own, text in zip(colours, texts, strict=True)]
     stages = [
-        (Line2D([], [], color="0.4", linestyle=dash, linewidth=0.8), f"stage {number} ends")
-        for number, dash in enumerate(_STAGES.values(), start=1)
+        (line("0.5", dash), f"stage {number} ends")
+        for number, (name, dash) in enumerate(_STAGES.items(), start=1)
+        if name in drawn
     ]
-    return [*lines, *stages]
+    return [*of, *on, *values, *stages]

@@ -37,7 +37,7 @@ def falls(grid: pd.DataFrame, along: str, across: str) -> Measurement:
     value = float(correlations.to_numpy().mean())
     low, high = bootstrap_mean(correlations)
     return Measurement(
-        "holds" if high < 0 else "fails",
+        "holds" if high < 0 else "fails" if low > 0 else "inconclusive",
         value,
         low,
         high,

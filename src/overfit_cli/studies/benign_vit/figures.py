@@ -1,10 +1,10 @@
-"""The figures of `benign-vit`: figure 1 of Jiang et al. 2024, its boundary, and a cell's curves."""
+"""The figures of `benign-vit`: figures 1, 3 and 4 of Jiang et al. 2024, boundary, steps, curves."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by
+from overfit_cli.figure import Figure, FigureOptions, drawn_by, fitted_by
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_CONSTANT, FIGURE_1_THRESHOLD
 
 FIGURE_1_LAW = f"n * snr**2 = {FIGURE_1_CONSTANT:g}"
@@ -53,6 +53,7 @@ FIGURES = {
             options=FigureOptions(),
             accepts=frozenset(),
             draw=drawn_by("overfit_cli.studies.benign_vit.dynamics_figure:draw_dynamics"),
+            fits=fitted_by("overfit_cli.studies.benign_vit.dynamics_figure:has_dynamics"),
         ),
         Figure(
             name="scaling",
@@ -62,6 +63,7 @@ FIGURES = {
             options=FigureOptions(),
             accepts=frozenset(),
             draw=drawn_by("overfit_cli.studies.benign_vit.scaling_figure:draw_scaling"),
+            fits=fitted_by("overfit_cli.studies.benign_vit.scaling_figure:has_laws"),
         ),
         Figure(
             name="curves",

@@ -33,11 +33,14 @@ class StepLaw:
         cells: those of the regime that are done.
         exponents: by axis, of steps; empty where nothing can be fitted.
         fewest: the fewest steps that any of the cells took.
+        failed: how many cells of the regime failed. They are the slow ones, so what is fitted to
+            the others tells no law.
     """
 
     cells: pd.DataFrame
     exponents: Mapping[str, Exponent]
     fewest: int
+    failed: int
 
 
 def step_law(cells: pd.DataFrame, regime: Regime) -> StepLaw | None:
@@ -53,10 +56,14 @@ def step_law(cells: pd.DataFrame, regime: Regime) -> StepLaw | None:
     """
     benign = boundary_product(cells["n"], cells["snr"]) > FIGURE_1_CONSTANT
     chosen = cells[benign == (regime == "benign")]
+    failed = int((chosen["status"] == "failed").sum())
     chosen = chosen[(chosen["status"] == "done") & (chosen["steps"] > 0)]
-    axes = [name for name in STEP_LAWS[regime] if chosen[name].nunique() >= LEAST_VALUES]
+    # An axis of two values is fitted too, or it would bend the others' powers.
+    axes = [name for name in STEP_LAWS[regime] if chosen[name].nunique() > 1]
+    if not any(chosen[name].nunique() >= LEAST_VALUES for name in axes):
+        return None
     others = describe(BenignVitParameters).keys() - STEP_LAWS[regime].keys() - _AFTER_TRAINING
-    if not axes or any(chosen[name].nunique() > 1 for name in others):
+    if any(chosen[name].nunique() > 1 for name in others):
         return None
     exponents = scaling_exponents(chosen, axes, "steps") or {}
-    return StepLaw(chosen, exponents, int(chosen["steps"].min()))
+    return StepLaw(chosen, exponents, int(chosen["steps"].min()), failed)

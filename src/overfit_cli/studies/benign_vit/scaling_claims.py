@@ -21,7 +21,8 @@ def _claim(regime: Regime, axis: str) -> Claim:
 
     def measure(cells: pd.DataFrame) -> Measurement:
         law = step_law(cells, regime)
-        if law is None or axis not in law.exponents:
+        values = 0 if law is None else law.cells[axis].nunique()
+        if law is None or axis not in law.exponents or values < LEAST_VALUES:
             return Measurement.without_value(
                 "not run",
                 f"It needs {LEAST_VALUES} values of {axis} with N·SNR² "
@@ -29,6 +30,12 @@ def _claim(regime: Regime, axis: str) -> Claim:
                 f"{preset}`.",
             )
         found = law.exponents[axis]
+        if law.failed:
+            return Measurement.without_value(
+                "inconclusive",
+                f"{law.failed} cells of the regime failed, and they are the slow ones; a larger "
+                "max_steps tells.",
+            )
         if law.fewest < LEAST_STEPS:
             return Measurement.without_value(
                 "inconclusive",

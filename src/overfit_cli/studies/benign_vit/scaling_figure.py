@@ -23,6 +23,12 @@ _REGIMES: tuple[Regime, ...] = ("benign", "harmful")
 _THEOREM: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
 
 
+def has_laws(data: FigureData) -> bool:
+    """Whether steps can be fitted in one of the regimes."""
+    laws = [step_law(data.cells, regime) for regime in _REGIMES]
+    return any(law is not None and law.exponents for law in laws)
+
+
 @styled
 def draw_scaling(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
     """Draw steps against each parameter, a row of panels for each regime.

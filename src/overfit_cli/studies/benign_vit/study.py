@@ -1,4 +1,4 @@
-"""The study `benign-vit`: figure 1 of Jiang et al. 2024. Training is imported when it trains."""
+"""The study `benign-vit` of Jiang et al. 2024. Training is imported when it trains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BenignVit:
         return FIGURES
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims of figure 1."""
+        """Return the claims of figures 1, 3 and 4, and of the theorems' T."""
         from overfit_cli.studies.benign_vit.claims import CLAIMS
 
         return CLAIMS
@@ -63,7 +63,7 @@ class BenignVit:
         return batching.cost(cell)
 
     def probe(self, cell: Cell) -> Cell:
-        """Return the cell itself: it takes a second at most."""
+        """Return the cell itself: it takes seconds at most."""
         return cell
 
     def memory(self, cell: Cell) -> float:

@@ -91,7 +91,7 @@ def _chosen(
     """
     if len(splits) == 1:
         (one,) = splits.values()
-        _check({"n + test_samples": n + test_samples}, len(one.labels))
+        _check({f"n {n}, --set test_samples": test_samples}, len(one.labels) - n)
         order = stream(seed, "train", "images").permutation(len(one.labels))
         return one.take(order[:n]), one.take(order[len(order) - test_samples :])
     train, test = splits["train"], splits["test"]

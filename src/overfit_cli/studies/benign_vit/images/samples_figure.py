@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import matplotlib.figure
 import numpy as np
 
+from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLUMN, brief, styled
 from overfit_cli.parameters import describe
@@ -23,9 +26,14 @@ def draw_images(data: FigureData, options: FigureOptions) -> matplotlib.figure.F
     above, or to white, whichever is more.
 
     Raises:
-        UserError: if the images come from MNIST's files and these aren't where they were.
+        UserError: if the images come from MNIST's files and these aren't where `--data` says, or
+            aren't what the cells were trained on.
     """
-    cells = data.cells.sort_values(["seed", "n"]).drop_duplicates("snr").sort_values("snr")
+    cells = data.cells.sort_values(["seed", "n"])
+    # What else may vary keeps the first cell's value: the rows are about the ratio.
+    same = [name for name in describe(BenignVitImagesParameters) if name not in ("n", "snr")]
+    alike = (cells[same] == cells[same].iloc[0]).all(axis=1)
+    cells = cells[alike].drop_duplicates("snr").sort_values("snr")
     places = np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))
     chosen = cells.iloc[places]
     figure = matplotlib.figure.Figure(figsize=(COLUMN, 0.15 + 0.62 * len(chosen)))
@@ -34,7 +42,9 @@ def draw_images(data: FigureData, options: FigureOptions) -> matplotlib.figure.F
         parameters = BenignVitImagesParameters.model_validate(
             {name: cell[name] for name in describe(BenignVitImagesParameters)}
         )
-        shown = image_task(parameters, int(cell["seed"])).train.pixels
+        task = image_task(parameters, int(cell["seed"]))
+        _check(task.collections, data)
+        shown = task.train.pixels
         share = parameters.snr / (1 + parameters.snr)
         noise = 2 * parameters.noise_deviation * (1 - share)
         axes_of_row[0].set_ylabel(f"SNR {brief(parameters.snr)}", fontsize="small")
@@ -43,3 +53,12 @@ def draw_images(data: FigureData, options: FigureOptions) -> matplotlib.figure.F
         for axes in axes_of_row:
             axes.set(xticks=[], yticks=[])
     return figure
+
+
+def _check(collections: Mapping[str, str], data: FigureData) -> None:
+    for name, fingerprint in collections.items():
+        if data.collections.get(name, fingerprint) != fingerprint:
+            raise UserError(
+                f"--data: {name} holds something else than when the cells were trained; name the "
+                "folder of then."
+            )

@@ -42,11 +42,11 @@ class BenignVitImages:
         """Read once what cells need from outside: what is missing is said before a sweep runs."""
         from overfit_cli.studies.benign_vit.images.data import image_task
 
-        first = {(_of(cell).n, _of(cell).test_samples): cell for cell in reversed(cells)}
+        outside = [cell for cell in reversed(cells) if _of(cell).source == "mnist"]
+        first = {(_of(cell).n, _of(cell).test_samples): cell for cell in outside}
         found: dict[str, str] = {}
         for cell in first.values():
-            if _of(cell).source == "mnist":
-                found |= image_task(_of(cell), cell.seed).collections
+            found |= image_task(_of(cell), cell.seed).collections
         return found
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:

@@ -51,7 +51,7 @@ def train_cell(
             reason = "diverged"
             break
         log.add(steps)
-        near = mean_loss <= NEAR * parameters.epsilon
+        near = mean_loss <= NEAR * parameters.epsilon or epoch == parameters.max_epochs
         if near and evaluate(model, train)[0] <= parameters.epsilon:
             reason = ""
             break
