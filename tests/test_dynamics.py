@@ -211,25 +211,14 @@ def test_stages_end_where_the_lemmas_say() -> None:
 
 
 def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -> None:
-    """As a user draws it: two presets of one directory, on small widths."""
-    for name in ("dynamics-benign", "dynamics-harmful"):
-        small_widths = ("--set=d=200", "--set=d_h=30", "--set=d_v=10", "--seeds=3", "--jobs=1")
-        done = run("sweep", name, *small_widths, cwd=tmp_path)
-        assert "overfit plot dynamics --from results/dynamics-quick" in done.stdout
+    """As a user draws it: a sweep and a training of the two presets, which share a directory."""
+    narrow = ("--set=d=200", "--set=d_h=30", "--set=d_v=10", "--seeds=3", "--jobs=1")
+    done = run("sweep", "dynamics-benign", *narrow, cwd=tmp_path)
+    assert "overfit plot dynamics --from results/dynamics-quick" in done.stdout
+    run("train", "dynamics-harmful", cwd=tmp_path)
     run("plot", "dynamics", "--out", "drawn.svg", cwd=tmp_path)
     text = (tmp_path / "drawn.svg").read_text()
     assert "predicted benign" in text
     assert "predicted harmful" in text
-    assert "mean of 3 seeds, band of one deviation" in text
+    assert "band of one deviation" in text
     assert "stage 2 ends at step" in text
-    refused = run("plot", "dynamics", "--value", "n", cwd=tmp_path, expect=2)
-    assert "--value n: dynamics doesn't take it" in refused.stderr
-
-
-def test_training_both_presets_draws_both_regimes(tmp_path: Path) -> None:
-    for name in ("dynamics-benign", "dynamics-harmful"):
-        run("train", name, cwd=tmp_path)
-    run("plot", "dynamics", "--out", "drawn.svg", cwd=tmp_path)
-    text = (tmp_path / "drawn.svg").read_text()
-    assert "predicted benign" in text
-    assert "predicted harmful" in text

@@ -278,7 +278,7 @@ def test_a_training_that_explodes_is_a_failed_cell() -> None:
 
 def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     small = [f"--set={name}={value}" for name, value in TINY.items() if name != "n"]
-    grid = ("--n=20,40,60", "--snr=0.2,0.6,2", "--seeds=1", "--set=epsilon=1.5", "--jobs=1")
+    grid = ("--n=20,30,40", "--snr=0.2,0.6,2", "--seeds=1", "--set=epsilon=2.29", "--jobs=1")
     done = run("sweep", "benign-vit-images", *small, *grid, "--out=runs", cwd=tmp_path)
     assert "Done: 9 trained" in done.stdout
     for figure in ("heatmap", "images"):
@@ -287,7 +287,7 @@ def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     assert "SNR 0.2" in text
     assert "SNR 2" in text
     said = run("report", "--from=runs", "--out=r", cwd=tmp_path).stdout
-    assert "9 of 9 cells reach a training loss of 1.5" in " ".join(said.split())
+    assert "9 of 9 cells reach a training loss of 2.29" in " ".join(said.split())
     shutil.rmtree(tmp_path / "r")
 
 

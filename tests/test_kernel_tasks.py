@@ -174,21 +174,23 @@ def test_data_that_no_one_named_is_asked_for_before_a_sweep(study: Study, source
         study.prepare([cell_of(study, {}), cell_of(study, {"source": source})])
 
 
-def test_cells_of_different_reviews_do_not_share_a_directory(elsewhere: Path) -> None:
-    of_tiny = [f"--set={name}={value}" for name, value in (TINY | TINY_IMDB).items()]
+def test_cells_of_different_reviews_do_not_share_a_directory(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ours = write_folder(elsewhere / "ours", REVIEWS)
     same = write_folder(elsewhere / "same", REVIEWS)
     theirs = write_folder(elsewhere / "theirs", {**REVIEWS, "test/pos/0_10.txt": b"Oh yes"})
-
-    def sweep(data: Path, seeds: int, expect: int) -> str:
+    found = []
+    for folder in (ours, same, theirs):
+        monkeypatch.setenv("OVERFIT_DATA", str(folder))
+        found.append(text.prepare([cell_of(text, TINY_IMDB)]))
+    assert found[0] == found[1] != found[2]
+    of_tiny = [f"--set={name}={value}" for name, value in (TINY | TINY_IMDB).items()]
+    for seeds, data, code in ((1, ours, 0), (2, theirs, 2)):
         asked = (*of_tiny, f"--seeds={seeds}", f"--data={data}", "--jobs=1", "--out=runs")
-        return run("sweep", "kernel-text", *asked, cwd=elsewhere, expect=expect).stderr
-
-    sweep(ours, 1, expect=0)
-    sweep(same, 2, expect=0)
-    said = sweep(theirs, 3, expect=2)
+        said = run("sweep", "kernel-text", *asked, cwd=elsewhere, expect=code).stderr
     assert "--out runs: its cells were trained on other data (IMDb's first 16 bytes held" in said
-    assert sorted(overfit_cli.load(elsewhere / "runs")["seed"]) == [0, 1]
+    assert overfit_cli.load(elsewhere / "runs")["seed"].tolist() == [0]
 
 
 # Pathfinder

@@ -21,7 +21,7 @@ def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     assert losses[-1] <= 0.01
     assert losses == sorted(losses, reverse=True)
     assert re.search(r"(Benign|Harmful) overfitting: fitted to a training loss of", done.stdout)
-    assert "Next: overfit plot curves --from results/benign-vit-n4-snr12" in done.stdout
+    assert "Next: overfit plot dynamics --from results/benign-vit-n4-snr12" in done.stdout
 
     directory = tmp_path / "results" / "benign-vit-n4-snr12"
     [cell] = overfit_cli.load(directory).to_dict("records")

@@ -176,12 +176,12 @@ def sweep(
 
 def _refinement(grid: Grid, rounds: int | None, tolerance: str | None) -> Refinement | None:
     """What `--refine` asks for; None where it isn't given."""
-    from overfit_cli.sweep.refine import Refinement, question_of
-
     if rounds is None:
         if tolerance is not None:
             raise UserError(f"--tolerance {tolerance}: it goes with --refine ROUNDS.")
         return None
+    from overfit_cli.sweep.refine import Refinement, question_of  # scipy: only where asked for
+
     accepts = "a number above 0"
     half_width = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
     if half_width is not None and half_width <= 0:
