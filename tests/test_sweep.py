@@ -204,6 +204,23 @@ def test_the_next_command_works_whatever_the_axes(
     run(*command, cwd=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("asked", "following"),
+    [
+        (("fig1", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
+        (("fig1", "--n=2,3", "--set=snr=9"), "report"),
+        (("noisy-labels", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
+    ],
+)
+def test_a_preset_suggests_its_own_figure_where_that_can_be_drawn(
+    tmp_path: Path, asked: tuple[str, ...], following: str
+) -> None:
+    small = [f"--set={name}={value}" for name, value in SMALL.items()]
+    done = run("sweep", *asked, *small, "--seeds=1", "--jobs=1", "--out=out", cwd=tmp_path)
+    assert f"Next: overfit {following} --from out" in done.stdout
+    run(*following.split(), "--from=out", cwd=tmp_path)
+
+
 def test_a_law_of_the_figures_own_is_left_out_where_it_is_not_about_the_figure(
     tmp_path: Path,
 ) -> None:

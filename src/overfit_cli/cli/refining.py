@@ -45,21 +45,19 @@ def refine(
         if number == 0:
             runner.record(plan, read, **settings)
         summary = runner.run(plan)
-        total.trained += summary.trained
-        total.failed += summary.failed
-        total.restarts += summary.restarts
-        total.seconds += summary.seconds
+        total.add(summary)
         reused += plan.done
         found = refinement.learn(runner.directory)
         if runner.fail_fast and summary.failed:
             break
     place = runner.directory.path
+    following = ["overfit", "plot", refinement.question.figure, "--from", str(place)]
     for sentence in [
         *([f"{plan.stale} cells there are stale, of another version."] if plan.stale else []),
         _done(refinement, total, reused),
         *_in_words(refinement, found),
         f"The cells are in {place}/cells.",
-        f"Next: {shlex.join(['overfit', 'plot', 'heatmap', '--from', str(place)])}",
+        f"Next: {shlex.join(following)}",
     ]:
         runner.output.print(sentence)
     return total

@@ -70,12 +70,20 @@ def _next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[
     """A command that works on what was swept: the preset's figure, one over two axes, a report."""
     figures = chosen.study.figures()
     wanted = chosen.preset.content.figures if chosen.preset else ()
-    of_steps = [name for name in wanted if figures[name].reads == "trajectories"]
-    drawable = [name for name in (*wanted, *figures) if figures[name].reads == "cells"]
+    logged = chosen.preset is not None and chosen.preset.content.trajectories
     source = ["--from", str(directory.path)]
-    if of_steps and chosen.preset and chosen.preset.content.trajectories:
-        return ["overfit", "plot", of_steps[0], *source]
-    own = [name for name in wanted if figures[name].reads == "cells"]
-    if own or (len(plan.grid.axes) == 2 and drawable):
-        return ["overfit", "plot", (own or drawable)[0], *source]
+
+    def drawable(name: str) -> bool:
+        if figures[name].reads == "trajectories":
+            return logged
+        options = figures[name].options
+        return all(axis is None or axis in plan.grid.axes for axis in (options.x, options.y))
+
+    own = [name for name in wanted if drawable(name)]
+    of_steps = [name for name in own if figures[name].reads == "trajectories"]
+    others = [name for name, figure in figures.items() if figure.reads == "cells"]
+    if len(plan.grid.axes) != 2:  # over two axes, figures settle for those there are
+        others = []
+    for name in (*of_steps, *own, *others):
+        return ["overfit", "plot", name, *source]
     return ["overfit", "report", *source]

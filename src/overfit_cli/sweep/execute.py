@@ -48,6 +48,13 @@ class Summary:
     restarts: int = 0
     seconds: float = 0.0
 
+    def add(self, other: Summary) -> None:
+        """Count in what another run did."""
+        self.trained += other.trained
+        self.failed += other.failed
+        self.restarts += other.restarts
+        self.seconds += other.seconds
+
 
 @dataclass(frozen=True)
 class Workforce:

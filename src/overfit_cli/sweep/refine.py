@@ -30,8 +30,9 @@ FINE = 100
 
 @dataclass(frozen=True)
 class Question:
-    """Where a column crosses a threshold along x, for each y."""
+    """Where a column crosses a threshold along x, for each y; and the figure that shows it."""
 
+    figure: str
     x: str
     y: str
     value: str
@@ -45,17 +46,17 @@ def question_of(study: Study) -> Question:
         UserError: if it has none.
     """
     for figure in study.figures().values():
-        question = _question(figure.options)
+        question = _question(figure.name, figure.options)
         if question is not None:
             return question
     raise UserError(f"--refine: {study.name} has no figure of a boundary to refine.")
 
 
-def _question(options: FigureOptions) -> Question | None:
+def _question(figure: str, options: FigureOptions) -> Question | None:
     if None in (options.x, options.y, options.value, options.threshold):
         return None
     assert options.x and options.y and options.value and options.threshold is not None
-    return Question(options.x, options.y, options.value, options.threshold)
+    return Question(figure, options.x, options.y, options.value, options.threshold)
 
 
 class Refinement:
