@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from overfit_cli.errors import UserError, is_plain_number, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Value = int | float | bool | str
 
@@ -19,6 +22,9 @@ class StudyParameters(BaseModel):
     """Base of every study's parameters: frozen, every field a `parameter`, no unknown names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+Parameters = TypeVar("Parameters", bound=StudyParameters)
 
 
 def parameter(
@@ -102,6 +108,11 @@ def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
     if number != number.to_integral_value() or abs(number) >= 2**63:
         raise refusal
     return int(number)
+
+
+def of_row(model: type[Parameters], row: Mapping[str, Any] | pd.Series[Any]) -> Parameters:
+    """Return the parameters of a cell, given its row; the row's other columns are passed over."""
+    return model.model_validate({name: row[name] for name in model.model_fields})
 
 
 def build(

@@ -14,7 +14,7 @@ from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.panels import Panel, by_setting
 from overfit_cli.figures.runs import Curve, gather_curves
 from overfit_cli.figures.style import COLUMN, PALETTE, Legend, brief, legend_below, styled
-from overfit_cli.parameters import describe
+from overfit_cli.parameters import of_row
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.stages import StageEnds, stage_ends
@@ -106,10 +106,7 @@ def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: dict[str, _Look]) -> 
 
 
 def _parameters(part: Panel) -> BenignVitParameters:
-    row = part.data.cells.iloc[0]
-    return BenignVitParameters.model_validate(
-        {name: row[name] for name in describe(BenignVitParameters)}
-    )
+    return of_row(BenignVitParameters, part.data.cells.iloc[0])
 
 
 def _regime(parameters: BenignVitParameters) -> Regime:

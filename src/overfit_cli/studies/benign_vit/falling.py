@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from overfit_cli.analysis.intervals import bootstrap_mean
-from overfit_cli.claim import Measurement
+from overfit_cli.claim import Claim, Measurement
 
 LEAST_VALUES = 3
 LEAST_SEEDS = 3
-ACCEPTED = "the mean rank correlation's 95 % bootstrap interval is below 0"
+Judge = Callable[[pd.DataFrame], Measurement]
+
+
+def falling_claims(
+    figure: str, source: str, where: str, on_grid: Callable[[Judge], Judge]
+) -> tuple[Claim, Claim]:
+    """Return the claims that the test loss falls with N and with the signal-to-noise ratio.
+
+    Args:
+        figure: the start of their names, such as `fig1`.
+        source: the place in the paper.
+        where: the start of their statements, before "the test loss".
+        on_grid: lets a judge see the cells that the claims are about.
+    """
+
+    def claim(along: str, across: str, words: str) -> Claim:
+        statement = f"{where}the test loss falls as {words} grows."
+        return Claim(
+            name=f"{figure}-falls-with-{along}",
+            source=source,
+            statement=statement[0].upper() + statement[1:],
+            accepted="the mean rank correlation's 95 % bootstrap interval is below 0",
+            measure=on_grid(lambda grid: falls(grid, along, across)),
+        )
+
+    return claim("n", "snr", "N"), claim("snr", "n", "the signal-to-noise ratio")
 
 
 def falls(grid: pd.DataFrame, along: str, across: str) -> Measurement:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 
@@ -11,17 +9,19 @@ from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.power_law import fit_power_law
 from overfit_cli.claim import Claim, Measurement, Verdict
 from overfit_cli.studies.benign_vit import theory
-from overfit_cli.studies.benign_vit.falling import ACCEPTED, falls
+from overfit_cli.studies.benign_vit.falling import (
+    LEAST_SEEDS,
+    LEAST_VALUES,
+    Judge,
+    falling_claims,
+)
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 
 CONTOUR_RANGE = (850.0, 1250.0)
 SMALLEST_N = 5
 LEAST_SHARE = 0.93
-LEAST_VALUES = 3
-LEAST_SEEDS = 3
 MOST_FAILED = 0.1
 WIDEST_EXPONENT = 1.0
-Judge = Callable[[pd.DataFrame], Measurement]
 _ANALYSED = ("n", "snr", "max_steps")
 
 
@@ -186,18 +186,5 @@ FIGURE_1 = (
         f"{WIDEST_EXPONENT:g} wide",
         measure=_on_grid(_exponent),
     ),
-    Claim(
-        name="fig1-falls-with-n",
-        source="Jiang et al. 2024, section 6",
-        statement="The test loss falls as N grows.",
-        accepted=ACCEPTED,
-        measure=_on_grid(lambda grid: falls(grid, "n", "snr")),
-    ),
-    Claim(
-        name="fig1-falls-with-snr",
-        source="Jiang et al. 2024, section 6",
-        statement="The test loss falls as the signal-to-noise ratio grows.",
-        accepted=ACCEPTED,
-        measure=_on_grid(lambda grid: falls(grid, "snr", "n")),
-    ),
+    *falling_claims("fig1", "Jiang et al. 2024, section 6", "", _on_grid),
 )

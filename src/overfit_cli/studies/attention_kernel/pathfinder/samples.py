@@ -7,7 +7,7 @@ import numpy as np
 
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLUMN, styled
-from overfit_cli.parameters import describe
+from overfit_cli.parameters import of_row
 from overfit_cli.studies.attention_kernel.pathfinder.data import PathfinderImages, images
 from overfit_cli.studies.attention_kernel.pathfinder.drawing import CHUNK
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
@@ -25,10 +25,7 @@ def draw_samples(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         UserError: if the images come from LRA and aren't where they were.
     """
     row = data.cells.sort_values("seed").iloc[0]
-    names = describe(data.study.parameters)
-    values = {name: row[name] for name in names}
-    parameters = KernelPathfinderParameters.model_validate(values)
-    return draw_images(shown_to(parameters, int(row["seed"])))
+    return draw_images(shown_to(of_row(KernelPathfinderParameters, row), int(row["seed"])))
 
 
 def shown_to(parameters: KernelPathfinderParameters, seed: int) -> PathfinderImages:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.studies.benign_vit.falling import ACCEPTED, LEAST_VALUES, falls
+from overfit_cli.studies.benign_vit.falling import LEAST_VALUES, Judge, falling_claims
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
 _AXES = ("n", "snr")
 
 
-def _on_grid(judge: Callable[[pd.DataFrame], Measurement]) -> Callable[..., Measurement]:
+def _on_grid(judge: Judge) -> Judge:
     """Judge a grid over N and the signal-to-noise ratio, at one value of everything else."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
@@ -44,7 +42,7 @@ def _fitted(grid: pd.DataFrame) -> Measurement:
     )
 
 
-def _done(judge: Callable[[pd.DataFrame], Measurement]) -> Callable[[pd.DataFrame], Measurement]:
+def _done(judge: Judge) -> Judge:
     return lambda grid: judge(grid[grid["status"] == "done"])
 
 
@@ -56,18 +54,10 @@ CLAIMS = (
         accepted="all cells reach a training loss of at most ε",
         measure=_on_grid(_fitted),
     ),
-    Claim(
-        name="fig2-falls-with-n",
-        source="Jiang et al. 2024, figure 2c",
-        statement="On images too, the test loss falls as N grows.",
-        accepted=ACCEPTED,
-        measure=_on_grid(_done(lambda grid: falls(grid, "n", "snr"))),
-    ),
-    Claim(
-        name="fig2-falls-with-snr",
-        source="Jiang et al. 2024, figure 2c",
-        statement="On images too, the test loss falls as the signal-to-noise ratio grows.",
-        accepted=ACCEPTED,
-        measure=_on_grid(_done(lambda grid: falls(grid, "snr", "n"))),
+    *falling_claims(
+        "fig2",
+        "Jiang et al. 2024, figure 2c",
+        "on images too, ",
+        lambda judge: _on_grid(_done(judge)),
     ),
 )

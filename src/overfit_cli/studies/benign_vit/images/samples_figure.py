@@ -10,7 +10,7 @@ import numpy as np
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLUMN, brief, styled
-from overfit_cli.parameters import describe
+from overfit_cli.parameters import describe, of_row
 from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
@@ -39,9 +39,7 @@ def draw_images(data: FigureData, options: FigureOptions) -> matplotlib.figure.F
     figure = matplotlib.figure.Figure(figsize=(COLUMN, 0.15 + 0.62 * len(chosen)))
     grid = figure.subplots(len(chosen), ACROSS, squeeze=False)
     for axes_of_row, (_, cell) in zip(grid, chosen.iterrows(), strict=True):
-        parameters = BenignVitImagesParameters.model_validate(
-            {name: cell[name] for name in describe(BenignVitImagesParameters)}
-        )
+        parameters = of_row(BenignVitImagesParameters, cell)
         task = image_task(parameters, int(cell["seed"]))
         _check(task.collections, data)
         shown = task.train.pixels
