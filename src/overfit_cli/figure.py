@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -59,12 +59,17 @@ class FigureData:
     collections: Mapping[str, str] = field(default_factory=dict)
 
 
+def _at(place: str) -> Any:
+    """What stands at `module:name`, imported now."""
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
 def fitted_by(place: str) -> Callable[[FigureData], bool]:
     """Return the function at `place`, `module:function`, imported when it is first asked."""
 
     def fits(data: FigureData) -> bool:
-        module, function = place.split(":")
-        return bool(getattr(importlib.import_module(module), function)(data))
+        return bool(_at(place)(data))
 
     return fits
 
@@ -76,8 +81,7 @@ def drawn_by(place: str) -> Draw:
     """
 
     def draw(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
-        module, function = place.split(":")
-        drawing: Draw = getattr(importlib.import_module(module), function)
+        drawing: Draw = _at(place)
         return drawing(data, options)
 
     return draw
