@@ -14,7 +14,7 @@ from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure, FigureData, FigureOptions
 from overfit_cli.figures.style import save
 from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.study import Cell, CellResult, Column, Execution
+from overfit_cli.study import Cell, CellResult, Column, Execution, Study
 
 NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 SNRS = np.linspace(1, 25, 25).tolist()
@@ -30,7 +30,7 @@ class FakeParameters(StudyParameters):
     kernel: Literal["softmax", "gaussian"] = parameter("softmax", "kernel")
 
 
-class FakeStudy:
+class FakeStudy(Study):
     name = "fake"
     version = 1
     title = "A study of nothing"
@@ -56,9 +56,6 @@ class FakeStudy:
 
     def probe(self, cell: Cell) -> Cell:
         return cell
-
-    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
-        return {}
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         return [[cell] for cell in cells]

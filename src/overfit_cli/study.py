@@ -99,7 +99,10 @@ class Execution:
 
 
 class Study(Protocol):
-    """One experiment of a paper. A module-level instance of it is what an entry point names."""
+    """One experiment of a paper. A module-level instance of it is what an entry point names.
+
+    A study inherits from it, and so gets `prepare` and `remarks` where it has nothing to add.
+    """
 
     @property
     def name(self) -> str:
@@ -153,6 +156,11 @@ class Study(Protocol):
         Raises:
             UserError: if something is missing.
         """
+        return {}
+
+    def remarks(self, cells: Sequence[Cell]) -> Sequence[str]:
+        """Return what is to be said of cells before they are trained, a line each."""
+        return ()
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Split `cells` into lists that are trained together, in the order to start them."""

@@ -16,7 +16,7 @@ from overfit_cli.claim import Claim, Measurement
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.streams import stream
-from overfit_cli.study import Cell, CellResult, Column, Execution
+from overfit_cli.study import Cell, CellResult, Column, Execution, Study
 
 
 class ToyParameters(StudyParameters):
@@ -28,7 +28,7 @@ class ToyParameters(StudyParameters):
     )
 
 
-class Toy:
+class Toy(Study):
     name = "toy"
     version = int(os.environ.get("TOY_VERSION", "1"))
     title = "A toy"
@@ -70,9 +70,6 @@ class Toy:
 
     def probe(self, cell: Cell) -> Cell:
         return cell
-
-    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
-        return {}
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         by_row: dict[tuple[int, int], list[Cell]] = {}

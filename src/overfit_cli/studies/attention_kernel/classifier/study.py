@@ -13,10 +13,10 @@ from overfit_cli.studies.attention_kernel.classifier import batching
 from overfit_cli.studies.attention_kernel.classifier.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
 from overfit_cli.studies.attention_kernel.classifier.task import Task
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult, Execution, Study
 
 
-class ClassifierStudy(ABC):
+class ClassifierStudy(Study, ABC):
     """A transformer trained to tell two classes apart; see `Study` for the members."""
 
     paper = "Song et al. 2024"

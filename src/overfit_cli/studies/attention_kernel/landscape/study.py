@@ -14,10 +14,10 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import (
     KernelLandscapeParameters,
     sample_length,
 )
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult, Execution, Study
 
 
-class KernelLandscape:
+class KernelLandscape(Study):
     """The loss around a trained classifier, under either kernel; see `Study` for the members."""
 
     name = "kernel-landscape"

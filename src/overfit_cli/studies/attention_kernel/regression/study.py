@@ -10,10 +10,10 @@ from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
 from overfit_cli.studies.attention_kernel.regression.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult, Execution, Study
 
 
-class KernelRegression:
+class KernelRegression(Study):
     """One attention layer that fits a label a token; see `Study` for the members."""
 
     name = "kernel-regression"
@@ -37,10 +37,6 @@ class KernelRegression:
         from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
 
         return CLAIMS
-
-    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
-        """Return nothing: everything is drawn here."""
-        return {}
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Group cells of one shape."""

@@ -10,10 +10,10 @@ from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
 from overfit_cli.studies.benign_vit.images.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult, Execution, Study
 
 
-class BenignVitImages:
+class BenignVitImages(Study):
     """A Vision Transformer on digits in a ring of noise; see `Study` for the members."""
 
     name = "benign-vit-images"
