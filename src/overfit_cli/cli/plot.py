@@ -81,11 +81,10 @@ def plot(
 
 def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, FigureData]:
     from overfit_cli.figure import FigureData
-    from overfit_cli.study import find_study
+    from overfit_cli.sweep.current import current_cells
     from overfit_cli.sweep.provenance import planned_cells, read_manifest
 
-    cells = directory.load_cells()
-    study = find_study(str(cells["study"].iloc[0]))
+    study, cells = current_cells(directory)
     figures = study.figures()
     if name not in figures:
         raise UserError(f"{study.name} has no figure {name!r}; {nearest(name, figures)}")
@@ -121,7 +120,7 @@ def _refuse_unheeded(figure: Figure, asked: FigureOptions) -> None:
 def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
     """The run directory written last that has what the figure is drawn from."""
     from overfit_cli.study import find_study, study_names
-    from overfit_cli.sweep.store import run_directories
+    from overfit_cli.sweep.current import run_directories
 
     figures = {study: find_study(study).figures() for study in study_names()}
     known = {name for of_study in figures.values() for name in of_study}

@@ -10,7 +10,8 @@ import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.study import find_study, study_names
-from overfit_cli.sweep.store import RunDirectory, run_directories
+from overfit_cli.sweep.current import current_cells, run_directories
+from overfit_cli.sweep.store import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
         root: where run directories lie: the newest on which a claim can be measured decides it.
 
     Raises:
-        UserError: if a named directory holds no cells.
+        UserError: if a named directory holds no cells, or those of another version of its study.
     """
     directories = [RunDirectory(path) for path in sources] or run_directories(root)
-    frames = [(directory.path, directory.load_cells()) for directory in directories]
+    frames = [(directory.path, current_cells(directory)[1]) for directory in directories]
     judged = []
     for name in study_names():
         own = [frame for frame in frames if _is_of(frame[1], name)]

@@ -144,13 +144,6 @@ class RunDirectory:
         return "it holds no cells; name a directory that `overfit sweep` wrote."
 
 
-def run_directories(root: Path) -> list[RunDirectory]:
-    """Return the run directories in `root` that hold parts, the one written last first."""
-    found = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
-    directories = [RunDirectory(path) for _, path in sorted(found, reverse=True)]
-    return [directory for directory in directories if directory.study_name() is not None]
-
-
 def _to_write(
     results: Sequence[CellResult], known: Collection[str], again: Collection[str]
 ) -> list[CellResult]:

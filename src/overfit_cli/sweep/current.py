@@ -1,0 +1,44 @@
+"""Run directories that figures and claims can read: their cells are of the studies as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overfit_cli.errors import UserError
+from overfit_cli.study import Study, find_study, study_names
+from overfit_cli.sweep.store import RunDirectory
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def current_cells(directory: RunDirectory) -> tuple[Study, pd.DataFrame]:
+    """Return the study of a run directory, and its cells.
+
+    Raises:
+        UserError: if it holds none, or only such as another version of the study gave: those may
+            lack a column, and what is said of them isn't what this version would give.
+    """
+    cells = directory.load_cells()
+    study, version = find_study(str(cells["study"].iloc[0])), int(cells["version"].iloc[0])
+    if version != study.version:
+        raise UserError(
+            f"{directory.flag} {directory.path}: its cells are of version {version} of "
+            f"{study.name}, and this overfit has version {study.version}; `overfit sweep` with the "
+            "same axes makes them anew."
+        )
+    return study, cells
+
+
+def run_directories(root: Path) -> list[RunDirectory]:
+    """Return the directories in `root` whose cells are current, the one written last first."""
+    found = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
+    directories = [RunDirectory(path) for _, path in sorted(found, reverse=True)]
+    return [directory for directory in directories if _is_current(directory)]
+
+
+def _is_current(directory: RunDirectory) -> bool:
+    name = directory.study_name()
+    versions = [version for _, version in directory.statuses().values()]
+    return name in study_names() and max(versions, default=None) == find_study(name).version
