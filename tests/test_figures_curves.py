@@ -57,6 +57,18 @@ def test_more_cells_are_averaged_over_seeds_where_all_of_them_ran(tmp_path: Path
     assert "mean of 3 seeds, band of one deviation" in words(figure, tmp_path)
 
 
+def test_cells_logged_at_other_steps_are_averaged_between_them(tmp_path: Path) -> None:
+    cells = fake_cells([5, 10, 20], [1.0], seeds=3)
+    logged = fake_trajectories(cells)
+    logged["test_loss"] = 100.0 - logged["step"]
+    uneven = logged[(logged["step"] % 3 == 0) | ~logged["key"].str.startswith("1-")]
+    figure = draw_curves(data_of(cells, None, uneven), FigureOptions(value="test_loss"))
+    for line in figure.axes[0].lines:
+        step, loss = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        assert step.tolist() == list(range(19)), "up to the last step that all were logged at"
+        assert loss == pytest.approx(100 - step)
+
+
 def test_failed_cells_are_left_out_of_means_and_counted(tmp_path: Path) -> None:
     cells = fake_cells([5, 10, 20], [1.0], seeds=3)
     logged = fake_trajectories(cells)

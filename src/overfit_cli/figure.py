@@ -99,6 +99,7 @@ class Figure:
         options: the study's choices where the user makes none.
         accepts: the names of the options that this figure heeds.
         draw: makes the picture; raises `UserError` where the data can't carry it.
+        law_of: the law for these cells, where that hangs on more than its axes; None leaves it out.
         fits: whether a run directory has what it is drawn from, where that isn't said by its axes.
     """
 
@@ -109,4 +110,5 @@ class Figure:
     options: FigureOptions
     accepts: frozenset[str]
     draw: Draw
+    law_of: Callable[[FigureData], str | None] | None = None
     fits: Callable[[FigureData], bool] = lambda data: True

@@ -22,14 +22,17 @@ def settled(figure: Figure, asked: FigureOptions, data: FigureData) -> FigureOpt
         for field in fields(asked)
         if getattr(asked, field.name) is not None
     }
-    options = replace(figure.options, **given)
-    if figure.options.x is not None and figure.options.y is not None:
+    own = figure.options
+    if figure.law_of is not None:
+        own = replace(own, law=figure.law_of(data))
+    options = replace(own, **given)
+    if own.x is not None and own.y is not None:
         options = _with_axes_that_vary(options, asked, data)
     if "by" not in given and options.by is not None:
         values = parameter_values(data)
         wanted = [name for name in options.by.split(",") if len(values[name]) > 1]
         options = replace(options, by=wanted[0] if wanted else None)
-    if "law" not in given and not _law_is_about(figure.options, options):
+    if "law" not in given and not _law_is_about(own, options):
         options = replace(options, law=None)
     return options
 

@@ -43,8 +43,8 @@ def gather_curves(
         parts: with logged steps; a part with no number to draw has no curve.
         columns: the logged columns to gather.
         few: where every part has up to so many cells, and no setting three seeds, each is a curve;
-            else they are averaged over seeds, without those that failed, at the steps that all of
-            a setting's cells have.
+            else they are averaged over seeds, without those that failed, as far as all of a
+            setting's cells go; between its logged steps a cell is taken as straight.
         geometric: whether means and deviations are those of the logarithm.
 
     Raises:
@@ -103,13 +103,20 @@ def _curve(
         text = f"{text} (failed)".strip()
     if geometric:
         steps = steps.assign(**{name: logarithms(steps[name]) for name in columns})
-    tables = {
-        name: steps.pivot(index="step", columns="key", values=name)
-        .dropna(axis=1, how="all")
-        .dropna()
-        for name in columns
-    }
+    tables = {name: _by_cell(steps, name) for name in columns}
     mean = pd.DataFrame({name: table.mean(axis=1) for name, table in tables.items()})
     deviation = pd.DataFrame({name: table.std(axis=1) for name, table in tables.items()})
     ends = [mean, mean - deviation, mean + deviation]
     return Curve(text, *(end.map(np.exp) if geometric else end for end in ends))
+
+
+def _by_cell(steps: pd.DataFrame, column: str) -> pd.DataFrame:
+    """One row a step, one column a cell, as far as all cells that have numbers go.
+
+    Cells needn't be logged at the same steps: what is missing between two is interpolated. What
+    was logged and is no number stays none.
+    """
+    table = steps.pivot(index="step", columns="key", values=column).dropna(axis=1, how="all")
+    logged = steps.pivot(index="step", columns="key", values="status")[table.columns].notna()
+    between = table.interpolate(method="index", limit_area="inside")
+    return table.where(logged, between).dropna()
