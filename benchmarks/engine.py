@@ -16,10 +16,11 @@ import numpy as np
 import torch
 
 from benchmarks.timing import timed
+from overfit_cli.studies.benign_vit.data import draw_directly
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.study import Cell, CellResult, Execution
-from tests.oracles.benign_vit import Trained, draw, train_one_cell
+from tests.oracles.benign_vit import Trained, train_one_cell
 
 SEED = 1
 
@@ -44,7 +45,7 @@ def measure(n: int, ratios: list[float], dtype: str, *, with_draws: bool) -> Row
         BenignVitParameters.model_validate({"n": n, "snr": snr, "dtype": dtype}) for snr in ratios
     ]
     cells = [Cell(study.name, study.version, one, SEED) for one in settings]
-    draws = draw(settings[0], SEED)
+    draws = draw_directly(settings[0], SEED)
     engine, results = timed(lambda: list(study.train(cells, Execution())))
     given, trained = timed(lambda: [train_one_cell(one, SEED, draws) for one in settings])
     loop = given

@@ -58,6 +58,56 @@ RANGES = [
     ("sweep --set noise=pink", ["--set noise", "pink", "isotropic, orthogonal"]),
     ("sweep --set dtype=float16", ["--set dtype", "float16", "float32, float64"]),
     ("sweep --set d=1.5", ["--set d", "1.5", "a whole number"]),
+    ("sweep --set d=0", ["--set d 0", "a whole number of at least 2"]),
+    ("sweep --set d=1e12", ["--set d 1000000000000", "sampling=direct", "up to 1000000;"]),
+    ("sweep --set d_h=1e12", ["--set d_h 1000000000000", "sampling=direct", "sampling=law"]),
+    ("sweep --set sampling=law", ["--set initialisation pytorch", "sampling=law", "gaussian"]),
+    ("sweep --set sampling=magic", ["--set sampling", "magic", "direct, law"]),
+    ("sweep --set initialisation=zero", ["--set initialisation", "pytorch, gaussian, condition"]),
+    (
+        "sweep --set sampling=law --set initialisation=gaussian --set d=1000",
+        ["--set d 1000", "at least 1802", "1800 noise tokens"],
+    ),
+    (
+        "sweep --set sampling=law --set initialisation=gaussian --set d=1.5",
+        ["--set d", "1.5", "a whole number"],
+    ),
+    (
+        "sweep --set sampling=law --set initialisation=gaussian --set d=0",
+        ["--set d 0", "a whole number of at least 2"],
+    ),
+    (
+        "sweep --set sampling=law --set initialisation=gaussian --set d=1e30",
+        ["--set d 1e30", "a whole number"],
+    ),
+    (
+        "sweep --set sampling=law --set initialisation=gaussian --set d=1e19",
+        ["--set d 1e19", "a whole number", "up to 1e+18"],
+    ),
+    (
+        "sweep --set sampling=law --set initialisation=gaussian --set sigma_h=0",
+        ["--set sigma_h 0", "a number above 0"],
+    ),
+    (
+        "sweep --set sampling=law --set initialisation=gaussian --set sigma_v=-1",
+        ["--set sigma_v -1", "a number above 0"],
+    ),
+    (
+        "sweep --set sampling=law --set initialisation=gaussian --set output_scale=0",
+        ["--set output_scale 0", "a number above 0"],
+    ),
+    ("sweep --set sigma_h=0.1", ["--set sigma_h 0.1", "initialisation=gaussian", "it is pytorch"]),
+    (
+        "sweep --set sampling=law --set initialisation=gaussian --set d=1e6 --set init_divisor=4",
+        ["--set init_divisor 4", "initialisation=pytorch"],
+    ),
+    ("sweep --set leap=2", ["--set leap 2", "up to 1"]),
+    ("sweep --set leap=-0.1", ["--set leap -0.1", "at least 0"]),
+    ("sweep --set noise_per=sample", ["--set noise_per", "sample", "feature, token"]),
+    (
+        "train --set sampling=law --set initialisation=gaussian --set d=1000",
+        ["--set d 1000", "at least 1802"],
+    ),
     ("sweep --set d=1e30", ["--set d", "1e30", "a whole number"]),
     ("sweep --set label_flip=0.6", ["--set label_flip", "0.6", "up to 0.5"]),
     ("sweep --set epsilon=0", ["--set epsilon", "0", "above 0"]),

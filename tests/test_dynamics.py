@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from overfit_cli.studies.benign_vit.coefficients import step_coefficients, value_coefficients
-from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights, token_scales
+from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
 from overfit_cli.studies.benign_vit.dynamics import logged
 from overfit_cli.studies.benign_vit.engine import (
     Pass,
@@ -21,6 +21,7 @@ from overfit_cli.studies.benign_vit.engine import (
 )
 from overfit_cli.studies.benign_vit.model import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.stages import stage_ends
 from overfit_cli.studies.benign_vit.start import start_of
 from overfit_cli.studies.benign_vit.study import study
@@ -52,7 +53,7 @@ def small(**settings: object) -> BenignVitParameters:
 def engine(settings: BenignVitParameters) -> Iterator[tuple[TokenSpace, Pass]]:
     """The engine's states, step by step; each is changed in place by the next."""
     start, count = start_of(settings, SEED, "cpu"), 0
-    for _, state, now, _ in descend_until_fitted(token_space([settings], [start])):
+    for state, now, _ in descend_until_fitted(token_space([settings], [start])):
         yield state, now
         count += 1
     assert count > 5, "too few steps to tell"

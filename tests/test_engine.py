@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights, token_scales
+from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
 from overfit_cli.studies.benign_vit.engine import descend_until_fitted, token_space
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.start import Start, start_of
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.studies.benign_vit.training import train_together
@@ -70,6 +71,7 @@ def test_a_cell_trains_as_in_the_autograd_loop(shape: dict[str, object], dtype: 
         "train_loss": oracle.train_loss,
         "test_loss": oracle.test_loss,
         "test_error": oracle.test_error,
+        "updates": oracle.steps,
         "label_imbalance": abs(oracle.train_labels.mean()),
         "train_margin": oracle.train_margins.mean(),
         "train_margin_min": oracle.train_margins.min(),
@@ -113,8 +115,8 @@ def test_the_engines_projections_are_those_of_the_trained_weights() -> None:
     """After training, q, k and v in token space are x W_Q, x W_K and x W_V w_O."""
     settings = small(n=5, snr=1.0, dtype="float64")
     start = start_of(settings, 0, "cpu")
-    for steps, state, _, stops in descend_until_fitted(token_space([settings], [start])):
-        last_step, last_state, stopped = steps, state, bool(stops.any())
+    for state, _, stops in descend_until_fitted(token_space([settings], [start])):
+        last_step, last_state, stopped = int(state.steps[0]), state, bool(stops.any())
     assert stopped
     oracle = train_one_cell(settings, 0)
     assert oracle.steps == last_step
@@ -203,6 +205,16 @@ def test_a_cell_out_of_steps_is_a_failed_row() -> None:
     [result] = train(cell(n=4, learning_rate=1e-6, max_steps=7))
     assert (result.status, result.reason, result.steps) == ("failed", "step limit", 7)
     assert result.measurements["train_loss"] > 0.1
+
+
+def test_a_loss_of_epsilon_but_for_rounding_is_fitted_by_the_rows_own_numbers() -> None:
+    """An ε that float32 would round up: leaps end as close to it as float32 can tell."""
+    for epsilon in (0.024, 0.3, 0.1, 0.05):
+        assert float(np.float32(epsilon)) > epsilon
+        chosen = cell(n=8, snr=3.0, epsilon=epsilon, learning_rate=1e-8, max_steps=10**12, leap=0.5)
+        [result] = train(chosen)
+        assert result.status == "done"
+        assert result.measurements["train_loss"] <= epsilon
 
 
 def test_a_trajectory_logs_every_step_with_what_its_columns_promise() -> None:

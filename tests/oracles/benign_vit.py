@@ -8,15 +8,14 @@ import numpy as np
 import torch
 
 from overfit_cli.studies.benign_vit.data import (
-    Samples,
+    Draws,
     Weights,
-    draw_samples,
-    draw_weights,
+    draw_directly,
     flipped_labels,
-    token_scales,
 )
 from overfit_cli.studies.benign_vit.model import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.scales import token_scales, weight_scales
 
 
 @dataclass(frozen=True)
@@ -35,24 +34,6 @@ class Trained:
     train_attention: np.ndarray
 
 
-@dataclass(frozen=True)
-class Draws:
-    """A cell's draws at unit scale."""
-
-    weights: Weights
-    train: Samples
-    test: Samples
-
-
-def draw(parameters: BenignVitParameters, seed: int) -> Draws:
-    """Draw what a cell is made of."""
-    return Draws(
-        draw_weights(parameters, seed),
-        draw_samples(parameters, seed, "train", parameters.n),
-        draw_samples(parameters, seed, "test", parameters.test_samples),
-    )
-
-
 def train_one_cell(
     parameters: BenignVitParameters, seed: int, draws: Draws | None = None
 ) -> Trained:
@@ -60,9 +41,13 @@ def train_one_cell(
 
     `draws` may be given, for at least as many samples, to leave the drawing out of a timing.
     """
-    draws = draw(parameters, seed) if draws is None else draws
+    draws = draw_directly(parameters, seed) if draws is None else draws
     dtype = getattr(torch, parameters.dtype)
-    model = VisionTransformer(draws.weights, dtype)
+    drawn, by = draws.weights, weight_scales(parameters)
+    weights = Weights(
+        by.head * drawn.query, by.head * drawn.key, by.value * drawn.value, by.output * drawn.output
+    )
+    model = VisionTransformer(weights, dtype)
     scales = token_scales(parameters)[:, None]
     x = torch.tensor(draws.train.tokens[: parameters.n] * scales, dtype=dtype)
     labels = flipped_labels(draws.train, parameters.label_flip)[: parameters.n]

@@ -63,6 +63,8 @@ class Runner:
         """Say what a plan covers."""
         for sentence in plan_in_words(plan, self.directory, self.workforce(plan)):
             self.output.print(sentence)
+        for sentence in plan.grid.study.remarks(plan.cells):
+            self.output.print(sentence, highlight=False)
 
     def record(self, plan: Plan, read: Mapping[str, str], **settings: object) -> None:
         """Enter the run into the directory's manifest.

@@ -16,15 +16,28 @@ STARTS_KEPT = 4
 """How many starts a process keeps."""
 
 
-def capacity_for(samples: int) -> int:
+def capacity_for(parameters: BenignVitParameters) -> int:
     """Return the number of samples that a start is made for: a doubling of 32.
 
-    It depends on the cell alone, so that a cell's numbers don't depend on its neighbours.
+    It depends on the cell alone, so that a cell's numbers don't depend on its neighbours. In law
+    it is at most what d has room for.
     """
     capacity = SMALLEST_CAPACITY
-    while capacity < samples:
+    while capacity < parameters.n:
         capacity *= 2
+    if parameters.sampling == "law":
+        room = (parameters.d - 2) // (parameters.tokens - 1) - parameters.test_samples
+        capacity = min(capacity, room)
     return capacity
+
+
+def drawn_sizes(parameters: BenignVitParameters) -> tuple[int, int, int]:
+    """Return features, head and value coordinates that are drawn for a start of the cell."""
+    if parameters.sampling == "direct":
+        return parameters.d, parameters.d_h, parameters.d_v
+    samples = capacity_for(parameters) + parameters.test_samples
+    axes = samples * (parameters.tokens - 1) + 2
+    return axes, min(2 * axes, parameters.d_h), 1
 
 
 def batches(cells: Sequence[Cell], device: str) -> list[list[Cell]]:
@@ -49,8 +62,10 @@ def batches(cells: Sequence[Cell], device: str) -> list[list[Cell]]:
 def _shape(cell: Cell) -> tuple[object, ...]:
     """What cells trained as one tensor share; the largest N sorts first."""
     settings = cast(BenignVitParameters, cell.parameters)
+    apart = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
     sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
-    return (*sizes, settings.init_divisor, settings.noise, settings.dtype, -settings.n)
+    kinds = (settings.initialisation, settings.sampling, settings.noise, settings.dtype)
+    return (*sizes, *apart, *kinds, -settings.n)
 
 
 def _cut(
@@ -72,11 +87,12 @@ def _cut(
 def memory(cell: Cell) -> float:
     """Return about how many bytes the cell takes: its draws and start in float64, and its state."""
     settings = cast(BenignVitParameters, cell.parameters)
-    rows = capacity_for(settings.n) * settings.tokens
+    features, width, values = drawn_sizes(settings)
+    rows = capacity_for(settings) * settings.tokens
     test_rows = settings.test_samples * settings.tokens
-    weights = settings.d * (2 * settings.d_h + settings.d_v)
-    start = (rows + test_rows) * (2 * settings.d + 3 * settings.d_h + 2 * rows)
-    state = settings.n * settings.tokens * 6 * settings.d_h
+    weights = features * (2 * width + values)
+    start = (rows + test_rows) * (2 * features + 3 * width + 2 * rows)
+    state = settings.n * settings.tokens * 6 * width
     return 8.0 * (weights + start + state)
 
 
@@ -91,21 +107,24 @@ def cost(cell: Cell) -> float:
     width = min(2 * (2 + settings.n * (settings.tokens - 1)), settings.d_h)
     step = rows * rows * width + _STEP_OVERHEAD
     test = settings.test_samples * settings.tokens * rows * width + _CELL_OVERHEAD
-    return 2.0 * (expected_steps(settings) * step + test)
+    return 2.0 * (expected_updates(settings) * step + test)
 
 
-def expected_steps(parameters: BenignVitParameters) -> float:
-    """Return about how many steps a cell takes: ten times what the theorems' T goes with.
+def expected_updates(parameters: BenignVitParameters) -> float:
+    """Return about how many updates a cell takes: ten times what the theorems' T goes with.
 
     Samples are fitted by what is learned first, the signal or the strong noise (token 2). Ten, and
     ‖w_O‖² = 1/3, are what the paper's cells take and have.
     """
     signal = parameters.signal_norm**2
-    noise = parameters.sigma_p_tilde**2 * parameters.d / parameters.n
+    noise = parameters.strong_noise_norm**2 / parameters.n
     common = parameters.learning_rate * parameters.epsilon / 3
-    return min(10 / (common * max(signal, noise)), float(parameters.max_steps))
+    steps = min(10 / (common * max(signal, noise)), float(parameters.max_steps))
+    return min(steps, _LEAPS / parameters.leap) if parameters.leap else steps
 
 
+_LEAPS = 30.0
+"""About how far scores go in all of a cell's training."""
 _WORK = 5e10
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7

@@ -57,7 +57,7 @@ def value_coefficients(state: TokenSpace, start: Start) -> ValueCoefficients:
 def step_coefficients(state: TokenSpace, now: Pass, start: Start) -> StepCoefficients:
     """Return α and β of the step that follows the forward pass `now`."""
     samples, tokens = state.labels.shape[1], state.scales.shape[1]
-    scales, on_scores = state.scales[0], state.pull(now).on_scores[0]
+    scales, on_scores = state.scales[0], state.pull(now, state.learning_rate).on_scores[0]
     signal = start.signal_gram[:, : samples * tokens].view(2, samples, tokens)
     noise = state.gram[0].view(samples, tokens, samples, tokens)[:, 1]
 

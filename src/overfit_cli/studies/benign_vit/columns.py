@@ -12,6 +12,7 @@ MEASUREMENTS = (
     Column("test_loss", "test loss", symbol="L_D"),
     Column("test_error", "test error"),
     Column("label_imbalance", "how lopsided the training labels are: 0 is balanced, 1 one class"),
+    Column("updates", "gradients computed: one a step, or one for many where `leap` allows"),
     Column("train_margin", "mean training margin", symbol="y f(X)"),
     Column("train_margin_min", "smallest training margin"),
     Column("test_margin", "mean test margin"),

@@ -8,9 +8,16 @@ order one" may lie within a factor of ten of it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.scales import (
+    head_variance_window,
+    learning_rate_bound,
+    value_deviation_bound,
+    weight_deviations,
+)
 
 ORDER_ONE = 10.0
 """By what factor a number may differ from 1 that the paper wants to be of order one."""
@@ -34,13 +41,17 @@ class Item:
     high: float = math.inf
 
     @property
+    def slack(self) -> float:
+        """By how many powers of ten the value lies within its bounds; negative where outside."""
+        value = math.log10(self.value)
+        above = value - math.log10(self.low) if self.low > 0 else math.inf
+        below = math.log10(self.high) - value if math.isfinite(self.high) else math.inf
+        return min(above, below)
+
+    @property
     def decades(self) -> float:
         """By how many powers of ten the value lies outside its bounds; 0 within them."""
-        if self.value < self.low:
-            return math.log10(self.low) - math.log10(self.value)
-        if self.value > self.high:
-            return math.log10(self.value) - math.log10(self.high)
-        return 0.0
+        return 0.0 if self.low <= self.value <= self.high else -self.slack
 
     def __str__(self) -> str:
         """Say what is asked for and what there is."""
@@ -59,27 +70,42 @@ def condition_items(parameters: BenignVitParameters, output_norm: float) -> list
     """
     n, d, d_h, snr = parameters.n, parameters.d, parameters.d_h, parameters.snr
     epsilon, tokens = parameters.epsilon, parameters.tokens
-    weight = 1 / (math.sqrt(3 * d) * parameters.init_divisor)  # deviation of a uniform draw
-    # min{‖μ‖⁻², (σ_p² d)⁻¹}
-    strength = min(parameters.signal_norm**-2, 1 / (parameters.sigma_p**2 * d))
-    logarithm = math.log(6 * n**2 * tokens**2 * d)
-    query = strength * d_h**-0.5
+    sigma_h, sigma_v = weight_deviations(parameters)
+    window = head_variance_window(parameters)
     return [
         Item(1, "d_h", d_h, low=max(snr**4, snr**-4) * n**2 / epsilon**2),
         Item(2, "d", d, low=n**2 * d_h / epsilon**2),
         Item(3, "N", n, low=math.log(d)),
         Item(4, "M", tokens, high=ORDER_ONE),
         Item(5, "‖w_O‖", output_norm, low=1 / ORDER_ONE, high=ORDER_ONE),
-        Item(6, "η", parameters.learning_rate, high=strength * d_h**-0.5),
-        Item(7, "σ_V", weight, high=math.sqrt(strength) * d_h**-0.25 / output_norm),
-        Item(8, "σ_h²", weight**2, low=query * logarithm**-2, high=query * logarithm**-1.5),
+        Item(6, "η", parameters.learning_rate, high=learning_rate_bound(parameters)),
+        Item(7, "σ_V", sigma_v, high=value_deviation_bound(parameters, output_norm)),
+        Item(8, "σ_h²", sigma_h**2, low=window[0], high=window[1]),
         Item(9, "ε", epsilon, high=1 / math.log(d)),
         _strong_noise(parameters),
     ]
 
 
+def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:
+    """Return a line an item: by how many cells it is met, and the cell where it is tightest.
+
+    Args:
+        cells: with Gaussian weights, whose ‖w_O‖ is known before they are trained.
+    """
+    by_item = list(zip(*(condition_items(one, one.output_scale) for one in cells), strict=True))
+    met = sum(all(item.decades == 0 for item in items) for items in zip(*by_item, strict=True))
+    of_cells = f"{met} of {len(cells)} cells"
+    lines = [f"Condition 4.1, with all constants 1, is met by {of_cells}; where it is tightest:"]
+    for items in by_item:
+        tightest = min(items, key=lambda item: item.slack)
+        short = sum(item.decades > 0 for item in items)
+        lines.append(f"  {tightest}" + (f"; {short} cells miss it" if short else ""))
+    return lines
+
+
 def _strong_noise(parameters: BenignVitParameters) -> Item:
     """Item 10: σ̃_p is 5 √M times σ_p, up to rounding."""
     asked = 5 * math.sqrt(parameters.tokens)
-    ratio = parameters.sigma_p_tilde / parameters.sigma_p
-    return Item(10, "σ̃_p / σ_p", ratio, low=asked * (1 - 1e-6), high=asked * (1 + 1e-6))
+    return Item(
+        10, "σ̃_p / σ_p", parameters.strong_noise, low=asked * (1 - 1e-6), high=asked * (1 + 1e-6)
+    )

@@ -6,6 +6,7 @@ the signal's or the noise's strength changes a draw: `token_scales` holds those 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,10 +38,10 @@ class Samples:
 
 @dataclass(frozen=True)
 class Weights:
-    """Initial weights of equation (1).
+    """Initial weights of equation (1); Gaussian ones of deviation 1, with a w_O of length 1.
 
     Attributes:
-        query, key: shape (features, d_h).
+        query, key: shape (features, width); d_h wide where they are drawn directly.
         value: shape (features, d_v).
         output: w_O, shape (d_v,); it isn't trained.
     """
@@ -51,29 +52,64 @@ class Weights:
     output: Floats
 
 
+@dataclass(frozen=True)
+class Draws:
+    """What a cell is made of."""
+
+    weights: Weights
+    train: Samples
+    test: Samples
+
+
+def draw_directly(parameters: BenignVitParameters, seed: int) -> Draws:
+    """Draw every feature of every token and every weight."""
+    return Draws(
+        draw_weights(parameters, seed),
+        draw_samples(parameters, seed, "train", parameters.n),
+        draw_samples(parameters, seed, "test", parameters.test_samples),
+    )
+
+
 def draw_samples(
     parameters: BenignVitParameters, seed: int, which: Literal["train", "test"], samples: int
 ) -> Samples:
     """Draw `samples` samples of a seed's `train` or `test` stream; more samples extend fewer."""
-    signs = stream(seed, which, "labels").integers(0, 2, samples)
-    labels: Floats = np.where(signs == 1, 1.0, -1.0)
     shape = (samples, parameters.tokens - 1, parameters.d)
     noise = stream(seed, which, "noise").standard_normal(shape)
     if parameters.noise == "orthogonal":
         noise[:, :, :2] = 0.0
-    tokens = np.zeros((samples, parameters.tokens, parameters.d))
+    return labelled(noise, seed, which)
+
+
+def labelled(noise: Floats, seed: int, which: Literal["train", "test"]) -> Samples:
+    """Return samples of noise tokens (samples, tokens − 1, features), with labels and signals."""
+    samples, noise_tokens, features = noise.shape
+    signs = stream(seed, which, "labels").integers(0, 2, samples)
+    labels: Floats = np.where(signs == 1, 1.0, -1.0)
+    tokens = np.zeros((samples, noise_tokens + 1, features))
     tokens[:, 1:] = noise
     tokens[np.arange(samples), 0, np.where(labels > 0, 0, 1)] = 1.0
-    return Samples(labels, stream(seed, which, "flips").random(samples), tokens)
+    flip_draws: Floats = stream(seed, which, "flips").random(labels.shape)
+    return Samples(labels, flip_draws, tokens)
 
 
 def draw_weights(parameters: BenignVitParameters, seed: int) -> Weights:
-    """Draw the weights: PyTorch's default for a linear layer, W_Q, W_K and W_V divided (section 6).
+    """Draw the weights: PyTorch's default for a linear layer, or the theorems' Gaussian.
 
-    The default is uniform in ±1/√(inputs). w_O keeps it undivided: dividing it too never reaches
-    the test losses of figure 1.
+    PyTorch's is uniform in ±1/√(inputs), and W_Q, W_K and W_V are divided (section 6). w_O keeps
+    it undivided: dividing it too never reaches the test losses of figure 1.
+
+    Gaussian weights are of deviation 1, and w_O of length 1: a start is scaled later. w_O points
+    in one direction; any other would give the same law.
     """
     d, d_h, d_v = parameters.d, parameters.d_h, parameters.d_v
+    if parameters.initialisation != "pytorch":
+        return Weights(
+            query=stream(seed, "init", "query").standard_normal((d, d_h)),
+            key=stream(seed, "init", "key").standard_normal((d, d_h)),
+            value=stream(seed, "init", "value").standard_normal((d, d_v)),
+            output=np.full(d_v, 1 / math.sqrt(d_v)),
+        )
 
     def uniform(name: str, shape: tuple[int, ...], inputs: int) -> Floats:
         bound = inputs**-0.5
@@ -85,14 +121,6 @@ def draw_weights(parameters: BenignVitParameters, seed: int) -> Weights:
         value=uniform("value", (d, d_v), d) / parameters.init_divisor,
         output=uniform("output", (d_v,), d_v),
     )
-
-
-def token_scales(parameters: BenignVitParameters) -> Floats:
-    """Return the strength of each token position, shape (tokens,): ‖μ‖, σ̃_p, σ_p, ..., σ_p."""
-    scales = np.full(parameters.tokens, parameters.sigma_p)
-    scales[0] = parameters.signal_norm
-    scales[1] = parameters.sigma_p_tilde
-    return scales
 
 
 def flipped_labels(samples: Samples, label_flip: float) -> Floats:

@@ -56,7 +56,7 @@ def _products(state: TokenSpace, start: Start) -> dict[str, float]:
     """Values and inner products of definitions 5.1 and 5.2, of the + signal and the noise token."""
     rows, width = state.query.shape[1:]
     samples, tokens = state.labels.shape[1], state.scales.shape[1]
-    signal_scale, noise_scale = state.scales[0, 0], state.scales[0, 1]
+    signal_scale, noise_scale = (state.scales[0, :2] * state.head_scale[0]).tolist()
     gram = start.signal_gram[:, :rows]
     query = (start.signal_query[:, :width] + gram @ state.query_coefficients[0])[0] * signal_scale
     key = (start.signal_key[:, :width] + gram @ state.key_coefficients[0])[0] * signal_scale

@@ -11,7 +11,9 @@ training tokens times C. These coefficients are those of the paper's proof (defi
 
 Tokens stand at unit scale, x = s x̃ with s one of ‖μ‖, σ̃_p, σ_p: the scale enters where tokens
 meet, in the scores s_i s_j q̃_i·k̃_j and the values s_j ṽ_j, and nowhere else. So cells that differ
-in their signal-to-noise ratio share G, q̃₀, k̃₀ and ṽ₀ as they are.
+in their signal-to-noise ratio share G, q̃₀, k̃₀ and ṽ₀ as they are. Gaussian heads stand at unit
+scale too: with W_Q and W_K of deviation σ_h the scores are σ_h² times those, and the step is the
+same, because σ_h multiplies what is added to queries and the keys that are added.
 """
 
 from __future__ import annotations
@@ -23,22 +25,27 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.benign_vit.data import token_scales
 from overfit_cli.studies.benign_vit.model import logistic_loss
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.scales import token_scales, weight_scales
 from overfit_cli.studies.benign_vit.start import Start
+
+_SMALLEST = 1e-30
+"""A change of scores that is none."""
 
 
 class Pass(NamedTuple):
     """A forward pass of every cell over samples, of training or of testing.
 
     Attributes:
-        attention: (cells, samples, tokens, tokens).
+        scores: q kᵀ, (cells, samples, tokens, tokens).
+        attention: their softmax, shaped like them.
         attended: attention times values, (cells, samples, tokens).
         margins: y f(X), (cells, samples).
         loss: (cells,).
     """
 
+    scores: Tensor
     attention: Tensor
     attended: Tensor
     margins: Tensor
@@ -69,7 +76,11 @@ class TokenSpace:
         which: the cells' places in the list they came from, (cells,).
         scales: s, the strength of each token position, (cells, tokens).
         labels: training labels, flips included, (cells, samples).
-        learning_rate, epsilon, max_steps: (cells,).
+        learning_rate, epsilon, max_steps, leap: (cells,).
+        steps: how many have been taken, (cells,).
+        stride: how many are taken next, as one, (cells,).
+        head_scale: what q̃ and k̃ are to be multiplied by: σ_h, or 1, (cells,).
+        value_scale: what ṽ₀ was multiplied by: σ_V ‖w_O‖, or 1, (cells,).
         value_gain: ‖w_O‖², (cells,).
         gram: G̃, (cells, rows, rows).
         initial_query, initial_key, query, key: q̃₀, k̃₀, q̃ and k̃, (cells, rows, width).
@@ -84,6 +95,11 @@ class TokenSpace:
     learning_rate: Tensor
     epsilon: Tensor
     max_steps: Tensor
+    leap: Tensor
+    steps: Tensor
+    stride: Tensor
+    head_scale: Tensor
+    value_scale: Tensor
     value_gain: Tensor
     gram: Tensor
     initial_query: Tensor
@@ -107,13 +123,28 @@ class TokenSpace:
         cells, samples = self.labels.shape
         by_sample = (cells, samples, self.scales.shape[1], -1)
         scores = _batched(self.query.view(by_sample), self.key.view(by_sample).mT)
-        return read_out(scores, self.value.view(by_sample[:3]), self.scales, self.labels)
+        return self.read_out(scores, self.value.view(by_sample[:3]), self.labels)
 
-    def pull(self, now: Pass) -> Pull:
-        """Return what the loss asks for, as a step, given the forward pass `now`."""
+    def read_out(self, scores: Tensor, value: Tensor, labels: Tensor) -> Pass:
+        """Return the forward pass from what tokens are to each other at unit scale.
+
+        Args:
+            scores: q̃ k̃ᵀ, (cells, samples, tokens, tokens).
+            value: ṽ, (cells, samples, tokens).
+            labels: (cells, samples).
+        """
+        head = (self.head_scale**2)[:, None, None, None]
+        scores = scores * (head * _pair_scales(self.scales))
+        attention = torch.softmax(scores, dim=-1)
+        attended = _batched(attention, (self.scales[:, None] * value)[..., None]).squeeze(-1)
+        margins = labels * attended.mean(-1)
+        return Pass(scores, attention, attended, margins, logistic_loss(margins))
+
+    def pull(self, now: Pass, rate: Tensor) -> Pull:
+        """Return what the loss asks for, as a step of size `rate`, given the forward pass `now`."""
         cells, samples, tokens = now.attended.shape
         # −η ∂L/∂f / M, so that everything below is already a step and not a gradient.
-        pull = self.learning_rate[:, None] * self.labels * torch.sigmoid(-now.margins)
+        pull = rate[:, None] * self.labels * torch.sigmoid(-now.margins)
         pull = (pull / (samples * tokens))[..., None]
         values = self.scales[:, None] * self.value.view(cells, samples, tokens)
         advantage = values[:, :, None, :] - now.attended[..., None]
@@ -121,10 +152,10 @@ class TokenSpace:
         return Pull(on_scores, now.attention.sum(2) * (pull * self.scales[:, None]))
 
     def descend(self, now: Pass) -> None:
-        """Take one gradient step, given the forward pass `now` of the current state."""
+        """Take a stride of gradient steps as one, given the forward pass `now` of the state."""
         cells, samples, tokens = now.attended.shape
         flat = (cells * samples, tokens, -1)
-        pull = self.pull(now)
+        pull = self.pull(now, (self.learning_rate * self.stride).to(now.margins.dtype))
         on_scores = pull.on_scores.view(flat)
         self.query_coefficients.view(flat).baddbmm_(on_scores, self.key.view(flat))
         self.key_coefficients.view(flat).baddbmm_(on_scores.mT, self.query.view(flat))
@@ -134,21 +165,24 @@ class TokenSpace:
         self.value = moved_values(
             self.initial_value, self.gram, self.value_coefficients, self.value_gain
         )
+        self.steps += self.stride
 
+    def choose_stride(self, before: Pass, now: Pass) -> None:
+        """Let the next stride change scores and margins by about `leap`, judged by the last one.
 
-def read_out(scores: Tensor, value: Tensor, scales: Tensor, labels: Tensor) -> Pass:
-    """Return the forward pass from what tokens are to each other at unit scale.
-
-    Args:
-        scores: q̃ k̃ᵀ, (cells, samples, tokens, tokens).
-        value: ṽ, (cells, samples, tokens).
-        scales: s, (cells, tokens).
-        labels: (cells, samples).
-    """
-    attention = torch.softmax(scores * _pair_scales(scales), dim=-1)
-    attended = _batched(attention, (scales[:, None] * value)[..., None]).squeeze(-1)
-    margins = labels * attended.mean(-1)
-    return Pass(attention, attended, margins, logistic_loss(margins))
+        It is at most twice the last one, and no longer than the loss takes to come down to ε at its
+        last pace, so that ε isn't overshot. It is at least one step. A stride that turns out to
+        have changed more isn't taken back; the next one is half of it.
+        """
+        change = torch.maximum(
+            (now.scores - before.scores).abs().amax((1, 2, 3)),
+            (now.margins - before.margins).abs().amax(1),
+        )
+        longer = self.stride * (self.leap / change.clamp(min=_SMALLEST)).clamp(0.5, 2)
+        pace = (before.loss / now.loss).log() / self.stride
+        to_epsilon = (now.loss / self.epsilon).log() / pace.clamp(min=_SMALLEST)
+        left = torch.minimum(self.max_steps - self.steps, to_epsilon.ceil())
+        self.stride = torch.minimum(longer.floor(), left).clamp(min=1)
 
 
 def moved_values(initial: Tensor, gram: Tensor, coefficients: Tensor, gain: Tensor) -> Tensor:
@@ -159,29 +193,32 @@ def moved_values(initial: Tensor, gram: Tensor, coefficients: Tensor, gain: Tens
 def signal_values(state: TokenSpace, starts: Sequence[Start]) -> Tensor:
     """Return μ±ᵀ W_V w_O of each cell, (cells, 2), given one start for each."""
     rows = state.value.shape[1]
-    initial = stacked([start.signal_value for start in starts])
+    initial = state.value_scale[:, None] * stacked([start.signal_value for start in starts])
     gram = stacked([start.signal_gram[:, :rows] for start in starts])
     moved = moved_values(initial, gram, state.value_coefficients, state.value_gain)
     return state.scales[:, :1] * moved
 
 
-def descend_until_fitted(state: TokenSpace) -> Iterator[tuple[int, TokenSpace, Pass, Tensor]]:
-    """Train all cells; at each step give (steps, state, forward pass, which of them stop here).
+def descend_until_fitted(state: TokenSpace) -> Iterator[tuple[TokenSpace, Pass, Tensor]]:
+    """Train all cells; after each stride give (state, forward pass, which of them stop here).
 
     A cell stops when its training loss is at most its ε, isn't finite, or its steps are spent. The
-    state is changed in place by the next step.
+    state is changed in place by the next stride.
     """
-    steps = 0
+    leaps = bool((state.leap > 0).any())
+    now = state.forward()
     while True:
-        now = state.forward()
-        stops = (now.loss <= state.epsilon) | ~now.loss.isfinite() | (steps >= state.max_steps)
-        yield steps, state, now, stops
+        stops = (now.loss <= state.epsilon) | ~now.loss.isfinite()
+        stops |= state.steps >= state.max_steps
+        yield state, now, stops
         if bool(stops.any()):
             if bool(stops.all()):
                 return
             state, now = state.select(~stops), now.select(~stops)
         state.descend(now)
-        steps += 1
+        before, now = now, state.forward()
+        if leaps:
+            state.choose_stride(before, now)
 
 
 def token_space(cells: Sequence[BenignVitParameters], starts: Sequence[Start]) -> TokenSpace:
@@ -191,11 +228,15 @@ def token_space(cells: Sequence[BenignVitParameters], starts: Sequence[Start]) -
     rows, width = samples * tokens, first.head_width(samples)
     query = stacked([start.query[:samples, :, :width].flatten(0, 1) for start in starts])
     key = stacked([start.key[:samples, :, :width].flatten(0, 1) for start in starts])
-    value = stacked([start.value[:samples].flatten() for start in starts])
+    strengths = [weight_scales(cell) for cell in cells]
 
-    def per_cell(values: Sequence[object]) -> Tensor:
-        return torch.tensor(values, dtype=first.gram.dtype, device=first.gram.device)
+    def per_cell(values: Sequence[object], dtype: torch.dtype = first.gram.dtype) -> Tensor:
+        return torch.tensor(values, dtype=dtype, device=first.gram.device)
 
+    output = per_cell([one.output for one in strengths])
+    value_scale = output * per_cell([one.value for one in strengths])
+    unit_value = stacked([start.value[:samples].flatten() for start in starts])
+    value = value_scale[:, None] * unit_value
     return TokenSpace(
         which=torch.arange(len(cells), device=first.gram.device),
         scales=per_cell([token_scales(cell).tolist() for cell in cells]),
@@ -203,9 +244,14 @@ def token_space(cells: Sequence[BenignVitParameters], starts: Sequence[Start]) -
             [start.labels_of(cell) for cell, start in zip(cells, starts, strict=True)]
         ),
         learning_rate=per_cell([cell.learning_rate for cell in cells]),
-        epsilon=per_cell([cell.epsilon for cell in cells]),
-        max_steps=per_cell([cell.max_steps for cell in cells]),
-        value_gain=per_cell([start.output_norm_squared for start in starts]),
+        epsilon=per_cell([cell.epsilon for cell in cells], torch.float64),  # not rounded up
+        max_steps=per_cell([cell.max_steps for cell in cells], torch.float64),
+        leap=per_cell([cell.leap for cell in cells], torch.float64),
+        steps=per_cell([0] * len(cells), torch.float64),
+        stride=per_cell([1] * len(cells), torch.float64),
+        head_scale=per_cell([one.head for one in strengths]),
+        value_scale=value_scale,
+        value_gain=output**2 * per_cell([start.output_norm_squared for start in starts]),
         gram=stacked([start.gram[:rows, :rows] for start in starts]),
         initial_query=query,
         initial_key=key,

@@ -11,7 +11,6 @@ from overfit_cli.studies.benign_vit.engine import (
     Pass,
     TokenSpace,
     moved_values,
-    read_out,
     stacked,
 )
 from overfit_cli.studies.benign_vit.start import Start
@@ -39,11 +38,11 @@ def evaluate(state: TokenSpace, starts: Sequence[Start]) -> Pass:
     outside = stacked([start.test_scores_outside(width) for start in starts])
     scores = torch.baddbmm(outside.flatten(0, 1), query, key.mT)
     value = moved_values(
-        stacked([start.test_value.flatten() for start in starts]),
+        state.value_scale[:, None] * stacked([start.test_value.flatten() for start in starts]),
         gram,
         state.value_coefficients,
         state.value_gain,
     )
     labels = stacked([start.test_labels for start in starts])
     by_sample = (cells, samples, tokens)
-    return read_out(scores.view(*by_sample, tokens), value.view(by_sample), state.scales, labels)
+    return state.read_out(scores.view(*by_sample, tokens), value.view(by_sample), labels)

@@ -9,6 +9,13 @@ from pydantic import model_validator
 
 from overfit_cli.parameters import StudyParameters, parameter
 
+MOST_DRAWN = 10**6
+"""The most features, or head coordinates, that are drawn one by one."""
+
+
+MOST = 10**18
+"""The most that are sampled in law."""
+
 
 class BenignVitParameters(StudyParameters):
     """Definition 3.1's data, equation (1)'s model and section 6's training."""
@@ -18,9 +25,9 @@ class BenignVitParameters(StudyParameters):
         10.0, "signal-to-noise ratio", symbol=r"\mathrm{SNR}", above=0, at_most=1e9
     )
     tokens: int = parameter(16, "tokens of a sample", symbol="M", at_least=2, at_most=10_000)
-    d: int = parameter(1024, "features of a token", symbol="d", at_least=2, at_most=10**6)
+    d: int = parameter(1024, "features of a token", symbol="d", at_least=2, at_most=MOST)
     d_h: int = parameter(
-        512, "width of the queries and keys", symbol="d_h", at_least=1, at_most=10**6
+        512, "width of the queries and keys", symbol="d_h", at_least=1, at_most=MOST
     )
     d_v: int = parameter(512, "width of the values", symbol="d_v", at_least=1, at_most=10**6)
     sigma_p: float = parameter(
@@ -29,13 +36,35 @@ class BenignVitParameters(StudyParameters):
     sigma_p_tilde: float = parameter(
         4.0, "noise of token 2", symbol=r"\tilde{\sigma}_p", above=0, at_most=1e6
     )
+    noise_per: Literal["feature", "token"] = parameter(
+        "feature", "what σ_p and σ̃_p are of: a feature, or a whole token, which is √d features"
+    )
     learning_rate: float = parameter(0.1, "step size", symbol=r"\eta", above=0, at_most=1e6)
     epsilon: float = parameter(
         0.01, "training loss to stop at", symbol=r"\epsilon", above=0, at_most=0.69
     )
     test_samples: int = parameter(100, "test samples", at_least=1, at_most=100_000)
+    initialisation: Literal["pytorch", "gaussian", "condition"] = parameter(
+        "pytorch", "PyTorch's default, divided; Gaussian; or Gaussian as Condition 4.1 asks for"
+    )
     init_divisor: float = parameter(
-        16.0, "what the default initialisation is divided by", above=0, at_most=1e9
+        16.0, "what PyTorch's default is divided by", above=0, at_most=1e9
+    )
+    sigma_h: float = parameter(
+        0.00113, "deviation of a Gaussian W_Q and W_K", symbol=r"\sigma_h", above=0, at_most=1e6
+    )
+    sigma_v: float = parameter(
+        0.00113, "deviation of a Gaussian W_V", symbol=r"\sigma_V", above=0, at_most=1e6
+    )
+    output_scale: float = parameter(
+        0.577,
+        "norm of w_O beside Gaussian weights",
+        symbol=r"\Vert w_O\Vert",
+        above=0,
+        at_most=1e6,
+    )
+    sampling: Literal["direct", "law"] = parameter(
+        "direct", "draw every feature, or in law: what training sees of them, for any d and d_h"
     )
     noise: Literal["isotropic", "orthogonal"] = parameter(
         "isotropic", "noise of covariance I, or orthogonal to the signals as in definition 3.1"
@@ -44,12 +73,42 @@ class BenignVitParameters(StudyParameters):
         0.0, "chance that a training label is flipped", at_least=0, at_most=0.5
     )
     max_steps: int = parameter(10_000, "steps after which a cell gives up", at_least=1)
+    leap: float = parameter(
+        0.0,
+        "change of a score or margin up to which steps are taken many at a time",
+        at_least=0,
+        at_most=1,
+    )
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
+
+    @property
+    def noise_norm(self) -> float:
+        """σ_p √d, about the length of tokens 3 to M."""
+        return self.sigma_p * self._token_over_feature
+
+    @property
+    def strong_noise_norm(self) -> float:
+        """σ̃_p √d, about the length of token 2."""
+        return self.sigma_p_tilde * self._token_over_feature
+
+    @property
+    def strong_noise(self) -> float:
+        """σ̃_p/σ_p, how much stronger token 2 is than the other noise."""
+        return self.sigma_p_tilde / self.sigma_p
 
     @property
     def signal_norm(self) -> float:
         """‖μ‖, from SNR = ‖μ‖ / (σ_p √d) (section 4)."""
-        return self.snr * self.sigma_p * math.sqrt(self.d)
+        return self.snr * self.noise_norm
+
+    @property
+    def noise_tokens(self) -> int:
+        """All noise tokens of the cell, of training and of testing."""
+        return (self.n + self.test_samples) * (self.tokens - 1)
+
+    @property
+    def _token_over_feature(self) -> float:
+        return 1.0 if self.noise_per == "token" else math.sqrt(self.d)
 
     @model_validator(mode="after")
     def _noise_needs_room(self) -> BenignVitParameters:
@@ -59,3 +118,54 @@ class BenignVitParameters(StudyParameters):
                 "because the two signals take two features."
             )
         return self
+
+    @model_validator(mode="after")
+    def _law_is_gaussian(self) -> BenignVitParameters:
+        if self.sampling == "law" and self.initialisation == "pytorch":
+            raise ValueError(
+                f"--set initialisation {self.initialisation}: with sampling=law, initialisation "
+                "takes gaussian or condition: only Gaussian weights look alike from every side."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _law_needs_room(self) -> BenignVitParameters:
+        least = self.noise_tokens + 2
+        if self.sampling == "law" and self.d < least:
+            raise ValueError(
+                f"--set d {self.d}: with sampling=law, d takes a whole number of at least {least}: "
+                f"{self.n} training and {self.test_samples} test samples have {least - 2} noise "
+                "tokens, and there are two signals. In fewer features, sampling=direct draws less."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _direct_is_drawn(self) -> BenignVitParameters:
+        for name, size in (("d", self.d), ("d_h", self.d_h)):
+            if self.sampling == "direct" and size > MOST_DRAWN:
+                raise ValueError(
+                    f"--set {name} {size}: with sampling=direct, {name} takes a whole number up to "
+                    f"{MOST_DRAWN}; with sampling=law, up to {MOST}."
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _settings_are_used(self) -> BenignVitParameters:
+        """Refuse a value that nothing would use: whoever gives one expects it to matter."""
+        for name, (needed, kinds) in _USED_WITH.items():
+            given, kind = getattr(self, name), getattr(self, needed)
+            if kind not in kinds and given != type(self).model_fields[name].default:
+                raise ValueError(
+                    f"--set {name} {given:g}: {name} is used with {needed}={' or '.join(kinds)}; "
+                    f"here it is {kind}."
+                )
+        return self
+
+
+_USED_WITH = {
+    "d_v": ("sampling", ("direct",)),
+    "init_divisor": ("initialisation", ("pytorch",)),
+    "sigma_h": ("initialisation", ("gaussian",)),
+    "sigma_v": ("initialisation", ("gaussian",)),
+    "output_scale": ("initialisation", ("gaussian", "condition")),
+}

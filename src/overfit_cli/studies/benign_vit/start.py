@@ -14,13 +14,16 @@ import torch
 from torch import Tensor
 
 from overfit_cli.studies.benign_vit.batching import STARTS_KEPT, capacity_for
-from overfit_cli.studies.benign_vit.data import Samples, Weights, draw_samples, draw_weights
+from overfit_cli.studies.benign_vit.data import Samples, Weights, draw_directly
+from overfit_cli.studies.benign_vit.law import draw_in_law
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 
 
 @dataclass(frozen=True)
 class Start:
     """A seed's draws at unit scale, for any number of training samples up to `capacity`.
+
+    Tokens are of strength 1, and Gaussian weights of deviation 1; the engine scales both.
 
     Attributes:
         labels, flip_draws: shape (capacity,).
@@ -75,9 +78,11 @@ class Start:
 
 def start_of(parameters: BenignVitParameters, seed: int, device: str) -> Start:
     """Return the start that the cell shares with all cells of its seed and shape."""
+    kind = "pytorch" if parameters.initialisation == "pytorch" else "gaussian"
     shared = parameters.model_copy(
         update={
-            "n": capacity_for(parameters.n),
+            "n": capacity_for(parameters),
+            "initialisation": kind,
             **{name: type(parameters).model_fields[name].default for name in _NOT_IN_START},
         }
     )
@@ -89,18 +94,23 @@ _NOT_IN_START = (
     "snr",
     "sigma_p",
     "sigma_p_tilde",
+    "noise_per",
+    "sigma_h",
+    "sigma_v",
+    "output_scale",
     "learning_rate",
     "epsilon",
     "label_flip",
     "max_steps",
+    "leap",
 )
 
 
 @functools.lru_cache(maxsize=STARTS_KEPT)
 def _start_at_unit_scale(parameters: BenignVitParameters, seed: int, device: str) -> Start:
-    weights = draw_weights(parameters, seed)
-    train = draw_samples(parameters, seed, "train", parameters.n)
-    test = draw_samples(parameters, seed, "test", parameters.test_samples)
+    draw = draw_in_law if parameters.sampling == "law" else draw_directly
+    draws = draw(parameters, seed)
+    weights, train, test = draws.weights, draws.train, draws.test
     dtype = getattr(torch, parameters.dtype)
 
     def stored(tensor: Tensor) -> Tensor:

@@ -10,16 +10,16 @@ from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
 from overfit_cli.studies.benign_vit import theory
 from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
-from overfit_cli.studies.benign_vit.condition import condition_items
+from overfit_cli.studies.benign_vit.condition import condition_in_words, condition_items
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult, Execution, Study
 
 
-class BenignVit:
+class BenignVit(Study):
     """A two-layer Vision Transformer on signal and noise tokens; see `Study` for the members."""
 
     name = "benign-vit"
-    version = 2
+    version = 3
     title = "Benign and harmful overfitting of a two-layer Vision Transformer"
     paper = "Jiang et al. 2024"
     parameters = BenignVitParameters
@@ -46,9 +46,11 @@ class BenignVit:
 
         return CLAIMS
 
-    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
-        """Return nothing: everything is drawn here."""
-        return {}
+    def remarks(self, cells: Sequence[Cell]) -> Sequence[str]:
+        """Go through Condition 4.1 where the weights are drawn as it asks for."""
+        settings = [cast(BenignVitParameters, cell.parameters) for cell in cells]
+        asked = [one for one in settings if one.initialisation == "condition"]
+        return condition_in_words(asked) if asked else ()
 
     def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         """Group cells that share their draws."""
@@ -90,24 +92,33 @@ class BenignVit:
             )
         regime = theory.measured_regime(got["test_loss"])
         product = theory.boundary_product(settings.n, settings.snr)
-        predicted = theory.predicted_regime(settings.n, settings.snr)
+        predicted = theory.predicted_regime(settings)
         return (
             f"{regime.capitalize()} overfitting: fitted to a training loss of "
             f"{got['train_loss']:.4f} in {result.steps} steps, with a test loss of "
             f"{got['test_loss']:.3f} and a test error of {got['test_error']:.0%} on "
             f"{settings.test_samples} samples. N·SNR² = {product:.4g}, so figure 1's curve "
-            f"N·SNR² = {theory.FIGURE_1_CONSTANT:g} predicts {predicted} overfitting. "
+            f"N·SNR² = {_constant_in_words(settings)} predicts {predicted} overfitting. "
             f"{_theory_in_words(settings, got['output_norm'])}"
         )
+
+
+def _constant_in_words(parameters: BenignVitParameters) -> str:
+    """Figure 1's constant, for the cell's strong noise."""
+    constant = theory.constant_of(parameters)
+    if math.isclose(constant, theory.FIGURE_1_CONSTANT):
+        return f"{constant:.4g}"
+    return (
+        f"{constant:.4g} (1000 at σ̃_p/σ_p = 20 and M = 16, here {parameters.strong_noise:.3g} and "
+        f"{parameters.tokens})"
+    )
 
 
 def _theory_in_words(parameters: BenignVitParameters, output_norm: float) -> str:
     """The theorem's number of steps, and Condition 4.1 a line an item."""
     items = condition_items(parameters, output_norm)
     met = sum(item.decades == 0 for item in items)
-    theorem = {"benign": "4.1", "harmful": "4.2"}[
-        theory.predicted_regime(parameters.n, parameters.snr)
-    ]
+    theorem = {"benign": "4.1", "harmful": "4.2"}[theory.predicted_regime(parameters)]
     lines = [
         f"Theorem {theorem}'s T, with a constant of 1, is "
         f"{theory.predicted_steps(parameters, output_norm):.3g} steps.",

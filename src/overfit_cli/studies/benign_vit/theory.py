@@ -13,6 +13,12 @@ from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 FIGURE_1_CONSTANT = 1000.0
 """N · SNR² on the red curve of figure 1; the theorems leave the constant open."""
 
+FIGURE_1_STRONG_NOISE = 20.0
+"""σ̃_p/σ_p in figure 1, and in figures 3 and 4."""
+
+FIGURE_1_TOKENS = 16
+"""M in figure 1."""
+
 FIGURE_1_THRESHOLD = 0.2
 """The test loss at which figure 1b cuts."""
 
@@ -36,9 +42,37 @@ def boundary_product(n: ArrayLike, snr: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(n) * np.asarray(snr, dtype=np.float64) ** FIGURE_1_EXPONENT
 
 
-def predicted_regime(n: float, snr: float) -> Regime:
-    """Return the side of figure 1's curve N · SNR² = 1000 on which a cell lies."""
-    return "benign" if boundary_product(n, snr) > FIGURE_1_CONSTANT else "harmful"
+def learning_balance(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.float64]:
+    """Return the N · SNR² at which a first step fits samples as much by signal as by noise.
+
+    Attention is even at first, so that a step adds to W_V w_O the mean of y x over all tokens. A
+    training sample's margin then grows by its signal token's ‖μ‖² times the N/2 samples that share
+    it, and by its own noise tokens' (σ̃_p² + (M − 2) σ_p²) d. These are equal where N · SNR² is
+    2 ((σ̃_p/σ_p)² + M − 2).
+
+    Args:
+        strong_noise: σ̃_p/σ_p.
+        tokens: M; broadcasts.
+    """
+    squared = np.asarray(strong_noise, dtype=np.float64) ** 2
+    return np.asarray(2 * (squared + np.asarray(tokens) - 2))
+
+
+def boundary_constant(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.float64]:
+    """Return the C of N · SNR² = C at σ̃_p/σ_p and M: figure 1's, with the balance of learning."""
+    figure_1 = learning_balance(FIGURE_1_STRONG_NOISE, FIGURE_1_TOKENS)
+    return np.asarray(FIGURE_1_CONSTANT / figure_1 * learning_balance(strong_noise, tokens))
+
+
+def constant_of(parameters: BenignVitParameters) -> float:
+    """Return the C of N · SNR² = C for a cell."""
+    return float(boundary_constant(parameters.strong_noise, parameters.tokens))
+
+
+def predicted_regime(parameters: BenignVitParameters) -> Regime:
+    """Return the side of N · SNR² = C on which a cell lies."""
+    product = boundary_product(parameters.n, parameters.snr)
+    return "benign" if product > constant_of(parameters) else "harmful"
 
 
 def measured_regime(test_loss: float) -> Regime:
@@ -46,12 +80,16 @@ def measured_regime(test_loss: float) -> Regime:
     return "benign" if test_loss < FIGURE_1_THRESHOLD else "harmful"
 
 
-def predicted_steps(parameters: BenignVitParameters, output_norm: float) -> float:
-    """Return T of Theorem 4.1 or 4.2, whichever speaks of the cell, with a constant of 1.
+def predicted_steps(
+    parameters: BenignVitParameters, output_norm: float, regime: Regime | None = None
+) -> float:
+    """Return T of Theorem 4.1 or 4.2, with a constant of 1.
+
+    Unless the regime is given it is the one that figure 1's curve predicts.
 
     η⁻¹ ε⁻¹ ‖w_O‖⁻² times ‖μ‖⁻² in the benign regime, and times N σ_p⁻² d⁻¹ in the harmful one.
     """
     common = parameters.learning_rate * parameters.epsilon * output_norm**2
-    if predicted_regime(parameters.n, parameters.snr) == "benign":
+    if (regime or predicted_regime(parameters)) == "benign":
         return float(1 / (common * parameters.signal_norm**2))
-    return float(parameters.n / (common * parameters.sigma_p**2 * parameters.d))
+    return float(parameters.n / (common * parameters.noise_norm**2))

@@ -50,9 +50,10 @@ def train_together(cells: Sequence[Cell], execution: Execution) -> Iterator[Cell
         for setting, cell in zip(settings, cells, strict=True)
     ]
     trajectory: dict[str, list[float]] = {}
-    for steps, state, now, stops in descend_until_fitted(token_space(settings, starts)):
+    passes = descend_until_fitted(token_space(settings, starts))
+    for updates, (state, now, stops) in enumerate(passes):
         if execution.trajectories:
-            _log(trajectory, execution, steps, state, now, starts[0])
+            _log(trajectory, execution, state, now, starts[0])
         if bool(stops.any()):
             stopped, last = state.select(stops), now.select(stops)
             places = stopped.which.tolist()
@@ -62,6 +63,8 @@ def train_together(cells: Sequence[Cell], execution: Execution) -> Iterator[Cell
             for row, place in enumerate(places):
                 own = {name: float(column[row]) for name, column in values.items()}
                 own["label_imbalance"] = abs(float(stopped.labels[row].mean()))
+                own["updates"] = float(updates)
+                steps = int(stopped.steps[row])
                 yield _result(cells[place], steps, seconds, row, own, last, test, trajectory)
 
 
@@ -81,12 +84,11 @@ def final_values(state: TokenSpace, starts: Sequence[Start]) -> dict[str, Tensor
 def _log(
     trajectory: dict[str, list[float]],
     execution: Execution,
-    steps: int,
     state: TokenSpace,
     now: Pass,
     start: Start,
 ) -> None:
-    row = {"step": float(steps), **logged(state, now, evaluate(state, [start]), start)}
+    row = {"step": float(state.steps[0]), **logged(state, now, evaluate(state, [start]), start)}
     for name, value in row.items():
         trajectory.setdefault(name, []).append(value)
     if execution.on_step is not None:
