@@ -13,7 +13,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.panels import Panel, by_setting
 from overfit_cli.figures.runs import Curve, gather_curves
-from overfit_cli.figures.style import COLUMN, PALETTE, Legend, brief, legend_below, styled
+from overfit_cli.figures.style import COLUMN, PALETTE, Legend, brief, legend_below, plain, styled
 from overfit_cli.parameters import of_row
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -110,7 +110,7 @@ def _parameters(part: Panel) -> BenignVitParameters:
 
 
 def _regime(parameters: BenignVitParameters) -> Regime:
-    return predicted_regime(parameters.n, parameters.snr)
+    return predicted_regime(parameters)
 
 
 def _ends(part: Panel) -> list[StageEnds]:
@@ -147,11 +147,12 @@ def _title(part: Panel, ends: list[StageEnds]) -> str:
 
 def _when(steps: list[float]) -> str:
     """When a stage ends, over the seeds."""
-    ended = sorted(int(step) for step in steps if np.isfinite(step))
+    ended = sorted(step for step in steps if np.isfinite(step))
     if not ended:
         return "doesn't end"
     often = "" if len(ended) == len(steps) else f" in {len(ended)} of {len(steps)} seeds"
-    span = f"{ended[0]} to {ended[-1]}" if ended[0] < ended[-1] else f"{ended[0]}"
+    first, last = plain(ended[0]), plain(ended[-1])
+    span = first if first == last else f"{first} to {last}"
     return f"ends at step {span}{often}"
 
 

@@ -7,10 +7,14 @@ import pandas as pd
 
 from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.power_law import fit_power_law
-from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claim import Claim, Measurement
 from overfit_cli.studies.benign_vit import theory
+from overfit_cli.studies.benign_vit.exponent import (
+    ACCEPTED,
+    exponent_in_words,
+    verdict_on_exponent,
+)
 from overfit_cli.studies.benign_vit.falling import (
-    LEAST_SEEDS,
     LEAST_VALUES,
     Judge,
     falling_claims,
@@ -21,7 +25,6 @@ CONTOUR_RANGE = (850.0, 1250.0)
 SMALLEST_N = 5
 LEAST_SHARE = 0.93
 MOST_FAILED = 0.1
-WIDEST_EXPONENT = 1.0
 _ANALYSED = ("n", "snr", "max_steps")
 
 
@@ -137,18 +140,12 @@ def _exponent(grid: pd.DataFrame) -> Measurement:
             "inconclusive",
             f"All seeds cross the threshold at fewer than {LEAST_VALUES} values of n.",
         )
-    holds = law.exponent_low <= theory.FIGURE_1_EXPONENT <= law.exponent_high
-    wide = law.exponent_high - law.exponent_low > WIDEST_EXPONENT
-    verdict: Verdict = "holds" if holds else "fails"
-    if law.seeds < LEAST_SEEDS or (holds and wide):
-        verdict = "inconclusive"
     return Measurement(
-        verdict,
+        verdict_on_exponent(law),
         law.exponent,
         law.exponent_low,
         law.exponent_high,
-        f"N·SNR^p = C with p = {law.exponent:.2f} [{law.exponent_low:.2f}, "
-        f"{law.exponent_high:.2f}] and C = {law.constant:.0f} [{law.constant_low:.0f}, "
+        f"{exponent_in_words(law)} and C = {law.constant:.0f} [{law.constant_low:.0f}, "
         f"{law.constant_high:.0f}], over the {law.rows} of {found['n'].nunique()} values of n "
         f"where all of {law.seeds} seeds cross.",
         "95 % bootstrap",
@@ -182,8 +179,7 @@ FIGURE_1 = (
         name="fig1-exponent",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         statement="The boundary is N·SNR² = C: the exponent of the signal-to-noise ratio is 2.",
-        accepted="2 lies in the fitted exponent's 95 % interval, and that is at most "
-        f"{WIDEST_EXPONENT:g} wide",
+        accepted=ACCEPTED,
         measure=_on_grid(_exponent),
     ),
     *falling_claims("fig1", "Jiang et al. 2024, section 6", "", _on_grid),

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by, fitted_by
-from overfit_cli.studies.benign_vit.theory import FIGURE_1_CONSTANT, FIGURE_1_THRESHOLD
+import numpy as np
+
+from overfit_cli.figure import Figure, FigureData, FigureOptions, drawn_by, fitted_by
+from overfit_cli.studies.benign_vit.theory import (
+    FIGURE_1_CONSTANT,
+    FIGURE_1_THRESHOLD,
+    boundary_constant,
+)
 
 FIGURE_1_LAW = f"n * snr**2 = {FIGURE_1_CONSTANT:g}"
 
-_GRID = FigureOptions(x="snr", y="n", value="test_loss", law=FIGURE_1_LAW, by="label_flip")
+
+def law_of(data: FigureData) -> str | None:
+    """Return figure 1's curve for the cells' tokens; None where more than one is."""
+    strong_noise = data.cells["sigma_p_tilde"] / data.cells["sigma_p"]
+    constants = np.unique(boundary_constant(strong_noise, data.cells["tokens"]))
+    return f"n * snr**2 = {constants[0]:.4g}" if len(constants) == 1 else None
+
+
+_PANELS = "label_flip,epsilon,sigma_p_tilde,d"
+_GRID = FigureOptions(x="snr", y="n", value="test_loss", law=FIGURE_1_LAW, by=_PANELS)
 _CUT = FigureOptions(
     x="snr", y="n", value="test_loss", threshold=FIGURE_1_THRESHOLD, law=FIGURE_1_LAW
 )
@@ -26,15 +41,17 @@ FIGURES = {
             options=_GRID,
             accepts=_EVERY | {"by"},
             draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
+            law_of=law_of,
         ),
         Figure(
             name="cutoff",
             title="Test loss above and below the threshold",
             source="Jiang et al. 2024, figure 1b",
             reads="cells",
-            options=replace(_CUT, by="label_flip"),
+            options=replace(_CUT, by=_PANELS),
             accepts=_EVERY | {"by"},
             draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
+            law_of=law_of,
         ),
         Figure(
             name="boundary",
@@ -44,6 +61,7 @@ FIGURES = {
             options=_CUT,
             accepts=_EVERY,
             draw=drawn_by("overfit_cli.figures.boundary:draw_boundary"),
+            law_of=law_of,
         ),
         Figure(
             name="dynamics",
@@ -64,6 +82,16 @@ FIGURES = {
             accepts=frozenset(),
             draw=drawn_by("overfit_cli.studies.benign_vit.scaling_figure:draw_scaling"),
             fits=fitted_by("overfit_cli.studies.benign_vit.scaling_figure:has_laws"),
+        ),
+        Figure(
+            name="dimension",
+            title="The boundary's constant and exponent against the dimension",
+            source="Jiang et al. 2024, Theorems 4.1 and 4.2, and figure 1b",
+            reads="cells",
+            options=FigureOptions(threshold=FIGURE_1_THRESHOLD),
+            accepts=frozenset({"threshold"}),
+            draw=drawn_by("overfit_cli.studies.benign_vit.dimension_figure:draw_dimension"),
+            fits=fitted_by("overfit_cli.studies.benign_vit.dimension_figure:has_dimensions"),
         ),
         Figure(
             name="curves",

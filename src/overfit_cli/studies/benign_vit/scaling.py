@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.scaling import Exponent, scaling_exponents
@@ -12,6 +13,7 @@ from overfit_cli.parameters import describe
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_CONSTANT,
+    FIGURE_1_STRONG_NOISE,
     STEP_LAWS,
     Regime,
     boundary_product,
@@ -54,6 +56,9 @@ def step_law(cells: pd.DataFrame, regime: Regime) -> StepLaw | None:
         The law; None where no axis that the theorems speak of takes three values there, or where a
         parameter varies that they don't speak of.
     """
+    # Figure 1's constant tells the regimes apart at figure 1's strength of the strong noise.
+    if not np.isclose(cells["sigma_p_tilde"] / cells["sigma_p"], FIGURE_1_STRONG_NOISE).all():
+        return None
     benign = boundary_product(cells["n"], cells["snr"]) > FIGURE_1_CONSTANT
     chosen = cells[benign == (regime == "benign")]
     failed = int((chosen["status"] == "failed").sum())

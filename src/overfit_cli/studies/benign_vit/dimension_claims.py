@@ -1,0 +1,126 @@
+"""The claims on figure 1's boundary at any dimension."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from overfit_cli.analysis.intervals import mean_interval
+from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.studies.benign_vit.along import (
+    Judge,
+    Numbers,
+    along,
+    counts_in_words,
+    logarithms,
+    missing_numbers,
+)
+from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS, Boundary
+from overfit_cli.studies.benign_vit.exponent import (
+    ACCEPTED,
+    exponent_in_words,
+    verdict_on_exponent,
+)
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
+
+SAME = 1.25
+"""By which factor two numbers may differ and still be called the same."""
+
+LEAST_SPAN = 1000.0
+"""By which factor the ends of d must be apart."""
+
+
+def _stays(of: Numbers, words: Callable[[list[Boundary]], str]) -> Judge:
+    """Judge whether a number is the same at the last value of the axis as at the first."""
+
+    def judge(found: list[Boundary]) -> Measurement:
+        ends = logarithms([found[0], found[-1]], of)
+        missing = missing_numbers(ends)
+        if missing is not None:
+            return missing
+        logs = ends.iloc[:, 1] - ends.iloc[:, 0]
+        low, high = np.exp(mean_interval(logs)).tolist()
+        verdict: Verdict = "inconclusive"
+        if low >= 1 / SAME and high <= SAME:
+            verdict = "holds"
+        elif low > SAME or high < 1 / SAME:
+            verdict = "fails"
+        ratio = float(np.exp(logs.mean()))
+        return Measurement(
+            verdict,
+            ratio,
+            low,
+            high,
+            f"{words(found)}: {ratio:.3f} [{low:.3f}, {high:.3f}] times as much, seed by seed. "
+            f"{counts_in_words(found)}",
+            "95 % t over seeds",
+        )
+
+    return judge
+
+
+def _constants_in_words(found: list[Boundary]) -> str:
+    each = " and ".join(
+        f"{one.median:.0f} (quartiles {one.low:.0f}, {one.high:.0f}) at d = {one.at:.3g}"
+        for one in (found[0], found[-1])
+    )
+    return f"The median of N·SNR² at the crossing is {each}"
+
+
+def _widths_in_words(found: list[Boundary]) -> str:
+    each = " and ".join(
+        f"{one.widths.median():.2f} at d = {one.at:.3g}" for one in (found[0], found[-1])
+    )
+    return (
+        f"The test loss falls from {HARMFUL_LOSS:g} to {FIGURE_1_THRESHOLD:g} while N·SNR² grows "
+        f"by a factor of {each}"
+    )
+
+
+def _exponent(found: list[Boundary]) -> Measurement:
+    law = found[-1].law
+    if law is None:
+        return Measurement.without_value(
+            "inconclusive", "All seeds cross at fewer than three values of n."
+        )
+    return Measurement(
+        verdict_on_exponent(law),
+        law.exponent,
+        law.exponent_low,
+        law.exponent_high,
+        f"At d = {found[-1].at:.3g}, {exponent_in_words(law)}, over the {law.rows} values of n "
+        f"where all of {law.seeds} seeds cross.",
+        "95 % bootstrap",
+    )
+
+
+_along_d = functools.partial(along, "d", LEAST_SPAN, "dimension")
+
+DIMENSION = (
+    Claim(
+        name="dimension-constant",
+        source="Jiang et al. 2024, figure 1b, at any d",
+        statement="Figure 1's constant is that of many dimensions: C of N·SNR² = C stays as d "
+        "grows.",
+        accepted=f"C at the largest d over C at the smallest: its interval lies within "
+        f"{1 / SAME:g} and {SAME:g}",
+        measure=_along_d(_stays(lambda one: one.constants, _constants_in_words)),
+    ),
+    Claim(
+        name="dimension-exponent",
+        source="Jiang et al. 2024, Theorems 4.1 and 4.2",
+        statement="At the largest d the boundary is N·SNR² = C: the exponent is 2.",
+        accepted=ACCEPTED,
+        measure=_along_d(_exponent),
+    ),
+    Claim(
+        name="dimension-sharpness",
+        source="figure 1b of Jiang et al. 2024, at any d; our own question",
+        statement="Dimensions alone make the transition neither sharper nor wider.",
+        accepted="its width in N·SNR² at the largest d over that at the smallest: the interval "
+        f"lies within {1 / SAME:g} and {SAME:g}",
+        measure=_along_d(_stays(lambda one: one.widths, _widths_in_words)),
+    ),
+)

@@ -1,0 +1,145 @@
+"""The boundary against the dimension: its constant, its exponent, and the test loss across it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.axes
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.lines import Line2D
+
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.question import checked_threshold
+from overfit_cli.figures.style import (
+    COLOUR_MAP,
+    COLUMN,
+    PALETTE,
+    legend_below,
+    log_ticks,
+    plain,
+    styled,
+)
+from overfit_cli.studies.benign_vit.boundaries import Boundary, boundaries
+from overfit_cli.studies.benign_vit.theory import (
+    FIGURE_1_CONSTANT,
+    FIGURE_1_EXPONENT,
+    FIGURE_1_THRESHOLD,
+    boundary_product,
+)
+
+_THEOREM: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
+_BINS = 24
+
+
+def has_dimensions(data: FigureData) -> bool:
+    """Whether d is an axis, with grids over N and the signal-to-noise ratio."""
+    return _found(data.cells, FIGURE_1_THRESHOLD) is not None
+
+
+@styled
+def draw_dimension(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw the boundary's constant C and exponent p against d, and the test loss against N · SNR².
+
+    Constants are medians over the curves of all N and seeds, with quartiles; exponents have 95 %
+    bootstrap intervals. Curves that never cross count as beyond the grid.
+
+    Raises:
+        UserError: if d doesn't take several values, or something but N and the ratio varies too.
+    """
+    threshold = checked_threshold(options.threshold) or FIGURE_1_THRESHOLD
+    found = _found(data.cells, threshold)
+    if found is None:
+        raise UserError(
+            "The figure `dimension` needs several values of d, three or more of n and of snr, and "
+            "nothing else that varies, as in `overfit sweep dimension`."
+        )
+    figure = matplotlib.figure.Figure(figsize=(2 * COLUMN + 0.2, 2.5))
+    constants, exponents, losses = figure.subplots(1, 3)
+    at = np.array([one.at for one in found])
+    _points(constants, at, [(one.median, one.low, one.high) for one in found])
+    laws = [one.law for one in found]
+    _points(
+        exponents,
+        at,
+        [
+            (np.nan,) * 3 if law is None else (law.exponent, law.exponent_low, law.exponent_high)
+            for law in laws
+        ],
+    )
+    constants.axhline(FIGURE_1_CONSTANT, **_THEOREM)
+    exponents.axhline(FIGURE_1_EXPONENT, **_THEOREM)
+    constants.set_ylabel("N·SNR² at the crossing")
+    exponents.set_ylabel("$p$ of N·SNR$^p$ = $C$")
+    colours = _draw_losses(losses, data.cells, threshold)
+    for axes in (constants, exponents):
+        axes.set(xscale="log", xlabel="features of a token $d$")
+        axes.set_xlim(at[0] / 2, at[-1] * 2)
+    figure.suptitle(_title(found, data.cells, threshold), x=0.01, ha="left", fontsize=7)
+    legend_below(
+        figure,
+        [
+            (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
+            (Line2D([], [], **_THEOREM), "figure 1's 1000; the theorems' 2; the threshold"),
+            *colours,
+        ],
+        columns=4,
+    )
+    return figure
+
+
+def _found(cells: pd.DataFrame, threshold: float) -> list[Boundary] | None:
+    if cells["d"].nunique() < 2:
+        return None
+    return boundaries(cells, "d", threshold)
+
+
+def _points(
+    axes: matplotlib.axes.Axes, at: np.ndarray, values: list[tuple[float, float, float]]
+) -> None:
+    table = np.array(values)
+    ends = np.nan_to_num([table[:, 0] - table[:, 1], table[:, 2] - table[:, 0]])
+    axes.errorbar(at, table[:, 0], yerr=ends, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
+
+
+def _draw_losses(
+    axes: matplotlib.axes.Axes, cells: pd.DataFrame, threshold: float
+) -> list[tuple[Line2D, str]]:
+    """Draw the mean test loss against N · SNR² for the ends and the middle of d."""
+    done = cells[cells["status"] == "done"]
+    values = np.sort(done["d"].unique())
+    shown = sorted({values[0], values[len(values) // 2], values[-1]})
+    colours = colormaps[COLOUR_MAP](np.linspace(0, 0.85, len(shown)))
+    handles = []
+    dashes = ("-", (0, (4, 1.5)), (0, (1, 1.5)))  # lines that coincide are all seen
+    for value, colour, dash in zip(shown, colours, dashes[: len(shown)], strict=True):
+        some = done[done["d"] == value]
+        logs = np.log(boundary_product(some["n"], some["snr"]))
+        edges = np.linspace(logs.min(), logs.max(), _BINS + 1)
+        bins = pd.Series(np.digitize(logs, edges[1:-1]), index=some.index)
+        means = some["test_loss"].groupby(bins).mean()
+        centres = np.exp(pd.Series(logs, index=some.index).groupby(bins).mean())
+        (line,) = axes.plot(centres, means, color=colour, linestyle=dash)
+        handles.append((line, f"d = {plain(float(value))}"))
+    axes.axhline(threshold, **_THEOREM)
+    axes.set(xscale="log", yscale="log", xlabel="N·SNR²", ylabel="mean test loss $L_D$")
+    log_ticks(axes.xaxis, *axes.get_xlim())
+    log_ticks(axes.yaxis, *axes.get_ylim())
+    return handles
+
+
+def _title(found: list[Boundary], cells: pd.DataFrame, threshold: float) -> str:
+    failed = int((cells["status"] == "failed").sum())
+    never, curves = sum(one.never for one in found), sum(one.curves for one in found)
+    words = [
+        f"where the test loss crosses {threshold:g}: median and quartiles of N·SNR², "
+        f"p with its 95 % interval; {cells['seed'].nunique()} seeds"
+    ]
+    if never:
+        words.append(f"{never} of {curves} curves never cross")
+    if failed:
+        words.append(f"{failed} failed cells left out")
+    return "; ".join(words)

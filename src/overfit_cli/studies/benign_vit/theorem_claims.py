@@ -1,0 +1,195 @@
+"""What Theorems 4.1 and 4.2 say, judged on cells that meet their Condition 4.1."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from overfit_cli.analysis.scaling import Exponent, scaling_exponents
+from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.parameters import of_row
+from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS
+from overfit_cli.studies.benign_vit.exponent import LEAST_SEEDS
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.regime import (
+    BENIGN_FROM,
+    HARMFUL_UP_TO,
+    InRegime,
+    Judge,
+    judged,
+)
+from overfit_cli.studies.benign_vit.theory import (
+    FIGURE_1_THRESHOLD,
+    STEP_LAWS,
+    Regime,
+    predicted_steps,
+)
+
+MOST_OVER_T = 10.0
+"""By which factor steps may exceed T, whose constant the theorems leave open."""
+
+TOLERANCE = 0.1
+"""By how much a power may differ from the theorem's, and how small a power is none."""
+
+THEOREMS: dict[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
+_CONSTANT = "figure 1's constant for its tokens"
+_SYMBOLS = {"snr": "‖μ‖", "epsilon": "ε", "n": "N"}
+
+
+def _steps(side: Regime) -> Judge:
+    """Whether cells are fitted within the order of T."""
+
+    def judge(regime: InRegime) -> Measurement:
+        cells = regime.sides[side]
+        over = cells["steps"] / _predicted(cells, side)
+        fitted, slow = cells["status"] == "done", over > MOST_OVER_T
+        verdict: Verdict = "holds" if fitted.all() else "inconclusive"
+        if slow.any() or (~fitted & (cells["reason"] != "step limit")).any():
+            verdict = "fails"
+        least, most = float(over.min()), float(over.max())
+        return Measurement(
+            verdict,
+            most,
+            least,
+            most,
+            f"{int(fitted.sum())} of {len(cells)} cells reach ε, after {cells['steps'].min():.3g} "
+            f"to {cells['steps'].max():.3g} steps: {least:.3g} to {most:.3g} times T with a "
+            f"constant of 1.{_by_strong_noise(cells, over) if side == 'harmful' else ''}",
+            "least and most of the cells",
+        )
+
+    return judge
+
+
+def _predicted(cells: pd.DataFrame, side: Regime) -> list[float]:
+    settings = (of_row(BenignVitParameters, row) for _, row in cells.iterrows())
+    return [predicted_steps(one, one.output_scale, side) for one in settings]
+
+
+def _by_strong_noise(cells: pd.DataFrame, over: pd.Series[float]) -> str:
+    """Steps over T with σ̃_p for σ_p: a harmful cell fits its samples by their token 2."""
+    strong = over * (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
+    return f" With σ̃_p in the place of σ_p it is {strong.min():.2f} to {strong.max():.2f} times."
+
+
+def _powers(side: Regime) -> Judge:
+    """Whether steps go with each parameter as T does."""
+
+    def judge(regime: InRegime) -> Measurement:
+        cells = regime.sides[side]
+        axes = [name for name in _SYMBOLS if cells[name].nunique() > 1]
+        found = _fitted_powers(cells, axes, "steps")
+        if isinstance(found, Measurement):
+            return found
+        laws = STEP_LAWS[side]
+        off = {name: abs(one.value - laws[name]) for name, one in found.items()}
+        holds = all(_within(one, laws[name]) for name, one in found.items())
+        words = ", ".join(
+            f"{_SYMBOLS[name]}^{one.value:.2f} [{one.low:.2f}, {one.high:.2f}] "
+            f"({laws[name]:g} in the theorem)"
+            for name, one in found.items()
+        )
+        return Measurement(
+            "holds" if holds else "fails",
+            max(off.values()),
+            None,
+            None,
+            f"In {len(cells)} cells steps go with {words}.",
+        )
+
+    return judge
+
+
+def _within(power: Exponent, of: float) -> bool:
+    return of - TOLERANCE <= power.low and power.high <= of + TOLERANCE
+
+
+def _fitted_powers(
+    cells: pd.DataFrame, axes: list[str], value: str
+) -> dict[str, Exponent] | Measurement:
+    """The powers of `value`; why there are none, where cells failed or seeds are few."""
+    failed = int((cells["status"] == "failed").sum())
+    if failed:
+        return Measurement.without_value(
+            "inconclusive", f"{failed} of {len(cells)} cells failed, and they aren't like the rest."
+        )
+    found = scaling_exponents(cells, axes, value) if axes else None
+    if found is None or next(iter(found.values())).seeds < LEAST_SEEDS:
+        return Measurement.without_value(
+            "inconclusive", f"It takes several values of an axis, and {LEAST_SEEDS} seeds."
+        )
+    return found
+
+
+def _loss(side: Regime) -> Judge:
+    """Whether the test loss goes to zero with ε, or stays of order one."""
+
+    def judge(regime: InRegime) -> Measurement:
+        cells = regime.sides[side]
+        axes = ["epsilon"] if cells["epsilon"].nunique() > 1 else []
+        found = _fitted_powers(cells, axes, "test_loss")
+        if isinstance(found, Measurement):
+            return found
+        power, least, most = found["epsilon"], cells["test_loss"].min(), cells["test_loss"].max()
+        if side == "benign":
+            holds = power.low > TOLERANCE and most <= FIGURE_1_THRESHOLD
+        else:
+            holds = _within(power, 0.0) and least >= HARMFUL_LOSS
+        errors = cells["test_error"]
+        return Measurement(
+            "holds" if holds else "fails",
+            power.value,
+            power.low,
+            power.high,
+            f"In {len(cells)} cells the test loss is {least:.3f} to {most:.3f} and goes with "
+            f"ε^{power.value:.2f} [{power.low:.2f}, {power.high:.2f}]; the test error is "
+            f"{errors.min():.0%} to {errors.max():.0%}, {errors.mean():.1%} in the mean.",
+            "95 % t over seeds",
+        )
+
+    return judge
+
+
+def _claims(side: Regime, loss: str, accepted: str) -> tuple[Claim, Claim, Claim]:
+    theorem = f"Jiang et al. 2024, Theorem {THEOREMS[side]}"
+    where = f"Where Condition 4.1 holds and overfitting is {side}, "
+    return (
+        Claim(
+            name=f"theorem-{side}-steps",
+            source=f"{theorem}.1",
+            statement=f"{where}the training loss reaches ε in at most the order of T steps.",
+            accepted=f"every cell reaches ε in at most {MOST_OVER_T:g} T, with T's constant 1",
+            measure=judged(_steps(side)),
+        ),
+        Claim(
+            name=f"theorem-{side}-powers",
+            source=f"{theorem}, its T",
+            statement=f"{where}the number of steps goes with ‖μ‖, ε and N as T does.",
+            accepted=f"each power's 95 % interval lies within {TOLERANCE:g} of T's; the number is "
+            "the largest difference",
+            measure=judged(_powers(side)),
+        ),
+        Claim(
+            name=f"theorem-{side}-test-loss",
+            source=f"{theorem}.2",
+            statement=f"{where}the test loss {loss}.",
+            accepted=accepted,
+            measure=judged(_loss(side)),
+        ),
+    )
+
+
+THEOREM = (
+    *_claims(
+        "benign",
+        "goes to zero with ε",
+        f"it is at most {FIGURE_1_THRESHOLD:g} in every cell whose N·SNR² is {BENIGN_FROM:g} times "
+        f"{_CONSTANT} or more, and its power of ε lies above {TOLERANCE:g} with its 95 % interval",
+    ),
+    *_claims(
+        "harmful",
+        "is of order one whatever ε is",
+        f"it is at least {HARMFUL_LOSS:g} in every cell whose N·SNR² is {HARMFUL_UP_TO:g} times "
+        f"{_CONSTANT} or less, and its power of ε lies within {TOLERANCE:g} of 0 with its 95 % "
+        "interval",
+    ),
+)

@@ -1,0 +1,62 @@
+"""The claim that, in the theorems' regime, N · SNR² alone decides."""
+
+from __future__ import annotations
+
+from overfit_cli.claim import Claim, Measurement
+from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS, LEAST_VALUES, boundaries
+from overfit_cli.studies.benign_vit.exponent import (
+    ACCEPTED,
+    exponent_in_words,
+    verdict_on_exponent,
+)
+from overfit_cli.studies.benign_vit.regime import InRegime, judged
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
+
+
+def _transition(regime: InRegime) -> Measurement:
+    """Whether the boundary is N · SNR² = C, at the smallest ε."""
+    found = boundaries(regime.cells, "epsilon", FIGURE_1_THRESHOLD)
+    if not found:
+        return Measurement.without_value(
+            "inconclusive",
+            f"It takes {LEAST_VALUES} values of n and of snr, with nothing else but epsilon "
+            "varying.",
+        )
+    last = found[0]
+    if 2 * last.never > last.curves:
+        return Measurement.without_value(
+            "fails", f"{last.never} of {last.curves} curves never cross {FIGURE_1_THRESHOLD:g}."
+        )
+    law = last.law
+    if law is None:
+        return Measurement.without_value(
+            "inconclusive",
+            f"It takes {LEAST_VALUES} values of n at which all seeds cross.",
+        )
+    where = "; ".join(
+        f"at ε = {one.at:g} {one.onsets.median():.0f}, {one.onsets.median() / one.balance:.2f} "
+        f"times 2 ((σ̃_p/σ_p)² + M − 2), and {one.median:.0f} (quartiles {one.low:.0f}, "
+        f"{one.high:.0f}), {one.widths.median():.2f} times as much as that"
+        for one in found
+    )
+    return Measurement(
+        verdict_on_exponent(law),
+        law.exponent,
+        law.exponent_low,
+        law.exponent_high,
+        f"{exponent_in_words(law)} over {law.rows} values of n and {law.seeds} seeds; {last.never} "
+        f"of {last.curves} curves never cross. N·SNR² where the test loss falls below "
+        f"{HARMFUL_LOSS:g} and {FIGURE_1_THRESHOLD:g}: {where}.",
+        "95 % bootstrap",
+    )
+
+
+TRANSITION = (
+    Claim(
+        name="theorem-transition",
+        source="Jiang et al. 2024, Theorems 4.1 and 4.2",
+        statement="Where Condition 4.1 holds, which of the two it is hangs on N·SNR².",
+        accepted=f"most curves cross {FIGURE_1_THRESHOLD:g}, and {ACCEPTED}",
+        measure=judged(_transition),
+    ),
+)
