@@ -30,6 +30,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.landscape
 	$(BIN)/python -m benchmarks.refine
+	$(BIN)/python -m benchmarks.dimension
 
 # $(call reference,PRESET,FIGURES) makes a kept run anew: its cells, figures and report.
 define reference
@@ -47,6 +48,9 @@ results: $(VENV)/installed
 	$(BIN)/overfit sweep dynamics-harmful
 	$(BIN)/overfit plot dynamics --from results/dynamics-quick
 	$(BIN)/overfit report --from results/dynamics-quick --out results/dynamics-quick
+	$(call reference,theorem-regime,heatmap cutoff)
+	$(call reference,dimension,dimension)
+	$(call reference,strong-noise,heatmap)
 	$(call reference,kernel-theorem3,curves learning-rates)
 	$(call reference,kernel-fig2,curves learning-rates)
 	$(call reference,kernel-fig3,curves learning-rates samples)
