@@ -10,15 +10,11 @@ import pandas as pd
 import pytest
 import torch
 
+from overfit_cli.studies.benign_vit.assembly import token_space
 from overfit_cli.studies.benign_vit.coefficients import step_coefficients, value_coefficients
 from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
 from overfit_cli.studies.benign_vit.dynamics import logged
-from overfit_cli.studies.benign_vit.engine import (
-    Pass,
-    TokenSpace,
-    descend_until_fitted,
-    token_space,
-)
+from overfit_cli.studies.benign_vit.engine import Pass, TokenSpace, descend_until_fitted
 from overfit_cli.studies.benign_vit.model import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.scales import token_scales

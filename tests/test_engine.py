@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from overfit_cli.studies.benign_vit.assembly import token_space
 from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.engine import descend_until_fitted, token_space
+from overfit_cli.studies.benign_vit.engine import descend_until_fitted
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.start import Start, start_of

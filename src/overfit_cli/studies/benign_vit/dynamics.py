@@ -10,7 +10,8 @@ from torch import Tensor
 
 from overfit_cli.studies.benign_vit.coefficients import step_coefficients, value_coefficients
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
-from overfit_cli.studies.benign_vit.engine import Pass, TokenSpace, signal_values
+from overfit_cli.studies.benign_vit.engine import Pass, TokenSpace
+from overfit_cli.studies.benign_vit.evaluation import signal_values
 from overfit_cli.studies.benign_vit.start import Start
 
 

@@ -7,12 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.benign_vit.engine import (
-    Pass,
-    TokenSpace,
-    moved_values,
-    stacked,
-)
+from overfit_cli.studies.benign_vit.assembly import stacked
+from overfit_cli.studies.benign_vit.engine import Pass, TokenSpace, moved_values
 from overfit_cli.studies.benign_vit.start import Start
 
 
@@ -46,3 +42,12 @@ def evaluate(state: TokenSpace, starts: Sequence[Start]) -> Pass:
     labels = stacked([start.test_labels for start in starts])
     by_sample = (cells, samples, tokens)
     return state.read_out(scores.view(*by_sample, tokens), value.view(by_sample), labels)
+
+
+def signal_values(state: TokenSpace, starts: Sequence[Start]) -> Tensor:
+    """Return μ±ᵀ W_V w_O of each cell, (cells, 2), given one start for each."""
+    rows = state.value.shape[1]
+    initial = state.value_scale[:, None] * stacked([start.signal_value for start in starts])
+    gram = stacked([start.signal_gram[:, :rows] for start in starts])
+    moved = moved_values(initial, gram, state.value_coefficients, state.value_gain)
+    return state.scales[:, :1] * moved

@@ -10,15 +10,10 @@ from typing import Literal, cast
 import torch
 from torch import Tensor
 
+from overfit_cli.studies.benign_vit.assembly import token_space
 from overfit_cli.studies.benign_vit.dynamics import logged
-from overfit_cli.studies.benign_vit.engine import (
-    Pass,
-    TokenSpace,
-    descend_until_fitted,
-    signal_values,
-    token_space,
-)
-from overfit_cli.studies.benign_vit.evaluation import evaluate
+from overfit_cli.studies.benign_vit.engine import Pass, TokenSpace, descend_until_fitted
+from overfit_cli.studies.benign_vit.evaluation import evaluate, signal_values
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.start import Start, start_of
 from overfit_cli.study import Cell, CellResult, Execution
