@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,26 @@ def current_cells(directory: RunDirectory) -> tuple[Study, pd.DataFrame]:
 
 
 def run_directories(root: Path) -> list[RunDirectory]:
-    """Return the directories in `root` whose cells are current, the one written last first."""
+    """Return the directories in `root` whose cells are current, the one written last first.
+
+    Directories with cells of another version are left out with a warning.
+    """
     found = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
     directories = [RunDirectory(path) for _, path in sorted(found, reverse=True)]
     return [directory for directory in directories if _is_current(directory)]
 
 
 def _is_current(directory: RunDirectory) -> bool:
+    """Whether the study is installed and has the cells' version; warn of another version."""
     name = directory.study_name()
-    versions = [version for _, version in directory.statuses().values()]
-    return name in study_names() and max(versions, default=None) == find_study(name).version
+    if name not in study_names():
+        return False
+    newest, version = max(one for _, one in directory.statuses().values()), find_study(name).version
+    if newest != version:
+        warnings.warn(
+            f"{directory.path} is left out: its cells are of version {newest} of {name}, and this "
+            f"overfit has version {version}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return newest == version
