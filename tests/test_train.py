@@ -46,3 +46,22 @@ def test_a_long_training_prints_ever_fewer_lines_and_the_last(tmp_path: Path) ->
     assert steps[-1] == 500
     assert len(steps) < 60
     assert "Not fitted (step limit)" in done.stdout
+
+
+def test_a_training_from_a_preset_lies_under_its_name_and_what_was_changed(tmp_path: Path) -> None:
+    changed = ["--n=4", "--snr=3", "--set=d=1e6", "--set=d_h=10", "--set=epsilon=0.3"]
+    run("train", "dimension", *changed, cwd=tmp_path)
+    [folder] = (tmp_path / "results").iterdir()
+    assert folder.name == "dimension-n4-snr3-d1000000-d_h10-epsilon0.3"
+
+
+def test_a_training_with_much_to_say_of_it_gets_a_name_that_a_disk_takes(tmp_path: Path) -> None:
+    names = ("sigma_p", "sigma_p_tilde", "learning_rate", "epsilon", "init_divisor", "max_steps")
+    given = [f"--set={name}=1" for name in names if name not in {"epsilon", "max_steps"}]
+    long = [*given, "--set=epsilon=0.5", "--set=max_steps=100", "--set=noise=orthogonal"]
+    long += ["--set=tokens=3", "--set=d=20", "--set=d_h=4", "--set=d_v=4", "--set=test_samples=5"]
+    for n in ("2", "3"):
+        run("train", *long, f"--set=n={n}", cwd=tmp_path)
+    folders = [folder.name for folder in (tmp_path / "results").iterdir()]
+    assert len(folders) == 2
+    assert all(name.startswith("benign-vit-") and len(name) <= 120 for name in folders)

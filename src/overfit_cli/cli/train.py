@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -66,6 +67,7 @@ def train(
     use_data(data)
     chosen = find_subject(subject)
     texts, flags = read_settings(settings or [], {"n": n, "snr": snr})
+    given = list(texts)
     if chosen.preset is not None:
         preset_values, places = preset_texts(chosen.preset, "quick")
         texts, flags = preset_values | texts, places | flags
@@ -73,9 +75,8 @@ def train(
     grid = make_grid(chosen.study, texts, (chosen_seed,), flags)
     _check_one_cell(grid)
     output = console()
-    name = _name(grid, chosen_seed)
-    as_it_stands = not (settings or n or snr)
-    if chosen.preset is not None and chosen.preset.content.directory and as_it_stands:
+    name = _name(chosen.name, {name: grid.values[name][0] for name in given}, chosen_seed)
+    if chosen.preset is not None and chosen.preset.content.directory and not given:
         name = chosen.preset.run_name("quick")
     directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
     where = resolve_device(device.value)
@@ -142,6 +143,7 @@ class Watch:
 
 
 _WIDTH = 12
+_LONGEST_NAME = 120
 _THINNING = 1.1
 
 
@@ -165,11 +167,14 @@ def _check_one_cell(grid: Grid) -> None:
         )
 
 
-def _name(grid: Grid, seed: int) -> str:
-    """The study, and what sets this cell apart: `benign-vit-n20-snr10`."""
-    chosen = {name: values[0] for name, values in grid.values.items()}
+def _name(subject: str, given: Mapping[str, object], seed: int) -> str:
+    """The study or preset, and what sets this cell apart: `benign-vit-n20-snr10`."""
     parts = [
         f"{name}{value:g}" if isinstance(value, float) else f"{name}{value}"
-        for name, value in chosen.items()
+        for name, value in given.items()
     ]
-    return "-".join([grid.study.name, *parts, *([f"seed{seed}"] if seed else [])])
+    name = "-".join([subject, *parts, *([f"seed{seed}"] if seed else [])])
+    if len(name) <= _LONGEST_NAME:
+        return name
+    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _LONGEST_NAME - len(mark) - 1]}-{mark}"
