@@ -1,4 +1,4 @@
-"""The figures of `benign-vit`: figures 1, 3 and 4 of Jiang et al. 2024, boundary, steps, curves."""
+"""The figures of `benign-vit`: figures 1, 3 and 4 of Jiang et al. 2024, and our own."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from overfit_cli.figure import Figure, FigureData, FigureOptions, drawn_by, fitt
 from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_THRESHOLD,
-    boundary_constant,
+    predicted_boundary,
 )
 
 FIGURE_1_LAW = f"n * snr**2 = {FIGURE_1_CONSTANT:g}"
 
 
 def law_of(data: FigureData) -> str | None:
-    """Return figure 1's curve for the cells' tokens; None where more than one is."""
+    """Return the curve on either side of which a regime is predicted; None where it varies."""
     strong_noise = data.cells["sigma_p_tilde"] / data.cells["sigma_p"]
-    constants = np.unique(boundary_constant(strong_noise, data.cells["tokens"]))
+    constants = np.unique(predicted_boundary(strong_noise, data.cells["tokens"]))
     return f"n * snr**2 = {constants[0]:.4g}" if len(constants) == 1 else None
 
 

@@ -12,11 +12,10 @@ from overfit_cli.claim import Measurement
 from overfit_cli.parameters import of_row
 from overfit_cli.studies.benign_vit.condition import condition_items
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory import Regime, boundary_constant, boundary_product
+from overfit_cli.studies.benign_vit.theory import Regime, boundary_product, learning_balance
 
-BENIGN_FROM, HARMFUL_UP_TO = 2.5, 0.2
-"""N · SNR² over figure 1's constant for the cell: from where the theorems' "large" and "small" are
-taken to begin."""
+BENIGN_FROM, HARMFUL_UP_TO = 3.0, 0.25
+"""N · SNR² over the balance of learning: from where "large" and "small" are taken to begin."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,8 @@ def in_regime(cells: pd.DataFrame) -> InRegime | None:
     asked = cells[cells["initialisation"] == "condition"]
     settings = (of_row(BenignVitParameters, row) for _, row in asked.iterrows())
     chosen = asked[np.array([_meets_condition(one) for one in settings], dtype=bool)]
-    constants = boundary_constant(chosen["sigma_p_tilde"] / chosen["sigma_p"], chosen["tokens"])
-    far = boundary_product(chosen["n"], chosen["snr"]) / constants
+    balance = learning_balance(chosen["sigma_p_tilde"] / chosen["sigma_p"], chosen["tokens"])
+    far = boundary_product(chosen["n"], chosen["snr"]) / balance
     benign, harmful = chosen[far >= BENIGN_FROM], chosen[far <= HARMFUL_UP_TO]
     if benign.empty or harmful.empty:
         return None

@@ -41,7 +41,7 @@ class BenignVit(Study):
         return FIGURES
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims of figures 1, 3 and 4, and of the theorems' T."""
+        """Return the claims on figures 1, 3 and 4, and on the theorems, in their regime too."""
         from overfit_cli.studies.benign_vit.claims import CLAIMS
 
         return CLAIMS
@@ -65,8 +65,10 @@ class BenignVit(Study):
         return batching.cost(cell)
 
     def probe(self, cell: Cell) -> Cell:
-        """Return the cell itself: it takes seconds at most."""
-        return cell
+        """Return the cell, with no more steps than take seconds."""
+        from overfit_cli.studies.benign_vit import batching
+
+        return batching.probe(cell)
 
     def memory(self, cell: Cell) -> float:
         """Return the bytes that a cell takes, roughly."""
@@ -97,21 +99,18 @@ class BenignVit(Study):
             f"{regime.capitalize()} overfitting: fitted to a training loss of "
             f"{got['train_loss']:.4f} in {result.steps} steps, with a test loss of "
             f"{got['test_loss']:.3f} and a test error of {got['test_error']:.0%} on "
-            f"{settings.test_samples} samples. N·SNR² = {product:.4g}, so figure 1's curve "
-            f"N·SNR² = {_constant_in_words(settings)} predicts {predicted} overfitting. "
+            f"{settings.test_samples} samples. N·SNR² = {product:.4g}; "
+            f"{_boundary_in_words(settings)}, which predicts {predicted} overfitting. "
             f"{_theory_in_words(settings, got['output_norm'])}"
         )
 
 
-def _constant_in_words(parameters: BenignVitParameters) -> str:
-    """Figure 1's constant, for the cell's strong noise."""
-    constant = theory.constant_of(parameters)
-    if math.isclose(constant, theory.FIGURE_1_CONSTANT):
-        return f"{constant:.4g}"
-    return (
-        f"{constant:.4g} (1000 at σ̃_p/σ_p = 20 and M = 16, here {parameters.strong_noise:.3g} and "
-        f"{parameters.tokens})"
-    )
+def _boundary_in_words(parameters: BenignVitParameters) -> str:
+    """Where a regime is predicted to begin, and why."""
+    boundary = float(theory.predicted_boundary(parameters.strong_noise, parameters.tokens))
+    if boundary == theory.FIGURE_1_CONSTANT:
+        return f"figure 1's curve is N·SNR² = {boundary:.4g}"
+    return f"signal and noise are learned equally fast where it is {boundary:.4g}"
 
 
 def _theory_in_words(parameters: BenignVitParameters, output_norm: float) -> str:

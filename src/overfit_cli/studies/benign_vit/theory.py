@@ -58,21 +58,25 @@ def learning_balance(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.f
     return np.asarray(2 * (squared + np.asarray(tokens) - 2))
 
 
-def boundary_constant(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.float64]:
-    """Return the C of N · SNR² = C at σ̃_p/σ_p and M: figure 1's, with the balance of learning."""
-    figure_1 = learning_balance(FIGURE_1_STRONG_NOISE, FIGURE_1_TOKENS)
-    return np.asarray(FIGURE_1_CONSTANT / figure_1 * learning_balance(strong_noise, tokens))
+def predicted_boundary(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.float64]:
+    """Return the N · SNR² that parts the predicted regimes; the theorems leave it open.
 
+    With figure 1's tokens it is that of the paper's curve, 1000. Elsewhere it is the balance of
+    learning, near which overfitting begins to turn benign.
 
-def constant_of(parameters: BenignVitParameters) -> float:
-    """Return the C of N · SNR² = C for a cell."""
-    return float(boundary_constant(parameters.strong_noise, parameters.tokens))
+    Args:
+        strong_noise: σ̃_p/σ_p.
+        tokens: M; broadcasts.
+    """
+    figure_1 = np.isclose(strong_noise, FIGURE_1_STRONG_NOISE) & np.equal(tokens, FIGURE_1_TOKENS)
+    return np.where(figure_1, FIGURE_1_CONSTANT, learning_balance(strong_noise, tokens))
 
 
 def predicted_regime(parameters: BenignVitParameters) -> Regime:
-    """Return the side of N · SNR² = C on which a cell lies."""
+    """Return the side of `predicted_boundary` on which a cell lies."""
     product = boundary_product(parameters.n, parameters.snr)
-    return "benign" if product > constant_of(parameters) else "harmful"
+    boundary = predicted_boundary(parameters.strong_noise, parameters.tokens)
+    return "benign" if product > boundary else "harmful"
 
 
 def measured_regime(test_loss: float) -> Regime:
@@ -85,7 +89,7 @@ def predicted_steps(
 ) -> float:
     """Return T of Theorem 4.1 or 4.2, with a constant of 1.
 
-    Unless the regime is given it is the one that figure 1's curve predicts.
+    Unless the regime is given it is the predicted one.
 
     η⁻¹ ε⁻¹ ‖w_O‖⁻² times ‖μ‖⁻² in the benign regime, and times N σ_p⁻² d⁻¹ in the harmful one.
     """
