@@ -29,14 +29,16 @@ def bootstrap_mean(values: ArrayLike, *, repeats: int = 2000, seed: int = 0) -> 
     return float(low), float(high)
 
 
-def mean_interval(values: ArrayLike) -> tuple[float, float]:
-    """Return the 95 % t interval of the mean of independent values.
+def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Return the t interval of the mean of independent values.
 
     Args:
         values: shape (values,), finite, at least two of them.
+        level: how often such intervals hold the mean.
     """
     sample = np.asarray(values, dtype=np.float64)
-    half = float(stats.t.ppf(0.975, len(sample) - 1) * sample.std(ddof=1) / np.sqrt(len(sample)))
+    widths = stats.t.ppf((1 + level) / 2, len(sample) - 1)
+    half = float(widths * sample.std(ddof=1) / np.sqrt(len(sample)))
     mean = float(sample.mean())
     return mean - half, mean + half
 

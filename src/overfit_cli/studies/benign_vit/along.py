@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claim import Measurement
-from overfit_cli.studies.benign_vit.boundaries import Boundary, boundaries
+from overfit_cli.studies.benign_vit.boundaries import Boundary, boundaries, obstacle
 from overfit_cli.studies.benign_vit.exponent import LEAST_SEEDS
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
 
@@ -29,14 +29,17 @@ def along(
     """
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        found = boundaries(cells, axis, FIGURE_1_THRESHOLD)
-        if not found or found[-1].at / found[0].at < least_span:
+        span = float(cells[axis].max()) / float(cells[axis].min())
+        if span < least_span:
             return Measurement.without_value(
                 "not run",
-                f"It needs values of {axis} that are a factor of {least_span:g} apart, three of n "
-                f"and of snr, and nothing else that varies, as in `overfit sweep {preset}`.",
+                f"It needs values of {axis} that are a factor of {least_span:g} apart, as in "
+                f"`overfit sweep {preset}`.",
             )
-        seeds = len(found[0].constants)
+        if why := obstacle(cells, axis):
+            return Measurement.without_value("not run", f"The boundary can't be found: {why}.")
+        found = boundaries(cells, axis, FIGURE_1_THRESHOLD)
+        seeds = max(len(one.constants) for one in found)
         if seeds < LEAST_SEEDS:
             return Measurement.without_value(
                 "inconclusive", f"It needs {LEAST_SEEDS} seeds; there are {seeds}."
@@ -62,8 +65,8 @@ def missing_numbers(logs: pd.DataFrame) -> Measurement | None:
     moved = bool(share.max() > 0.5 > share.min())
     return Measurement.without_value(
         "fails" if moved else "inconclusive",
-        f"{gone} of {len(logs)} seeds don't cross within the grid at every value of the axis"
-        f"{': at one of them most of the seeds do not' if moved else ''}.",
+        f"{gone} of {len(logs)} seeds have no crossing within the grid, or no cells, at some value "
+        f"of the axis{': at one of them most of the seeds' if moved else ''}.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The claim on where the transition begins: where signal and noise are learned equally fast."""
+"""The claims on what figure 1's constant is: that signal and noise are learned equally fast."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import numpy as np
 from overfit_cli.analysis.intervals import mean_interval
 from overfit_cli.claim import Claim, Measurement, Verdict
 from overfit_cli.studies.benign_vit.along import (
+    Judge,
+    Numbers,
     along,
     counts_in_words,
     logarithms,
@@ -20,44 +22,59 @@ LEAST_SPAN = 2.0
 """By which factor the ends of σ̃_p must be apart."""
 
 
-def _power(found: list[Boundary]) -> Measurement:
-    logs = logarithms(found, lambda one: one.onsets)
-    missing = missing_numbers(logs)
-    if missing is not None:
-        return missing
-    powers = np.polyfit(np.log([one.balance for one in found]), logs.to_numpy().T, 1)[0]
-    low, high = mean_interval(powers)
-    verdict: Verdict = "inconclusive"
-    if low >= 1 - TOLERANCE and high <= 1 + TOLERANCE:
-        verdict = "holds"
-    elif low > 1 + TOLERANCE or high < 1 - TOLERANCE:
-        verdict = "fails"
-    each = "; ".join(
-        f"{one.onsets.median():.0f} at σ̃_p = {one.at:g}, {one.onsets.median() / one.balance:.2f} "
-        f"of the balance"
-        for one in found
-    )
-    crossings = ", ".join(f"{one.median:.0f}" for one in found)
-    return Measurement(
-        verdict,
-        float(powers.mean()),
-        low,
-        high,
-        f"The transition begins at N·SNR² = {each}: it goes with the balance to the power "
-        f"{powers.mean():.2f} [{low:.2f}, {high:.2f}]. The test loss is down to "
-        f"{FIGURE_1_THRESHOLD:g} at {crossings}. {counts_in_words(found)}",
-        "95 % t over seeds",
+def _goes_with_balance(of: Numbers, words: str) -> Judge:
+    """Judge whether a number goes with the balance of learning."""
+
+    def judge(found: list[Boundary]) -> Measurement:
+        logs = logarithms(found, of)
+        missing = missing_numbers(logs)
+        if missing is not None:
+            return missing
+        powers = np.polyfit(np.log([one.balance for one in found]), logs.to_numpy().T, 1)[0]
+        low, high = mean_interval(powers)
+        verdict: Verdict = "inconclusive"
+        if low >= 1 - TOLERANCE and high <= 1 + TOLERANCE:
+            verdict = "holds"
+        elif low > 1 + TOLERANCE or high < 1 - TOLERANCE:
+            verdict = "fails"
+        each = ", ".join(f"{of(one).median():.0f} at σ̃_p = {one.at:g}" for one in found)
+        over = ", ".join(f"{of(one).median() / one.balance:.2f}" for one in found)
+        return Measurement(
+            verdict,
+            float(powers.mean()),
+            low,
+            high,
+            f"{words} {each}: {over} times 2 ((σ̃_p/σ_p)² + M − 2). It goes with that number to the "
+            f"power {powers.mean():.2f} [{low:.2f}, {high:.2f}]. {counts_in_words(found)}",
+            "95 % t over seeds",
+        )
+
+    return judge
+
+
+def _claim(name: str, statement: str, judge: Judge) -> Claim:
+    return Claim(
+        name=name,
+        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); our own question",
+        statement=statement,
+        accepted=f"the 95 % interval of its power of that number lies within {TOLERANCE:g} of 1",
+        measure=along("sigma_p_tilde", LEAST_SPAN, "strong-noise", judge),
     )
 
 
 BALANCE = (
-    Claim(
-        name="transition-balance",
-        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); our own question",
-        statement="Figure 1's constant is its tokens': the transition begins, at a test loss of "
-        f"{HARMFUL_LOSS:g}, where signal and noise are learned equally fast, "
-        "N·SNR² = 2 ((σ̃_p/σ_p)² + M − 2) times a constant.",
-        accepted=f"the 95 % interval of its power of that number lies within {TOLERANCE:g} of 1",
-        measure=along("sigma_p_tilde", LEAST_SPAN, "strong-noise", _power),
+    _claim(
+        "transition-balance",
+        f"The transition begins, at a test loss of {HARMFUL_LOSS:g}, where signal and noise are "
+        "learned equally fast: N·SNR² = 2 ((σ̃_p/σ_p)² + M − 2) times a constant.",
+        _goes_with_balance(lambda one: one.onsets, "The transition begins at N·SNR² ="),
+    ),
+    _claim(
+        "constant-balance",
+        f"Figure 1's constant, N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}, goes with that "
+        "number too.",
+        _goes_with_balance(
+            lambda one: one.constants, f"The test loss crosses {FIGURE_1_THRESHOLD:g} at N·SNR² ="
+        ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import cast
 
@@ -110,6 +111,15 @@ def cost(cell: Cell) -> float:
     return 2.0 * (expected_updates(settings) * step + test)
 
 
+def probe(cell: Cell) -> Cell:
+    """Return the cell, with no more updates than take seconds."""
+    settings = cast(BenignVitParameters, cell.parameters)
+    if expected_updates(settings) <= _PROBED_UPDATES:
+        return cell
+    few = settings.model_copy(update={"max_steps": _PROBED_UPDATES, "leap": 0.0})
+    return replace(cell, parameters=few)
+
+
 def expected_updates(parameters: BenignVitParameters) -> float:
     """Return about how many updates a cell takes: ten times what the theorems' T goes with.
 
@@ -125,6 +135,7 @@ def expected_updates(parameters: BenignVitParameters) -> float:
 
 _LEAPS = 30.0
 """About how far scores go in all of a cell's training."""
+_PROBED_UPDATES = 2000
 _WORK = 5e10
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7

@@ -34,7 +34,7 @@ class Boundary:
         constants: N · SNR² at the crossing, the median over N, by seed.
         onsets: N · SNR² where the transition begins, likewise.
         widths: by which factor N · SNR² grows from there to the crossing, the median over N, by
-            seed; nan for a seed that does it at no N.
+            seed; nan for a seed that does it at no N, in this order.
         balance: N · SNR² at which signal and noise are learned equally fast at first.
         law: p and C fitted over N; None where they can't be.
         curves, never: how many curves there are, and how many never cross.
@@ -53,22 +53,35 @@ class Boundary:
     never: int
 
 
-def boundaries(cells: pd.DataFrame, axis: str, threshold: float) -> list[Boundary] | None:
-    """Find the boundary at each value of `axis`, ascending.
+def obstacle(cells: pd.DataFrame, axis: str) -> str | None:
+    """Say what keeps the boundary from being found at each value of `axis`; None if nothing does.
+
+    Args:
+        cells: a study's cells.
+        axis: the name of a parameter other than n and snr.
+    """
+    others = [name for name in describe(BenignVitParameters) if name not in {*_FREE, axis}]
+    varied = [name for name in others if cells[name].nunique() > 1]
+    if varied:
+        return f"{', '.join(varied)} {'varies' if len(varied) == 1 else 'vary'} too"
+    for name in ("n", "snr"):
+        if (values := cells[name].nunique()) < LEAST_VALUES:
+            return f"it takes {LEAST_VALUES} values of {name}, and there are {values}"
+    if not (cells["status"] == "done").any():
+        return f"none of the {len(cells)} cells is done"
+    return None
+
+
+def boundaries(cells: pd.DataFrame, axis: str, threshold: float) -> list[Boundary]:
+    """Find the boundary at each value of `axis`, ascending; none where there is an `obstacle`.
 
     Args:
         cells: a study's cells.
         axis: the name of a parameter other than n and snr.
         threshold: the test loss at which overfitting turns benign.
-
-    Returns:
-        None where n or snr takes fewer than three values, or another parameter varies.
     """
-    others = describe(BenignVitParameters).keys() - _FREE - {axis}
-    if any(cells[name].nunique() > 1 for name in others):
-        return None
-    if min(cells["n"].nunique(), cells["snr"].nunique()) < LEAST_VALUES:
-        return None
+    if obstacle(cells, axis):
+        return []
     groups = cells.groupby(cells[axis].astype(float))
     return [_boundary(at, group, threshold) for at, group in groups]
 
@@ -90,7 +103,7 @@ def _boundary(at: float, cells: pd.DataFrame, threshold: float) -> Boundary:
         high,
         products.groupby(found["seed"]).agg(_middle),
         onsets.groupby(begun["seed"]).agg(_middle),
-        (products / onsets).where(inside).groupby(found["seed"]).median(),
+        (products / onsets).where(inside & (products >= onsets)).groupby(found["seed"]).median(),
         float(learning_balance(first["sigma_p_tilde"] / first["sigma_p"], first["tokens"])),
         fit_power_law(found, "n"),
         len(found),

@@ -23,7 +23,7 @@ from overfit_cli.figures.style import (
     plain,
     styled,
 )
-from overfit_cli.studies.benign_vit.boundaries import Boundary, boundaries
+from overfit_cli.studies.benign_vit.boundaries import Boundary, boundaries, obstacle
 from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
@@ -37,7 +37,7 @@ _BINS = 24
 
 def has_dimensions(data: FigureData) -> bool:
     """Whether d is an axis, with grids over N and the signal-to-noise ratio."""
-    return _found(data.cells, FIGURE_1_THRESHOLD) is not None
+    return data.cells["d"].nunique() > 1 and obstacle(data.cells, "d") is None
 
 
 @styled
@@ -50,58 +50,53 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> matplotlib.figur
     Raises:
         UserError: if d doesn't take several values, or something but N and the ratio varies too.
     """
-    threshold = checked_threshold(options.threshold) or FIGURE_1_THRESHOLD
+    asked = checked_threshold(options.threshold)
+    threshold = FIGURE_1_THRESHOLD if asked is None else asked
     found = _found(data.cells, threshold)
-    if found is None:
-        raise UserError(
-            "The figure `dimension` needs several values of d, three or more of n and of snr, and "
-            "nothing else that varies, as in `overfit sweep dimension`."
-        )
     figure = matplotlib.figure.Figure(figsize=(2 * COLUMN + 0.2, 2.5))
     constants, exponents, losses = figure.subplots(1, 3)
-    at = np.array([one.at for one in found])
-    _points(constants, at, [(one.median, one.low, one.high) for one in found])
-    laws = [one.law for one in found]
+    _points(constants, {one.at: (one.median, one.low, one.high) for one in found})
+    laws = {one.at: one.law for one in found if one.law is not None}
     _points(
         exponents,
-        at,
-        [
-            (np.nan,) * 3 if law is None else (law.exponent, law.exponent_low, law.exponent_high)
-            for law in laws
-        ],
+        {at: (law.exponent, law.exponent_low, law.exponent_high) for at, law in laws.items()},
     )
     constants.axhline(FIGURE_1_CONSTANT, **_THEOREM)
     exponents.axhline(FIGURE_1_EXPONENT, **_THEOREM)
     constants.set_ylabel("N·SNR² at the crossing")
     exponents.set_ylabel("$p$ of N·SNR$^p$ = $C$")
-    colours = _draw_losses(losses, data.cells, threshold)
     for axes in (constants, exponents):
         axes.set(xscale="log", xlabel="features of a token $d$")
-        axes.set_xlim(at[0] / 2, at[-1] * 2)
+        axes.set_xlim(found[0].at / 2, found[-1].at * 2)
+    colours = _draw_losses(losses, data.cells, threshold)
     figure.suptitle(_title(found, data.cells, threshold), x=0.01, ha="left", fontsize=7)
-    legend_below(
-        figure,
-        [
-            (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
-            (Line2D([], [], **_THEOREM), "figure 1's 1000; the theorems' 2; the threshold"),
-            *colours,
-        ],
-        columns=4,
-    )
+    legend_below(figure, [*_legend(), *colours], columns=4)
     return figure
 
 
-def _found(cells: pd.DataFrame, threshold: float) -> list[Boundary] | None:
-    if cells["d"].nunique() < 2:
-        return None
+def _legend() -> list[tuple[Line2D, str]]:
+    return [
+        (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
+        (Line2D([], [], **_THEOREM), "figure 1's 1000; the theorems' 2; the threshold"),
+    ]
+
+
+def _found(cells: pd.DataFrame, threshold: float) -> list[Boundary]:
+    """The boundaries along d, or why there are none."""
+    few = "d takes one value only" if cells["d"].nunique() < 2 else None
+    if why := few or obstacle(cells, "d"):
+        raise UserError(
+            f"The figure `dimension` shows where overfitting turns benign over d, as in `overfit "
+            f"sweep dimension`; in these cells that can't be found: {why}."
+        )
     return boundaries(cells, "d", threshold)
 
 
-def _points(
-    axes: matplotlib.axes.Axes, at: np.ndarray, values: list[tuple[float, float, float]]
-) -> None:
-    table = np.array(values)
+def _points(axes: matplotlib.axes.Axes, values: dict[float, tuple[float, float, float]]) -> None:
+    """Draw each value with the ends of its interval."""
+    table = np.array(list(values.values())).reshape(-1, 3)
     ends = np.nan_to_num([table[:, 0] - table[:, 1], table[:, 2] - table[:, 0]])
+    at = list(values)
     axes.errorbar(at, table[:, 0], yerr=ends, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
 
 

@@ -72,7 +72,9 @@ class BenignVitParameters(StudyParameters):
     label_flip: float = parameter(
         0.0, "chance that a training label is flipped", at_least=0, at_most=0.5
     )
-    max_steps: int = parameter(10_000, "steps after which a cell gives up", at_least=1)
+    max_steps: int = parameter(
+        10_000, "steps after which a cell gives up", at_least=1, at_most=10**18
+    )
     leap: float = parameter(
         0.0,
         "change of a score or margin up to which steps are taken many at a time",

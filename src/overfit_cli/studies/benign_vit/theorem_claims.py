@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
-from overfit_cli.analysis.scaling import Exponent, scaling_exponents
 from overfit_cli.claim import Claim, Measurement, Verdict
 from overfit_cli.parameters import of_row
 from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS
-from overfit_cli.studies.benign_vit.exponent import LEAST_SEEDS
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.powers import (
+    SYMBOLS,
+    TOLERANCE,
+    between,
+    fitted_powers,
+    within,
+    worst,
+)
 from overfit_cli.studies.benign_vit.regime import (
     BENIGN_FROM,
     HARMFUL_UP_TO,
@@ -27,12 +35,8 @@ from overfit_cli.studies.benign_vit.theory import (
 MOST_OVER_T = 10.0
 """By which factor steps may exceed T, whose constant the theorems leave open."""
 
-TOLERANCE = 0.1
-"""By how much a power may differ from the theorem's, and how small a power is none."""
-
+_BALANCE = "2 ((σ̃_p/σ_p)² + M − 2)"
 THEOREMS: dict[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
-_CONSTANT = "figure 1's constant for its tokens"
-_SYMBOLS = {"snr": "‖μ‖", "epsilon": "ε", "n": "N"}
 
 
 def _steps(side: Regime) -> Judge:
@@ -75,22 +79,19 @@ def _powers(side: Regime) -> Judge:
     """Whether steps go with each parameter as T does."""
 
     def judge(regime: InRegime) -> Measurement:
-        cells = regime.sides[side]
-        axes = [name for name in _SYMBOLS if cells[name].nunique() > 1]
-        found = _fitted_powers(cells, axes, "steps")
+        cells, laws = regime.sides[side], STEP_LAWS[side]
+        found = fitted_powers(cells, "steps", needed=tuple(SYMBOLS))
         if isinstance(found, Measurement):
             return found
-        laws = STEP_LAWS[side]
-        off = {name: abs(one.value - laws[name]) for name, one in found.items()}
-        holds = all(_within(one, laws[name]) for name, one in found.items())
+        verdicts = {within(power, laws[name]) for name, power in found.items()}
         words = ", ".join(
-            f"{_SYMBOLS[name]}^{one.value:.2f} [{one.low:.2f}, {one.high:.2f}] "
+            f"{SYMBOLS[name]}^{one.value:.2f} [{one.low:.2f}, {one.high:.2f}] "
             f"({laws[name]:g} in the theorem)"
             for name, one in found.items()
         )
         return Measurement(
-            "holds" if holds else "fails",
-            max(off.values()),
+            worst(verdicts),
+            max(abs(one.value - laws[name]) for name, one in found.items()),
             None,
             None,
             f"In {len(cells)} cells steps go with {words}.",
@@ -99,44 +100,22 @@ def _powers(side: Regime) -> Judge:
     return judge
 
 
-def _within(power: Exponent, of: float) -> bool:
-    return of - TOLERANCE <= power.low and power.high <= of + TOLERANCE
-
-
-def _fitted_powers(
-    cells: pd.DataFrame, axes: list[str], value: str
-) -> dict[str, Exponent] | Measurement:
-    """The powers of `value`; why there are none, where cells failed or seeds are few."""
-    failed = int((cells["status"] == "failed").sum())
-    if failed:
-        return Measurement.without_value(
-            "inconclusive", f"{failed} of {len(cells)} cells failed, and they aren't like the rest."
-        )
-    found = scaling_exponents(cells, axes, value) if axes else None
-    if found is None or next(iter(found.values())).seeds < LEAST_SEEDS:
-        return Measurement.without_value(
-            "inconclusive", f"It takes several values of an axis, and {LEAST_SEEDS} seeds."
-        )
-    return found
-
-
 def _loss(side: Regime) -> Judge:
     """Whether the test loss goes to zero with ε, or stays of order one."""
 
     def judge(regime: InRegime) -> Measurement:
         cells = regime.sides[side]
-        axes = ["epsilon"] if cells["epsilon"].nunique() > 1 else []
-        found = _fitted_powers(cells, axes, "test_loss")
+        found = fitted_powers(cells, "test_loss", needed=("epsilon",))
         if isinstance(found, Measurement):
             return found
         power, least, most = found["epsilon"], cells["test_loss"].min(), cells["test_loss"].max()
         if side == "benign":
-            holds = power.low > TOLERANCE and most <= FIGURE_1_THRESHOLD
+            level, verdict = most <= FIGURE_1_THRESHOLD, between(power, TOLERANCE, math.inf)
         else:
-            holds = _within(power, 0.0) and least >= HARMFUL_LOSS
+            level, verdict = least >= HARMFUL_LOSS, within(power, 0.0)
         errors = cells["test_error"]
         return Measurement(
-            "holds" if holds else "fails",
+            verdict if level else "fails",
             power.value,
             power.low,
             power.high,
@@ -183,13 +162,14 @@ THEOREM = (
         "benign",
         "goes to zero with ε",
         f"it is at most {FIGURE_1_THRESHOLD:g} in every cell whose N·SNR² is {BENIGN_FROM:g} times "
-        f"{_CONSTANT} or more, and its power of ε lies above {TOLERANCE:g} with its 95 % interval",
+        f"{_BALANCE} or more, and its power of ε lies above {TOLERANCE:g} with its "
+        "95 % interval",
     ),
     *_claims(
         "harmful",
         "is of order one whatever ε is",
         f"it is at least {HARMFUL_LOSS:g} in every cell whose N·SNR² is {HARMFUL_UP_TO:g} times "
-        f"{_CONSTANT} or less, and its power of ε lies within {TOLERANCE:g} of 0 with its 95 % "
-        "interval",
+        f"{_BALANCE} or less, and its power of ε lies within {TOLERANCE:g} of 0 "
+        "with its 95 % interval",
     ),
 )

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS, LEAST_VALUES, boundaries
+from overfit_cli.studies.benign_vit.boundaries import (
+    HARMFUL_LOSS,
+    LEAST_VALUES,
+    boundaries,
+    obstacle,
+)
 from overfit_cli.studies.benign_vit.exponent import (
     ACCEPTED,
     exponent_in_words,
@@ -15,13 +20,9 @@ from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
 
 def _transition(regime: InRegime) -> Measurement:
     """Whether the boundary is N · SNR² = C, at the smallest ε."""
+    if why := obstacle(regime.cells, "epsilon"):
+        return Measurement.without_value("inconclusive", f"The boundary can't be found: {why}.")
     found = boundaries(regime.cells, "epsilon", FIGURE_1_THRESHOLD)
-    if not found:
-        return Measurement.without_value(
-            "inconclusive",
-            f"It takes {LEAST_VALUES} values of n and of snr, with nothing else but epsilon "
-            "varying.",
-        )
     last = found[0]
     if 2 * last.never > last.curves:
         return Measurement.without_value(

@@ -1,0 +1,43 @@
+"""Cells of `benign-vit` and the verdicts on them, for tests."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+
+from overfit_cli.claim import Measurement
+from overfit_cli.studies.benign_vit.claims import CLAIMS
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.study import Cell
+from overfit_cli.sweep.grid import make_grid
+
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+PRESETS = Path(__file__).parent.parent / "experiments"
+
+
+def measure(name: str, cells: pd.DataFrame) -> Measurement:
+    """Judge a claim by its name."""
+    return BY_NAME[name].measure(cells)
+
+
+def preset(name: str, **changed: str) -> list[Cell]:
+    """All cells of a preset's quick profile, with some of its values changed."""
+    content = tomllib.loads((PRESETS / f"{name}.toml").read_text())
+    quick = content["quick"]
+    values = content["set"] | quick.get("set", {}) | changed
+    texts = {key: str(value) for key, value in values.items()}
+    return make_grid(study, texts, tuple(range(quick["seeds"])), {}).cells()
+
+
+def settings(cells: list[Cell]) -> list[BenignVitParameters]:
+    """The cells' parameters."""
+    return [one.parameters for one in cells if isinstance(one.parameters, BenignVitParameters)]
+
+
+def small(**values: object) -> BenignVitParameters:
+    """Parameters sampled in law, with weights as Condition 4.1 asks for."""
+    fixed = {"initialisation": "condition", "sampling": "law"}
+    return BenignVitParameters.model_validate(fixed | values)
