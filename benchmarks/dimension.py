@@ -84,7 +84,7 @@ def main() -> None:
             f"{d:6.0e} {found.first:13.2f} s {found.again:10.3f} s {found.bytes / 1e6:5.0f} MB",
             flush=True,
         )
-    for snr in (0.5, 2.0, 3.5):
+    for snr in (0.5, 2.3, 3.5):
         compare_steps(snr, arguments.leap)
 
 

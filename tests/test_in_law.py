@@ -103,7 +103,7 @@ def test_what_training_gives_has_the_same_law(setting: str) -> None:
 )
 def test_the_comparison_would_notice_another_law(setting: str, other: dict[str, Any]) -> None:
     settings = small(**{**SETTINGS[setting], **other}, sampling="law")
-    law = pd.DataFrame([train(settings, seed) for seed in range(SEEDS)])
+    law = pd.DataFrame([train(settings, seed) for seed in range(1000, 1000 + SEEDS)])
     assert p_values(trained(setting, "direct"), law).min() < LEVEL
 
 
@@ -148,15 +148,14 @@ def test_draws_have_their_exact_moments(setting: str) -> None:
 
     Noise tokens x ≠ y in f features (d, or d − 2 beside the signals): |x|² has mean f and variance
     2f, x·y has 0 and f, e₁·x has 0 and 1 (or is 0). With weights of deviation 1, x W_Q W_Kᵀ yᵀ has
-    mean 0 and variance d_h |x|²|y|², x W_Q·y W_Q has mean d_h x·y, and x W_V w_O has variance |x|²,
-    all given the tokens.
+    mean 0 and variance d_h |x|²|y|², x W_Q·y W_Q has mean d_h x·y and variance
+    d_h (|x|²|y|² + (x·y)²), so has W_K, and x W_V w_O has variance |x|², all given the tokens.
+    Values are independent of scores: their products have mean 0 and the product of the variances.
     """
     settings, count = small(n=1, test_samples=1, sampling="law", **MOMENTS[setting]), 3000
     features = settings.d - (2 if settings.noise == "orthogonal" else 0)
     found = [_seen(settings, seed) for seed in range(count)]
-    signal, squares, products, scores, heads, values = (
-        np.array(part) for part in zip(*found, strict=True)
-    )
+    signal, squares, products, *others = (np.array(part) for part in zip(*found, strict=True))
     close = 5 / np.sqrt(count)
     if settings.noise == "orthogonal":
         assert not signal.any()
@@ -165,13 +164,13 @@ def test_draws_have_their_exact_moments(setting: str) -> None:
         np.testing.assert_allclose(signal.var(0), 1, atol=1.5 * close)
     assert np.abs((squares / features - 1).mean(0)).max() < close * np.sqrt(2 / features)
     np.testing.assert_allclose(squares.var(0) / features, 2, atol=6 * close)
-    for unit in (products / np.sqrt(features), scores, heads, values):
+    for unit in (products / np.sqrt(features), *others):
         assert np.abs(unit.mean(0)).max() < close
-    for unit in (products / np.sqrt(features), scores, values):
-        np.testing.assert_allclose(unit.var(0), 1, atol=3 * close)
+        np.testing.assert_allclose(unit.var(0), 1, atol=6 * close)
 
 
 def _seen(settings: BenignVitParameters, seed: int) -> list[np.ndarray]:
+    """Noise along e₁, squares and products, then what has mean 0 and variance 1 given those."""
     draws = draw_in_law(settings, seed)
     noise = np.concatenate([draws.train.tokens[0, 1:3], draws.test.tokens[0, 1:3]])
     gram = noise @ noise.T
@@ -180,10 +179,14 @@ def _seen(settings: BenignVitParameters, seed: int) -> list[np.ndarray]:
     query, key = noise @ draws.weights.query, noise @ draws.weights.key
     over = np.outer(lengths, lengths)
     scores = query @ key.T / over / np.sqrt(settings.d_h)
-    # |x|²|y|² d_h is the variance of x W_Q·y W_Q beside its mean, but for (x·y)² d_h.
-    heads = (query @ query.T - settings.d_h * gram) / over / np.sqrt(2 * settings.d_h)
-    values = noise @ draws.weights.value @ draws.weights.output / lengths
-    return [noise[:, 0], gram.diagonal(), gram[apart], scores.ravel(), heads[apart], values]
+    spread = np.sqrt(settings.d_h * (over**2 + gram**2))
+    heads = [(side @ side.T - settings.d_h * gram) / spread for side in (query, key)]
+    value = draws.weights.value @ draws.weights.output
+    values = noise @ value / lengths
+    of_signals = draws.weights.query[:2] @ draws.weights.key[:2].T / np.sqrt(settings.d_h)
+    together = [np.outer(values, scores), np.outer(value[:2], of_signals)]
+    unit = [scores, *heads, values, of_signals, *together]
+    return [noise[:, 0], gram.diagonal(), gram[apart], *(part.ravel() for part in unit)]
 
 
 def test_more_vectors_extend_fewer() -> None:
@@ -261,22 +264,24 @@ def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
         assert float(lengths[:, 1:].mean()) == pytest.approx(6.4, rel=0.02)
 
 
-@pytest.mark.parametrize("seed", [3, 4, 5])
-def test_taking_many_steps_at_a_time_ends_where_single_steps_do(seed: int) -> None:
+@pytest.mark.parametrize("leap", [0.02, 0.05])
+@pytest.mark.parametrize(("side", "snr"), [("harmful", 1.5), ("transition", 4.5), ("benign", 7.0)])
+def test_taking_many_steps_at_a_time_ends_where_single_steps_do(
+    side: str, snr: float, leap: float
+) -> None:
     """Held to single steps where those can be run: thousands of steps in a few hundred updates."""
     regime: dict[str, Any] = {"initialisation": "condition", "noise_per": "token", "sigma_p": 1.0}
-    regime |= {"sigma_p_tilde": 10.0, "snr": 2.5, "n": 12, "d": 10**6, "d_h": 10**3}
-    regime |= {"sigma_h": 0.00113, "sigma_v": 0.00113, "learning_rate": 2e-3}
-    settings = small(**regime, sampling="law", dtype="float64", max_steps=10**6)
-    single, leaping = (
-        train(settings.model_copy(update={"leap": leap}), seed) for leap in (0.0, 0.02)
-    )
+    regime |= {"sigma_p_tilde": 10.0, "snr": snr, "n": 12, "d": 10**6, "d_h": 10**3}
+    regime |= {"sigma_h": 0.00113, "sigma_v": 0.00113, "learning_rate": 8e-3 / (1 + snr)}
+    settings = small(**regime, epsilon=0.08, sampling="law", dtype="float64", max_steps=10**6)
+    single, leaping = (train(settings.model_copy(update={"leap": by}), 7) for by in (0.0, leap))
     assert single["updates"] == single["steps"] > 1000
     assert leaping["updates"] < single["steps"] / 2
     assert leaping["train_loss"] == pytest.approx(single["train_loss"], rel=0.01)
-    assert leaping["steps"] == pytest.approx(single["steps"], rel=0.01)
-    for name in ("test_loss", "test_attention_signal", "value_plus"):
-        assert leaping[name] == pytest.approx(single[name], rel=0.01), name
+    low, high = {"harmful": (0.6, 0.7), "transition": (0.2, 0.6), "benign": (0, 0.2)}[side]
+    assert low < single["test_loss"] < high
+    for name in ("steps", "test_loss", "test_attention_signal", "value_plus"):
+        assert leaping[name] == pytest.approx(single[name], rel=0.02), name
 
 
 def test_a_leap_of_zero_takes_single_steps_whatever_its_neighbours_do() -> None:
