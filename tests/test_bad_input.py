@@ -280,7 +280,7 @@ PRESETS = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sweeps in `out` (the toy) and `rates`, and all manner of things that are none."""
     folder = tmp_path_factory.mktemp("bad")
-    run("sweep", "toy", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=folder)
+    run("sweep", "toy", "--jobs", "1", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=folder)
     few = {"kernel": "softmax,gaussian", "learning_rate": "0.1,0.2", "training_steps": "2"}
     rates = RunDirectory(folder / "rates")
     rates.prepare()
@@ -388,7 +388,19 @@ def test_a_read_only_directory_gives_a_sentence(read_only: Path, command: str) -
 def test_a_figure_into_a_read_only_directory_gives_a_sentence(read_only: Path) -> None:
     folder = read_only.parent
     try:
-        run("sweep", "toy", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=folder)
+        run(
+            "sweep",
+            "toy",
+            "--jobs",
+            "1",
+            "--n",
+            "1:3",
+            "--snr",
+            "1:2:3",
+            "--out",
+            "out",
+            cwd=folder,
+        )
         plot = ("plot", "heatmap", "--from", "out", "--out", "fixed/a.png")
         done = run(*plot, cwd=folder, expect=2)
         [sentence] = done.stderr.splitlines()

@@ -138,8 +138,10 @@ def test_curves_that_never_cross_count_as_crossing_beyond_the_grid() -> None:
 def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
     tmp_path: Path,
 ) -> None:
-    run("sweep", "toy", "--n", "1:2", "--snr", "1:2:2", "--out", "good", cwd=tmp_path)
-    run("sweep", "toy", "--n", "9", "--snr", "9:10:2", "--out", "bad", cwd=tmp_path)
+    run(
+        "sweep", "toy", "--jobs", "1", "--n", "1:2", "--snr", "1:2:2", "--out", "good", cwd=tmp_path
+    )
+    run("sweep", "toy", "--jobs", "1", "--n", "9", "--snr", "9:10:2", "--out", "bad", cwd=tmp_path)
     good = run("report", "--from", "good", "--out", "r", "--strict", cwd=tmp_path)
     assert "holds" in good.stdout
     content = json.loads((tmp_path / "r" / "claims.json").read_text())
@@ -162,8 +164,20 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
 def test_with_no_directory_named_the_newest_that_bears_on_a_claim_decides(tmp_path: Path) -> None:
     run("report", cwd=tmp_path)
     assert json.loads((tmp_path / "results" / "report" / "claims.json").read_text())["claims"]
-    run("sweep", "toy", "--n", "1:2", "--out", "results/old", cwd=tmp_path)
-    run("sweep", "toy", "--n", "9", "--snr", "9", "--out", "results/new", cwd=tmp_path)
+    run("sweep", "toy", "--jobs", "1", "--n", "1:2", "--out", "results/old", cwd=tmp_path)
+    run(
+        "sweep",
+        "toy",
+        "--jobs",
+        "1",
+        "--n",
+        "9",
+        "--snr",
+        "9",
+        "--out",
+        "results/new",
+        cwd=tmp_path,
+    )
     done = run("report", "--strict", cwd=tmp_path, expect=1)
     assert "toy-claim" in done.stdout
 

@@ -152,9 +152,9 @@ def test_a_sweep_says_what_it_did_and_what_to_type_next(tmp_path: Path) -> None:
 
 
 def test_fresh_runs_every_cell_again_and_keeps_the_rest(tmp_path: Path) -> None:
-    run("sweep", "toy", "--n", "1:4", "--out", "out", cwd=tmp_path)
+    run("sweep", "toy", "--jobs", "1", "--n", "1:4", "--out", "out", cwd=tmp_path)
     before = overfit_cli.load(tmp_path / "out")
-    done = run("sweep", "toy", "--n", "2", "--fresh", "--out", "out", cwd=tmp_path)
+    done = run("sweep", "toy", "--jobs", "1", "--n", "2", "--fresh", "--out", "out", cwd=tmp_path)
     assert "3 run again" in done.stdout
     assert "3 trained" in done.stdout
     after = overfit_cli.load(tmp_path / "out")
@@ -197,7 +197,9 @@ def test_the_next_command_works_whatever_the_axes(
     tmp_path: Path, axes: tuple[str, ...], following: str
 ) -> None:
     failing = "diverges" in " ".join(axes)
-    done = run("sweep", "toy", *axes, "--out", "a b", cwd=tmp_path, expect=int(failing))
+    done = run(
+        "sweep", "toy", "--jobs", "1", *axes, "--out", "a b", cwd=tmp_path, expect=int(failing)
+    )
     [line] = [line for line in done.stdout.splitlines() if line.startswith("Next: overfit ")]
     command = shlex.split(line)[2:]
     assert command == [*following.split(), "--from", "a b"]
@@ -272,7 +274,7 @@ def test_output_survives_a_terminal_without_our_letters_and_a_reader_who_leaves(
         env = {"PYTHONIOENCODING": encoding}
         run("list", "claims", cwd=tmp_path, env=env)
         run("sweep", "--help", cwd=tmp_path, env=env)
-        run("sweep", "toy", "--n", "1:2", "--out", encoding, cwd=tmp_path, env=env)
+        run("sweep", "toy", "--jobs", "1", "--n", "1:2", "--out", encoding, cwd=tmp_path, env=env)
     process = start("sweep", "toy", "--n", "1:9", "--out", "out", cwd=tmp_path)
     assert process.stdout is not None
     process.stdout.close()
@@ -284,7 +286,7 @@ def test_output_survives_a_terminal_without_our_letters_and_a_reader_who_leaves(
 
 
 def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n", "1:4", "--set", "mood=diverges", "--out", "out")
+    grid = ("sweep", "toy", "--jobs", "1", "--n", "1:4", "--set", "mood=diverges", "--out", "out")
     first = run(*grid, cwd=tmp_path, expect=1)
     assert "6 failed (6 diverged)" in first.stdout
     cells = overfit_cli.load(tmp_path / "out")
@@ -317,7 +319,7 @@ def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
 
 
 def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n", "1:2", "--seeds", "1", "--out", "out")
+    grid = ("sweep", "toy", "--jobs", "1", "--n", "1:2", "--seeds", "1", "--out", "out")
     run(*grid, cwd=tmp_path)
     newer = run(*grid, cwd=tmp_path, env={"TOY_VERSION": "2"})
     assert "2 stale, of another version of the study; 2 to run" in newer.stdout
@@ -326,19 +328,36 @@ def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(tmp_path: Path
 
 
 def test_figures_and_claims_leave_cells_of_another_version_out(tmp_path: Path) -> None:
-    run("sweep", "toy", "--n", "1:2", "--seeds", "1", "--out", "results/out", cwd=tmp_path)
+    run(
+        "sweep",
+        "toy",
+        "--jobs",
+        "1",
+        "--n",
+        "1:2",
+        "--seeds",
+        "1",
+        "--out",
+        "results/out",
+        cwd=tmp_path,
+    )
     newer = {"TOY_VERSION": "2"}
     for command in (("plot", "heatmap", "--from"), ("report", "--from")):
         named = run(*command, "results/out", cwd=tmp_path, env=newer, expect=2)
         assert "its cells are of version 1 of toy, and this overfit has version 2" in named.stderr
-    assert "No run directory" in run("plot", "heatmap", cwd=tmp_path, env=newer, expect=2).stderr
-    run("report", cwd=tmp_path, env=newer)
+    none = run("plot", "heatmap", cwd=tmp_path, env=newer, expect=2).stderr
+    assert "No run directory" in none
+    reported = run("report", cwd=tmp_path, env=newer)
+    for said in (none, reported.stderr):
+        assert "results/out is left out: its cells are of version 1 of toy" in " ".join(
+            said.split()
+        )
     found = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
     assert all(claim["verdict"] == "not run" for claim in found["claims"])
 
 
 def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n", "1:2", "--seeds", "1", "--out", "out")
+    grid = ("sweep", "toy", "--jobs", "1", "--n", "1:2", "--seeds", "1", "--out", "out")
     run(*grid, cwd=tmp_path)
     assert RunDirectory(tmp_path / "out").load_trajectories().empty
     run(*grid, "--trajectories", cwd=tmp_path)
@@ -349,7 +368,7 @@ def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: P
 
 
 def test_the_manifest_says_what_was_run_on_what(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--snr", "1:2:2", "--seeds", "2", "--out", "out", "--n")
+    grid = ("sweep", "toy", "--jobs", "1", "--snr", "1:2:2", "--seeds", "2", "--out", "out", "--n")
     for n in ("1:2", "1:2", "3"):
         run(*grid, n, cwd=tmp_path)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
