@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.stats import ks_2samp
 
 from overfit_cli.streams import stream
@@ -37,6 +38,17 @@ def train(settings: BenignVitParameters, seed: int) -> pd.Series[float]:
     cell = Cell(study.name, study.version, settings, seed)
     [result] = study.train([cell], Execution(device="cpu"))
     return pd.Series({"steps": result.steps, **result.measurements})
+
+
+def train_many(settings: BenignVitParameters, first: int) -> pd.DataFrame:
+    """Train a cell for each of `SEEDS` seeds, as one tensor: that is quicker for cells so small."""
+    seeds = range(first, first + SEEDS)
+    cells = [Cell(study.name, study.version, settings, seed) for seed in seeds]
+    torch.set_num_threads(1)  # more only get in each other's way
+    with torch.inference_mode():
+        results = list(train_together(cells, Execution(device="cpu")))
+    assert len(results) == SEEDS
+    return pd.DataFrame([{"steps": result.steps, **result.measurements} for result in results])
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -71,8 +83,7 @@ COMPARED = (
 def trained(setting: str, sampling: str) -> pd.DataFrame:
     """Train one cell a seed; the two samplings share no seed."""
     settings = small(**SETTINGS[setting], sampling=sampling)
-    first = {"direct": 0, "law": 1000}[sampling]
-    return pd.DataFrame([train(settings, seed) for seed in range(first, first + SEEDS)])
+    return train_many(settings, {"direct": 0, "law": 1000}[sampling])
 
 
 def p_values(one: pd.DataFrame, other: pd.DataFrame) -> pd.Series[float]:
@@ -103,7 +114,7 @@ def test_what_training_gives_has_the_same_law(setting: str) -> None:
 )
 def test_the_comparison_would_notice_another_law(setting: str, other: dict[str, Any]) -> None:
     settings = small(**{**SETTINGS[setting], **other}, sampling="law")
-    law = pd.DataFrame([train(settings, seed) for seed in range(1000, 1000 + SEEDS)])
+    law = train_many(settings, 1000)
     assert p_values(trained(setting, "direct"), law).min() < LEVEL
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from overfit_cli.analysis.intervals import mean_interval
-from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claim import Claim, Measurement
 from overfit_cli.studies.benign_vit.along import (
     Judge,
     Numbers,
@@ -16,6 +16,7 @@ from overfit_cli.studies.benign_vit.along import (
 )
 from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS, Boundary
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
+from overfit_cli.studies.benign_vit.verdicts import between
 
 TOLERANCE = 0.15
 LEAST_SPAN = 2.0
@@ -32,15 +33,10 @@ def _goes_with_balance(of: Numbers, words: str) -> Judge:
             return missing
         powers = np.polyfit(np.log([one.balance for one in found]), logs.to_numpy().T, 1)[0]
         low, high = mean_interval(powers)
-        verdict: Verdict = "inconclusive"
-        if low >= 1 - TOLERANCE and high <= 1 + TOLERANCE:
-            verdict = "holds"
-        elif low > 1 + TOLERANCE or high < 1 - TOLERANCE:
-            verdict = "fails"
         each = ", ".join(f"{of(one).median():.0f} at σ̃_p = {one.at:g}" for one in found)
         over = ", ".join(f"{of(one).median() / one.balance:.2f}" for one in found)
         return Measurement(
-            verdict,
+            between(low, high, 1 - TOLERANCE, 1 + TOLERANCE),
             float(powers.mean()),
             low,
             high,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from overfit_cli.analysis.intervals import mean_interval
-from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claim import Claim, Measurement
 from overfit_cli.studies.benign_vit.along import (
     Judge,
     Numbers,
@@ -18,12 +18,14 @@ from overfit_cli.studies.benign_vit.along import (
     missing_numbers,
 )
 from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS, Boundary
-from overfit_cli.studies.benign_vit.exponent import (
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
+from overfit_cli.studies.benign_vit.verdicts import (
     ACCEPTED,
+    between,
     exponent_in_words,
     verdict_on_exponent,
+    worst,
 )
-from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
 
 SAME = 1.25
 """By which factor two numbers may differ and still be called the same."""
@@ -45,17 +47,11 @@ def _stays(of: Numbers, words: Callable[[list[Boundary]], str]) -> Judge:
             return missing
         changes = logs.iloc[:, 1:].sub(logs.iloc[:, 0], axis=0)
         level = 1 - 0.05 / len(changes.columns)
-        ends = np.exp([mean_interval(changes[at], level) for at in changes])
-        verdict: Verdict = "inconclusive"
-        if (ends[:, 0] >= 1 / SAME).all() and (ends[:, 1] <= SAME).all():
-            verdict = "holds"
-        elif (ends[:, 0] > SAME).any() or (ends[:, 1] < 1 / SAME).any():
-            verdict = "fails"
+        ends = {at: np.exp(mean_interval(changes[at], level)).tolist() for at in changes}
         at = changes.mean().abs().idxmax()
-        ratio = float(np.exp(changes[at].mean()))
-        low, high = ends[changes.columns.get_loc(at)].tolist()
+        ratio, (low, high) = float(np.exp(changes[at].mean())), ends[at]
         return Measurement(
-            verdict,
+            worst(between(first, last, 1 / SAME, SAME) for first, last in ends.values()),
             ratio,
             low,
             high,

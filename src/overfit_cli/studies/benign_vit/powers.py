@@ -8,7 +8,7 @@ import pandas as pd
 
 from overfit_cli.analysis.scaling import Exponent, scaling_exponents
 from overfit_cli.claim import Measurement, Verdict
-from overfit_cli.studies.benign_vit.exponent import LEAST_SEEDS
+from overfit_cli.studies.benign_vit.verdicts import LEAST_SEEDS, between
 
 TOLERANCE = 0.1
 """By how much a power may differ from the theorem's, and how small a power is none."""
@@ -19,20 +19,7 @@ SYMBOLS = {"snr": "‖μ‖", "epsilon": "ε", "n": "N"}
 
 def within(power: Exponent, of: float) -> Verdict:
     """Return whether a power is `of`, to the tolerance."""
-    return between(power, of - TOLERANCE, of + TOLERANCE)
-
-
-def between(power: Exponent, low: float, high: float) -> Verdict:
-    """Return whether a power lies between two numbers: what its interval leaves open is open."""
-    if low <= power.low and power.high <= high:
-        return "holds"
-    return "fails" if power.high < low or power.low > high else "inconclusive"
-
-
-def worst(verdicts: set[Verdict]) -> Verdict:
-    """Return the verdict on all of them."""
-    order: tuple[Verdict, ...] = ("fails", "inconclusive", "holds")
-    return next(one for one in order if one in verdicts)
+    return between(power.low, power.high, of - TOLERANCE, of + TOLERANCE)
 
 
 def fitted_powers(

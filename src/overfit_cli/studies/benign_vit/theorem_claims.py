@@ -13,10 +13,8 @@ from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.powers import (
     SYMBOLS,
     TOLERANCE,
-    between,
     fitted_powers,
     within,
-    worst,
 )
 from overfit_cli.studies.benign_vit.regime import (
     BENIGN_FROM,
@@ -31,6 +29,7 @@ from overfit_cli.studies.benign_vit.theory import (
     Regime,
     predicted_steps,
 )
+from overfit_cli.studies.benign_vit.verdicts import between, worst
 
 MOST_OVER_T = 10.0
 """By which factor steps may exceed T, whose constant the theorems leave open."""
@@ -110,7 +109,8 @@ def _loss(side: Regime) -> Judge:
             return found
         power, least, most = found["epsilon"], cells["test_loss"].min(), cells["test_loss"].max()
         if side == "benign":
-            level, verdict = most <= FIGURE_1_THRESHOLD, between(power, TOLERANCE, math.inf)
+            level = most <= FIGURE_1_THRESHOLD
+            verdict = between(power.low, power.high, TOLERANCE, math.inf)
         else:
             level, verdict = least >= HARMFUL_LOSS, within(power, 0.0)
         errors = cells["test_error"]

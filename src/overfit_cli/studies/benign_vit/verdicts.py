@@ -1,6 +1,8 @@
-"""Whether a fitted boundary N · SNR^p = C has the exponent of the theorems."""
+"""What intervals say: of any number, and of the exponent p of a fitted N · SNR^p = C."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from overfit_cli.analysis.power_law import PowerLaw
 from overfit_cli.claim import Verdict
@@ -12,6 +14,25 @@ ACCEPTED = (
     f"{FIGURE_1_EXPONENT:g} lies in the fitted exponent's 95 % interval, and that is at most "
     f"{WIDEST:g} wide"
 )
+
+
+def between(low: float, high: float, least: float, most: float) -> Verdict:
+    """Return whether a number lies between two others; what its interval leaves open is open.
+
+    Args:
+        low, high: the ends of its interval.
+        least, most: what it should lie between.
+    """
+    if least <= low and high <= most:
+        return "holds"
+    return "fails" if high < least or low > most else "inconclusive"
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on all of several."""
+    found = set(verdicts)
+    order: tuple[Verdict, ...] = ("fails", "inconclusive", "holds")
+    return next(one for one in order if one in found)
 
 
 def verdict_on_exponent(law: PowerLaw) -> Verdict:
