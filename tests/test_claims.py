@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claim import Measurement
-from overfit_cli.studies.benign_vit.figure_1_claims import FIGURE_1
+from overfit_cli.studies.benign_vit.claims.figure_1 import FIGURE_1
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.study import Cell, CellResult

@@ -12,8 +12,8 @@ import pytest
 from overfit_cli.analysis.scaling import scaling_exponents
 from overfit_cli.claim import Measurement
 from overfit_cli.studies.benign_vit.claims import CLAIMS
+from overfit_cli.studies.benign_vit.claims.dynamics import SETTING
 from overfit_cli.studies.benign_vit.condition import condition_items
-from overfit_cli.studies.benign_vit.dynamics_claims import SETTING
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.scaling import step_law
 from overfit_cli.studies.benign_vit.theory import STEP_LAWS, Regime, predicted_steps

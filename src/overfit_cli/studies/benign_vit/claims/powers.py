@@ -8,7 +8,7 @@ import pandas as pd
 
 from overfit_cli.analysis.scaling import Exponent, scaling_exponents
 from overfit_cli.claim import Measurement, Verdict
-from overfit_cli.studies.benign_vit.verdicts import LEAST_SEEDS, between
+from overfit_cli.studies.benign_vit.claims.verdicts import LEAST_SEEDS, between
 
 TOLERANCE = 0.1
 """By how much a power may differ from the theorem's, and how small a power is none."""

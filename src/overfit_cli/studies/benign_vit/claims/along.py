@@ -9,8 +9,8 @@ import pandas as pd
 
 from overfit_cli.claim import Measurement
 from overfit_cli.studies.benign_vit.boundaries import Boundary, boundaries, obstacle
+from overfit_cli.studies.benign_vit.claims.verdicts import LEAST_SEEDS
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
-from overfit_cli.studies.benign_vit.verdicts import LEAST_SEEDS
 
 Judge = Callable[[list[Boundary]], Measurement]
 Numbers = Callable[[Boundary], "pd.Series[float]"]

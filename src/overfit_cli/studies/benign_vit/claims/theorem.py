@@ -9,27 +9,27 @@ import pandas as pd
 from overfit_cli.claim import Claim, Measurement, Verdict
 from overfit_cli.parameters import of_row
 from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.powers import (
+from overfit_cli.studies.benign_vit.claims.powers import (
     SYMBOLS,
     TOLERANCE,
     fitted_powers,
     within,
 )
-from overfit_cli.studies.benign_vit.regime import (
+from overfit_cli.studies.benign_vit.claims.regime import (
     BENIGN_FROM,
     HARMFUL_UP_TO,
     InRegime,
     Judge,
     judged,
 )
+from overfit_cli.studies.benign_vit.claims.verdicts import between, worst
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_THRESHOLD,
     STEP_LAWS,
     Regime,
     predicted_steps,
 )
-from overfit_cli.studies.benign_vit.verdicts import between, worst
 
 MOST_OVER_T = 10.0
 """By which factor steps may exceed T, whose constant the theorems leave open."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from overfit_cli.analysis.intervals import mean_interval
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.studies.benign_vit.along import (
+from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS, Boundary
+from overfit_cli.studies.benign_vit.claims.along import (
     Judge,
     Numbers,
     along,
@@ -17,15 +18,14 @@ from overfit_cli.studies.benign_vit.along import (
     logarithms,
     missing_numbers,
 )
-from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS, Boundary
-from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
-from overfit_cli.studies.benign_vit.verdicts import (
+from overfit_cli.studies.benign_vit.claims.verdicts import (
     ACCEPTED,
     between,
     exponent_in_words,
     verdict_on_exponent,
     worst,
 )
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
 
 SAME = 1.25
 """By which factor two numbers may differ and still be called the same."""

@@ -9,17 +9,17 @@ from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.power_law import fit_power_law
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.studies.benign_vit import theory
+from overfit_cli.studies.benign_vit.claims.verdicts import (
+    ACCEPTED,
+    exponent_in_words,
+    verdict_on_exponent,
+)
 from overfit_cli.studies.benign_vit.falling import (
     LEAST_VALUES,
     Judge,
     falling_claims,
 )
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.verdicts import (
-    ACCEPTED,
-    exponent_in_words,
-    verdict_on_exponent,
-)
 
 CONTOUR_RANGE = (850.0, 1250.0)
 SMALLEST_N = 5

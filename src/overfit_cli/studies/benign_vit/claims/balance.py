@@ -6,7 +6,8 @@ import numpy as np
 
 from overfit_cli.analysis.intervals import mean_interval
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.studies.benign_vit.along import (
+from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS, Boundary
+from overfit_cli.studies.benign_vit.claims.along import (
     Judge,
     Numbers,
     along,
@@ -14,9 +15,8 @@ from overfit_cli.studies.benign_vit.along import (
     logarithms,
     missing_numbers,
 )
-from overfit_cli.studies.benign_vit.boundaries import HARMFUL_LOSS, Boundary
+from overfit_cli.studies.benign_vit.claims.verdicts import between
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
-from overfit_cli.studies.benign_vit.verdicts import between
 
 TOLERANCE = 0.15
 LEAST_SPAN = 2.0

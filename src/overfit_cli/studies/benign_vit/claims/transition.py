@@ -9,13 +9,13 @@ from overfit_cli.studies.benign_vit.boundaries import (
     boundaries,
     obstacle,
 )
-from overfit_cli.studies.benign_vit.regime import InRegime, judged
-from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
-from overfit_cli.studies.benign_vit.verdicts import (
+from overfit_cli.studies.benign_vit.claims.regime import InRegime, judged
+from overfit_cli.studies.benign_vit.claims.verdicts import (
     ACCEPTED,
     exponent_in_words,
     verdict_on_exponent,
 )
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
 
 
 def _transition(regime: InRegime) -> Measurement:
