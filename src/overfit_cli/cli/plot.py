@@ -147,4 +147,7 @@ def _fits(directory: RunDirectory, figure: Figure, asked: FigureOptions) -> bool
     options = settled(figure, asked, data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]
-    return all(len(values.get(name, ())) > 1 for name in axes) and figure.fits(data)
+    varied = {name for name, taken in values.items() if len(taken) > 1}
+    if axes and varied - {*axes, options.by}:
+        return False  # their values would be mixed
+    return varied.issuperset(axes) and figure.fits(data)
