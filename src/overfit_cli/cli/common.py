@@ -140,11 +140,19 @@ def read_path(flag: str, text: str | None) -> Path | None:
     """Return the path that `text` names; None where none is given.
 
     Raises:
-        UserError: if it is empty.
+        UserError: if it is empty, or no path can be so.
     """
-    if text is not None and not text.strip():
+    from overfit_cli.files import reason_of
+
+    if text is None:
+        return None
+    if not text.strip():
         raise UserError(f"{flag} '': it takes a path, not nothing.")
-    return None if text is None else Path(text)
+    try:
+        Path(text).exists()
+    except OSError as error:
+        raise UserError(f"{flag} {text}: it can't be used: {reason_of(error)}.") from error
+    return Path(text)
 
 
 def use_data(text: str | None) -> None:

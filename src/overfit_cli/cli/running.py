@@ -67,11 +67,13 @@ class Runner:
             self.output.print(sentence, highlight=False)
 
     def record(self, plan: Plan, read: Mapping[str, str], **settings: object) -> None:
-        """Enter the run into the directory's manifest.
+        """Put the directory in order, and enter the run into its manifest.
 
         Raises:
-            UserError: if that can't be written.
+            UserError: if it can't be written to.
         """
+        for sentence in self.directory.prepare():
+            self.output.print(sentence)
         workforce = self.workforce(plan)
         how = {"jobs": workforce.jobs, "backend": workforce.backend, "device": self.device}
         try:

@@ -141,9 +141,6 @@ def sweep(
     runner = Runner(
         output, directory, _jobs(jobs, where), backend.value, where, trajectories, fail_fast
     )
-    if not dry_run:
-        for sentence in directory.prepare():
-            output.print(sentence)
     if refinement is not None and rounds is not None and not dry_run:
         from overfit_cli.cli.refining import refine as run_rounds
 

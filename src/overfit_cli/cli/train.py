@@ -80,11 +80,11 @@ def train(
         name = chosen.preset.run_name("quick")
     directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
     where = resolve_device(device.value)
-    for sentence in directory.prepare():
-        output.print(sentence)
     cell = make_plan(grid, directory, where).cells[0]
     data_read = chosen.study.prepare([cell])
     check_data(directory.path, data_read)
+    for sentence in directory.prepare():
+        output.print(sentence)
     watch = Watch(output, chosen.study)
     execution = Execution(device=where, trajectories=True, on_step=watch.add)
     [result] = train_all(chosen.study, [cell], execution)
