@@ -12,9 +12,10 @@ from overfit_cli.parameters import StudyParameters, parameter
 MOST_DRAWN = 10**6
 """The most features, or head coordinates, that are drawn one by one."""
 
-
 MOST = 10**18
 """The most that are sampled in law."""
+
+_LEAST_SCALE = 1e-33
 
 
 class BenignVitParameters(StudyParameters):
@@ -149,6 +150,19 @@ class BenignVitParameters(StudyParameters):
                     f"--set {name} {size}: with sampling=direct, {name} takes a whole number up to "
                     f"{MOST_DRAWN}; with sampling=law, up to {MOST}."
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _scores_are_representable(self) -> BenignVitParameters:
+        """Refuse what float32 rounds to nothing, which would read as a run that diverged."""
+        from overfit_cli.studies.benign_vit.scales import score_scale
+
+        if self.dtype == "float32" and score_scale(self) < _LEAST_SCALE:
+            raise ValueError(
+                f"--set dtype {self.dtype}: with noise and weights so small dtype takes float64: "
+                f"the square of both is {score_scale(self):.1g}, and float32 takes "
+                f"{_LEAST_SCALE:g} and more."
+            )
         return self
 
     @model_validator(mode="after")

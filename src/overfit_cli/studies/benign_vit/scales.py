@@ -53,6 +53,12 @@ def weight_deviations(parameters: BenignVitParameters) -> tuple[float, float]:
     return middle, value_deviation_bound(parameters, parameters.output_scale)
 
 
+def score_scale(parameters: BenignVitParameters) -> float:
+    """Return what multiplies the weakest token's score with itself, at unit scale: (σ_h s)²."""
+    head = weight_scales(parameters).head
+    return float((head * token_scales(parameters).min()) ** 2)
+
+
 def strength(parameters: BenignVitParameters) -> float:
     """min{‖μ‖⁻², (σ_p² d)⁻¹}, on which items 6 to 8 of Condition 4.1 rest."""
     return float(min(parameters.signal_norm**-2, parameters.noise_norm**-2))
