@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 import torch
 
-from overfit_cli.figure import FigureData
+from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.studies.benign_vit.boundaries import boundaries, obstacle
 from overfit_cli.studies.benign_vit.data import Weights, draw_directly
+from overfit_cli.studies.benign_vit.dimension_figure import draw_dimension
 from overfit_cli.studies.benign_vit.figures import FIGURES
 from overfit_cli.studies.benign_vit.model import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -90,7 +91,7 @@ def test_seeds_that_never_cross_count_as_beyond_the_grid() -> None:
     assert np.isinf(never.constants).all()
     assert np.isinf(never.median)
     assert (always.constants == 0).all()
-    assert never.widths.isna().all()
+    assert np.isinf(never.widths).all()
 
 
 def test_no_boundary_is_told_where_something_else_varies() -> None:
@@ -140,9 +141,30 @@ def test_one_seed_that_leaves_the_grid_leaves_it_open() -> None:
     cells["test_loss"] = cells["test_loss"].mask(away, 0.69)
     found = measure("dimension-constant", cells)
     assert found.verdict == "inconclusive"
-    assert "1 of 5 seeds have no crossing within the grid, or no cells" in found.sentence
+    assert "1 of 5 seeds cross beyond the grid" in found.sentence
+    for name in ("dimension-constant", "dimension-sharpness"):
+        assert measure(name, cells).verdict == "inconclusive"
     few = made_up("d", {1e3: 1e3, 1e9: 1e3}, seeds=2)
     assert measure("dimension-constant", few).verdict == "inconclusive"
+
+
+def test_cells_that_are_missing_or_failed_are_no_evidence() -> None:
+    whole = made_up("d", {1e3: 1e3, 1e6: 1e3, 1e9: 1e3})
+    middle, few = whole["d"] == 1e6, whole["seed"] > 1
+    failed = whole.assign(status=whole["status"].mask(middle, "failed"))
+    for cells in (
+        failed,
+        whole[~(middle & few)],
+        whole[few | middle].query("seed < 2 or d != 1e6"),
+    ):
+        found = measure("dimension-constant", cells)
+        assert found.verdict == "inconclusive"
+        assert "It needs 3 seeds with numbers at every value" in found.sentence
+    fewer = measure("dimension-constant", whole[~(middle & (whole["seed"] == 4))])
+    assert fewer.verdict == "holds"
+    assert "4 seeds at all of them" in fewer.sentence
+    short = measure("dimension-constant", whole[~middle | (whole["snr"] < 5)])
+    assert short.verdict == "inconclusive", "a shorter grid is no sign of another constant"
 
 
 @pytest.mark.parametrize(
@@ -233,6 +255,19 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
     other = run("plot", "dimension", "--threshold=0.4", "--out=e.svg", cwd=tmp_path)
     assert other.returncode == 0
     assert "crosses 0.4" in (tmp_path / "e.svg").read_text()
+
+
+def test_boundaries_beyond_the_grid_are_arrows_at_the_edge(tmp_path: Path) -> None:
+    cells = made_up("d", {1e3: 0.1, 1e6: 1e3, 1e9: 1e9}, noise=0.3).assign(key="k")
+    some = cells[(cells["d"] != 1e6) | (cells["n"] * cells["snr"] ** 2 < 1e3)]
+    data = FigureData(study, some, some, pd.DataFrame())
+    figure = draw_dimension(data, FigureOptions())
+    lines = [line for line in figure.axes[0].lines if line.get_marker() in ("^", "v")]
+    assert [line.get_marker() for line in lines] == ["^", "v"]
+    assert np.asarray(lines[0].get_xdata())[-1] == 1e9
+    assert np.asarray(lines[1].get_xdata()).tolist() == [1e3]
+    figure.savefig(tmp_path / "d.svg")
+    assert "beyond the grid" in (tmp_path / "d.svg").read_text()
 
 
 def test_the_figure_says_what_it_needs(tmp_path: Path) -> None:

@@ -327,6 +327,22 @@ def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(tmp_path: Path
     assert cells["version"].tolist() == [2, 2]
 
 
+def test_a_refused_command_writes_nothing(tmp_path: Path) -> None:
+    bad = ("--set=d=5000000", "--set=n=3")
+    run("train", *bad, cwd=tmp_path, expect=2)
+    run("sweep", *bad, "--out=out", cwd=tmp_path, expect=2)
+    run("sweep", *bad, "--out=out", "--snr=1,2,3", "--refine=1", cwd=tmp_path, expect=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_figure_passes_over_directories_in_which_something_else_varies(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--jobs", "1", "--n", "1:2", "--snr", "1:2:2", "--seeds", "1")
+    run(*grid, "--out", "results/fits", cwd=tmp_path)
+    run(*grid, "--set", "pause=0,0.01", "--out", "results/later", cwd=tmp_path)
+    drawn = run("plot", "heatmap", cwd=tmp_path).stdout
+    assert "From results/fits, the newest run directory that fits." in drawn
+
+
 def test_figures_and_claims_leave_cells_of_another_version_out(tmp_path: Path) -> None:
     run(
         "sweep",

@@ -152,6 +152,8 @@ def test_failed_cells_leave_it_open_unless_they_took_longer_than_the_theorem_all
         assert measure(name, early).verdict == "inconclusive"
     late = with_products(cells, 900, np.inf, **stopped, steps=cells["steps"] * 20)
     assert measure("theorem-benign-steps", late).verdict == "fails"
+    none = cells.assign(status="failed", reason="step limit", steps=10)
+    assert measure("theorem-benign-steps", none).sentence == "0 of 120 cells reach ε."
     diverged = with_products(cells, 900, np.inf, status="failed", reason="diverged")
     assert measure("theorem-benign-steps", diverged).verdict == "fails"
 

@@ -34,10 +34,11 @@ class Boundary:
         constants: N · SNR² at the crossing, the median over N, by seed.
         onsets: N · SNR² where the transition begins, likewise.
         widths: by which factor N · SNR² grows from there to the crossing, the median over N, by
-            seed; nan for a seed that does it at no N, in this order.
+            seed; infinite where one of the two lies beyond the grid.
         balance: N · SNR² at which signal and noise are learned equally fast at first.
         law: p and C fitted over N; None where they can't be.
         curves, never: how many curves there are, and how many never cross.
+        reach: the least and the greatest SNR of the grid.
     """
 
     at: float
@@ -51,6 +52,7 @@ class Boundary:
     law: PowerLaw | None
     curves: int
     never: int
+    reach: tuple[float, float]
 
 
 def obstacle(cells: pd.DataFrame, axis: str) -> str | None:
@@ -93,7 +95,8 @@ def _boundary(at: float, cells: pd.DataFrame, threshold: float) -> Boundary:
     known = found["side"] != "unknown"
     found, begun = found[known], begun[known]
     products, onsets = _products(found), _products(begun)
-    inside = np.isfinite(products) & (products > 0) & (onsets > 0)
+    seen = np.isfinite(products) & np.isfinite(onsets) & (onsets > 0) & (products > 0)
+    widths = (products / onsets).where(seen, np.inf)
     median, low, high = products.quantile([0.5, 0.25, 0.75], interpolation="nearest").tolist()
     first = cells.iloc[0]
     return Boundary(
@@ -103,11 +106,12 @@ def _boundary(at: float, cells: pd.DataFrame, threshold: float) -> Boundary:
         high,
         products.groupby(found["seed"]).agg(_middle),
         onsets.groupby(begun["seed"]).agg(_middle),
-        (products / onsets).where(inside & (products >= onsets)).groupby(found["seed"]).median(),
+        widths.groupby(found["seed"]).agg(_middle),
         float(learning_balance(first["sigma_p_tilde"] / first["sigma_p"], first["tokens"])),
         fit_power_law(found, "n"),
         len(found),
         int((found["side"] != "crosses").sum()),
+        (float(cells["snr"].min()), float(cells["snr"].max())),
     )
 
 

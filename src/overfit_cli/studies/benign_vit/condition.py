@@ -57,7 +57,8 @@ class Item:
         """Say what is asked for and what there is."""
         sides = [f"{self.low:.3g} ≤ "] if self.low > 0 else [""]
         sides += [self.name, f" ≤ {self.high:.3g}" if math.isfinite(self.high) else ""]
-        missed = f", missed by {self.decades:.1f} decades" if self.decades > 0 else ""
+        by = f"{self.decades:.1f}" if self.decades >= 0.05 else f"{self.decades:.1g}"
+        missed = f", missed by {by} decades" if self.decades > 0 else ""
         return f"({self.number}) {''.join(sides)}: it is {self.value:.3g}{missed}"
 
 

@@ -55,7 +55,7 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> matplotlib.figur
     found = _found(data.cells, threshold)
     figure = matplotlib.figure.Figure(figsize=(2 * COLUMN + 0.2, 2.5))
     constants, exponents, losses = figure.subplots(1, 3)
-    _points(constants, {one.at: (one.median, one.low, one.high) for one in found})
+    beyond = _points(constants, {one.at: (one.median, one.low, one.high) for one in found})
     laws = {one.at: one.law for one in found if one.law is not None}
     _points(
         exponents,
@@ -70,13 +70,15 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> matplotlib.figur
         axes.set_xlim(found[0].at / 2, found[-1].at * 2)
     colours = _draw_losses(losses, data.cells, threshold)
     figure.suptitle(_title(found, data.cells, threshold), x=0.01, ha="left", fontsize=7)
-    legend_below(figure, [*_legend(), *colours], columns=4)
+    legend_below(figure, [*_legend(beyond), *colours], columns=4)
     return figure
 
 
-def _legend() -> list[tuple[Line2D, str]]:
+def _legend(beyond: bool) -> list[tuple[Line2D, str]]:
+    arrow = Line2D([], [], color=PALETTE[0], marker="^", linestyle="")
     return [
         (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
+        *([(arrow, "beyond the grid")] if beyond else []),
         (Line2D([], [], **_THEOREM), "figure 1's 1000; the theorems' 2; the threshold"),
     ]
 
@@ -92,12 +94,24 @@ def _found(cells: pd.DataFrame, threshold: float) -> list[Boundary]:
     return boundaries(cells, "d", threshold)
 
 
-def _points(axes: matplotlib.axes.Axes, values: dict[float, tuple[float, float, float]]) -> None:
-    """Draw each value with the ends of its interval."""
-    table = np.array(list(values.values())).reshape(-1, 3)
-    ends = np.nan_to_num([table[:, 0] - table[:, 1], table[:, 2] - table[:, 0]])
-    at = list(values)
-    axes.errorbar(at, table[:, 0], yerr=ends, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
+def _points(axes: matplotlib.axes.Axes, values: dict[float, tuple[float, float, float]]) -> bool:
+    """Draw each value with the ends of its interval; return whether any lies beyond the grid.
+
+    What does is an arrowhead at the edge of the panel: up where curves don't come down to the
+    threshold, down where they are always below it.
+    """
+    at, table = np.array(list(values)), np.array(list(values.values())).reshape(-1, 3)
+    high, low = np.isposinf(table).any(axis=1), (table == 0).any(axis=1)
+    shown = np.isfinite(table[:, 0]) & (table[:, 0] > 0)
+    middle, ends = table[shown, 0], table[shown, 1:]
+    ends = np.where(np.isfinite(ends) & (ends > 0), ends, middle[:, None])
+    bars = [middle - ends[:, 0], ends[:, 1] - middle]
+    axes.errorbar(at[shown], middle, yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
+    for marker, place, some in (("^", 0.96, high), ("v", 0.04, low)):
+        heights = np.full(int(some.sum()), place)
+        edge: Any = {"transform": axes.get_xaxis_transform(), "color": PALETTE[0]}
+        axes.plot(at[some], heights, marker, **edge)
+    return bool(high.any() or low.any())
 
 
 def _draw_losses(

@@ -117,7 +117,7 @@ def _theory_in_words(parameters: BenignVitParameters, output_norm: float) -> str
     """The theorem's number of steps, and Condition 4.1 a line an item."""
     items = condition_items(parameters, output_norm)
     met = sum(item.decades == 0 for item in items)
-    theorem = {"benign": "4.1", "harmful": "4.2"}[theory.predicted_regime(parameters)]
+    theorem = theory.THEOREMS[theory.predicted_regime(parameters)]
     lines = [
         f"Theorem {theorem}'s T, with a constant of 1, is "
         f"{theory.predicted_steps(parameters, output_norm):.3g} steps.",

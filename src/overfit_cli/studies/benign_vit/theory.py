@@ -27,6 +27,12 @@ FIGURE_1_EXPONENT = 2.0
 
 Regime = Literal["benign", "harmful"]
 
+THEOREMS: Mapping[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
+"""The theorem on each."""
+
+BALANCE_IN_WORDS = "2 ((σ̃_p/σ_p)² + M − 2)"
+"""What `learning_balance` returns, in words."""
+
 STEP_LAWS: Mapping[Regime, Mapping[str, float]] = {
     "benign": {"snr": -2.0, "epsilon": -1.0, "learning_rate": -1.0, "n": 0.0},
     "harmful": {"n": 1.0, "epsilon": -1.0, "learning_rate": -1.0, "snr": 0.0},

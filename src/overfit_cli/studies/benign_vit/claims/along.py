@@ -38,42 +38,44 @@ def along(
             )
         if why := obstacle(cells, axis):
             return Measurement.without_value("not run", f"The boundary can't be found: {why}.")
-        found = boundaries(cells, axis, FIGURE_1_THRESHOLD)
-        seeds = max(len(one.constants) for one in found)
-        if seeds < LEAST_SEEDS:
-            return Measurement.without_value(
-                "inconclusive", f"It needs {LEAST_SEEDS} seeds; there are {seeds}."
-            )
-        return judge(found)
+        return judge(boundaries(cells, axis, FIGURE_1_THRESHOLD))
 
     return measure
 
 
-def logarithms(found: list[Boundary], of: Numbers) -> pd.DataFrame:
-    """Return logarithms, a row a seed and a column a value of the axis; nan without a number."""
-    table = pd.DataFrame({one.at: of(one) for one in found})
-    return table.where(np.isfinite(table) & (table > 0)).map(np.log)
+def logarithms(found: list[Boundary], of: Numbers) -> pd.DataFrame | Measurement:
+    """Return logarithms, a row a seed and a column a value of the axis; or why there are none.
 
-
-def missing_numbers(logs: pd.DataFrame) -> Measurement | None:
-    """Return why seeds without a number leave the verdict open, or make it "fails"."""
-    missing = logs.isna()
-    gone = int(missing.any(axis=1).sum())
-    if not gone:
-        return None
-    share = missing.mean()
-    moved = bool(share.max() > 0.5 > share.min())
+    Seeds without a cell that is done at some value are left out. Where a curve crosses beyond the
+    grid there is no number: that is a change of its own if most of the seeds do so at one value of
+    the axis and most do not at another, on the same grid.
+    """
+    with np.errstate(divide="ignore"):
+        logs = pd.DataFrame({one.at: of(one) for one in found}).transform(np.log)
+    whole = logs.dropna()
+    if len(whole) < LEAST_SEEDS:
+        return Measurement.without_value(
+            "inconclusive",
+            f"It needs {LEAST_SEEDS} seeds with numbers at every value of the axis; of "
+            f"{len(logs)}, {len(whole)} have them.",
+        )
+    beyond = whole.abs() == np.inf
+    if not beyond.to_numpy().any():
+        return whole
+    share, same_grid = beyond.mean(), len({one.reach for one in found}) == 1
+    moved = same_grid and bool(share.max() > 0.5 > share.min())
     return Measurement.without_value(
         "fails" if moved else "inconclusive",
-        f"{gone} of {len(logs)} seeds have no crossing within the grid, or no cells, at some value "
-        f"of the axis{': at one of them most of the seeds' if moved else ''}.",
+        f"{int(beyond.any(axis=1).sum())} of {len(whole)} seeds cross beyond the grid at some "
+        f"value of the axis{': at one of them most of the seeds' if moved else ''}.",
     )
 
 
 def counts_in_words(found: list[Boundary]) -> str:
     """Say how many values, seeds and curves there are."""
     never, curves = sum(one.never for one in found), sum(one.curves for one in found)
+    seeds = set.intersection(*(set(one.constants.index) for one in found))
     return (
-        f"{len(found)} values of the axis, {len(found[0].constants)} seeds; {never} of {curves} "
+        f"{len(found)} values of the axis, {len(seeds)} seeds at all of them; {never} of {curves} "
         "curves never cross."
     )

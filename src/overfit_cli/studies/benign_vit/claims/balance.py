@@ -13,10 +13,9 @@ from overfit_cli.studies.benign_vit.claims.along import (
     along,
     counts_in_words,
     logarithms,
-    missing_numbers,
 )
 from overfit_cli.studies.benign_vit.claims.verdicts import between
-from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
+from overfit_cli.studies.benign_vit.theory import BALANCE_IN_WORDS, FIGURE_1_THRESHOLD
 
 TOLERANCE = 0.15
 LEAST_SPAN = 2.0
@@ -28,9 +27,8 @@ def _goes_with_balance(of: Numbers, words: str) -> Judge:
 
     def judge(found: list[Boundary]) -> Measurement:
         logs = logarithms(found, of)
-        missing = missing_numbers(logs)
-        if missing is not None:
-            return missing
+        if isinstance(logs, Measurement):
+            return logs
         powers = np.polyfit(np.log([one.balance for one in found]), logs.to_numpy().T, 1)[0]
         low, high = mean_interval(powers)
         each = ", ".join(f"{of(one).median():.0f} at σ̃_p = {one.at:g}" for one in found)
@@ -40,7 +38,7 @@ def _goes_with_balance(of: Numbers, words: str) -> Judge:
             float(powers.mean()),
             low,
             high,
-            f"{words} {each}: {over} times 2 ((σ̃_p/σ_p)² + M − 2). It goes with that number to the "
+            f"{words} {each}: {over} times {BALANCE_IN_WORDS}. It goes with that number to the "
             f"power {powers.mean():.2f} [{low:.2f}, {high:.2f}]. {counts_in_words(found)}",
             "95 % t over seeds",
         )
@@ -61,14 +59,14 @@ def _claim(name: str, statement: str, judge: Judge) -> Claim:
 BALANCE = (
     _claim(
         "transition-balance",
-        f"The transition begins, at a test loss of {HARMFUL_LOSS:g}, where signal and noise are "
-        "learned equally fast: N·SNR² = 2 ((σ̃_p/σ_p)² + M − 2) times a constant.",
+        "As σ̃_p/σ_p changes, the transition keeps beginning where signal and noise are learned "
+        f"equally fast: N·SNR² at a test loss of {HARMFUL_LOSS:g} goes with {BALANCE_IN_WORDS}.",
         _goes_with_balance(lambda one: one.onsets, "The transition begins at N·SNR² ="),
     ),
     _claim(
         "constant-balance",
-        f"Figure 1's constant, N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}, goes with that "
-        "number too.",
+        f"As σ̃_p/σ_p changes, so does figure 1's constant: N·SNR² at a test loss of "
+        f"{FIGURE_1_THRESHOLD:g} goes with {BALANCE_IN_WORDS} too.",
         _goes_with_balance(
             lambda one: one.constants, f"The test loss crosses {FIGURE_1_THRESHOLD:g} at N·SNR² ="
         ),

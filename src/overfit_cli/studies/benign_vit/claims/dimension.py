@@ -16,7 +16,6 @@ from overfit_cli.studies.benign_vit.claims.along import (
     along,
     counts_in_words,
     logarithms,
-    missing_numbers,
 )
 from overfit_cli.studies.benign_vit.claims.verdicts import (
     ACCEPTED,
@@ -42,9 +41,8 @@ def _stays(of: Numbers, words: Callable[[list[Boundary]], str]) -> Judge:
 
     def judge(found: list[Boundary]) -> Measurement:
         logs = logarithms(found, of)
-        missing = missing_numbers(logs)
-        if missing is not None:
-            return missing
+        if isinstance(logs, Measurement):
+            return logs
         changes = logs.iloc[:, 1:].sub(logs.iloc[:, 0], axis=0)
         level = 1 - 0.05 / len(changes.columns)
         ends = {at: np.exp(mean_interval(changes[at], level)).tolist() for at in changes}

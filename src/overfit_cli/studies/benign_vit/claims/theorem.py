@@ -25,17 +25,16 @@ from overfit_cli.studies.benign_vit.claims.regime import (
 from overfit_cli.studies.benign_vit.claims.verdicts import between, worst
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory import (
+    BALANCE_IN_WORDS,
     FIGURE_1_THRESHOLD,
     STEP_LAWS,
+    THEOREMS,
     Regime,
     predicted_steps,
 )
 
 MOST_OVER_T = 10.0
 """By which factor steps may exceed T, whose constant the theorems leave open."""
-
-_BALANCE = "2 ((σ̃_p/σ_p)² + M − 2)"
-THEOREMS: dict[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
 
 
 def _steps(side: Regime) -> Judge:
@@ -48,15 +47,19 @@ def _steps(side: Regime) -> Judge:
         verdict: Verdict = "holds" if fitted.all() else "inconclusive"
         if slow.any() or (~fitted & (cells["reason"] != "step limit")).any():
             verdict = "fails"
+        reached = f"{int(fitted.sum())} of {len(cells)} cells reach ε"
+        if not fitted.any():
+            return Measurement.without_value(verdict, f"{reached}.")
+        steps, over = cells["steps"][fitted], over[fitted]
         least, most = float(over.min()), float(over.max())
         return Measurement(
             verdict,
             most,
             least,
             most,
-            f"{int(fitted.sum())} of {len(cells)} cells reach ε, after {cells['steps'].min():.3g} "
-            f"to {cells['steps'].max():.3g} steps: {least:.3g} to {most:.3g} times T with a "
-            f"constant of 1.{_by_strong_noise(cells, over) if side == 'harmful' else ''}",
+            f"{reached}, after {steps.min():.3g} to {steps.max():.3g} steps: {least:.3g} to "
+            f"{most:.3g} times T with a constant of 1."
+            f"{_by_strong_noise(cells[fitted], over) if side == 'harmful' else ''}",
             "least and most of the cells",
         )
 
@@ -162,14 +165,14 @@ THEOREM = (
         "benign",
         "goes to zero with ε",
         f"it is at most {FIGURE_1_THRESHOLD:g} in every cell whose N·SNR² is {BENIGN_FROM:g} times "
-        f"{_BALANCE} or more, and its power of ε lies above {TOLERANCE:g} with its "
+        f"{BALANCE_IN_WORDS} or more, and its power of ε lies above {TOLERANCE:g} with its "
         "95 % interval",
     ),
     *_claims(
         "harmful",
         "is of order one whatever ε is",
         f"it is at least {HARMFUL_LOSS:g} in every cell whose N·SNR² is {HARMFUL_UP_TO:g} times "
-        f"{_BALANCE} or less, and its power of ε lies within {TOLERANCE:g} of 0 "
+        f"{BALANCE_IN_WORDS} or less, and its power of ε lies within {TOLERANCE:g} of 0 "
         "with its 95 % interval",
     ),
 )

@@ -15,7 +15,7 @@ from overfit_cli.studies.benign_vit.claims.verdicts import (
     exponent_in_words,
     verdict_on_exponent,
 )
-from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
+from overfit_cli.studies.benign_vit.theory import BALANCE_IN_WORDS, FIGURE_1_THRESHOLD
 
 
 def _transition(regime: InRegime) -> Measurement:
@@ -23,30 +23,31 @@ def _transition(regime: InRegime) -> Measurement:
     if why := obstacle(regime.cells, "epsilon"):
         return Measurement.without_value("inconclusive", f"The boundary can't be found: {why}.")
     found = boundaries(regime.cells, "epsilon", FIGURE_1_THRESHOLD)
-    last = found[0]
-    if 2 * last.never > last.curves:
+    one = found[0]  # the smallest ε
+    if 2 * one.never > one.curves:
         return Measurement.without_value(
-            "fails", f"{last.never} of {last.curves} curves never cross {FIGURE_1_THRESHOLD:g}."
+            "fails",
+            f"{one.never} of {one.curves} curves never cross {FIGURE_1_THRESHOLD:g}.",
         )
-    law = last.law
+    law = one.law
     if law is None:
         return Measurement.without_value(
             "inconclusive",
             f"It takes {LEAST_VALUES} values of n at which all seeds cross.",
         )
     where = "; ".join(
-        f"at ε = {one.at:g} {one.onsets.median():.0f}, {one.onsets.median() / one.balance:.2f} "
-        f"times 2 ((σ̃_p/σ_p)² + M − 2), and {one.median:.0f} (quartiles {one.low:.0f}, "
-        f"{one.high:.0f}), {one.widths.median():.2f} times as much as that"
-        for one in found
+        f"at ε = {at.at:g} {at.onsets.median():.0f}, {at.onsets.median() / at.balance:.2f} "
+        f"times {BALANCE_IN_WORDS}, and {at.median:.0f} (quartiles {at.low:.0f}, "
+        f"{at.high:.0f}), {at.widths.median():.2f} times as much as that"
+        for at in found
     )
     return Measurement(
         verdict_on_exponent(law),
         law.exponent,
         law.exponent_low,
         law.exponent_high,
-        f"{exponent_in_words(law)} over {law.rows} values of n and {law.seeds} seeds; {last.never} "
-        f"of {last.curves} curves never cross. N·SNR² where the test loss falls below "
+        f"{exponent_in_words(law)} over {law.rows} values of n and {law.seeds} seeds; {one.never} "
+        f"of {one.curves} curves never cross. N·SNR² where the test loss falls below "
         f"{HARMFUL_LOSS:g} and {FIGURE_1_THRESHOLD:g}: {where}.",
         "95 % bootstrap",
     )
@@ -56,7 +57,7 @@ TRANSITION = (
     Claim(
         name="theorem-transition",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
-        statement="Where Condition 4.1 holds, which of the two it is hangs on N·SNR².",
+        statement="Where Condition 4.1 holds, the boundary between the two is N·SNR² = C.",
         accepted=f"most curves cross {FIGURE_1_THRESHOLD:g}, and {ACCEPTED}",
         measure=judged(_transition),
     ),
