@@ -47,7 +47,7 @@ def _is_current(directory: RunDirectory) -> bool:
     name = directory.study_name()
     if name not in study_names():
         return False
-    newest, version = max(one for _, one in directory.statuses().values()), find_study(name).version
+    newest, version = directory.newest_version(), find_study(name).version
     if newest != version:
         warnings.warn(
             f"{directory.path} is left out: its cells are of version {newest} of {name}, and this "

@@ -66,6 +66,11 @@ class RunDirectory:
                 return str(table.column("study")[0].as_py())
         return None
 
+    def newest_version(self) -> int | None:
+        """Return the newest numerical version among its cells; None where it holds none."""
+        columns = (table.column("version") for table in self._cells.tables(["version"]))
+        return max((version for one in columns for version in one.to_pylist()), default=None)
+
     def logged_keys(self) -> set[str]:
         """Return the keys of the cells that have a trajectory."""
         return set(self._trajectories.known())
