@@ -8,12 +8,9 @@ import numpy as np
 
 from overfit_cli.figure import Figure, FigureData, FigureOptions, drawn_by, fitted_by
 from overfit_cli.studies.benign_vit.theory import (
-    FIGURE_1_CONSTANT,
     FIGURE_1_THRESHOLD,
     predicted_boundary,
 )
-
-FIGURE_1_LAW = f"n * snr**2 = {FIGURE_1_CONSTANT:g}"
 
 
 def law_of(data: FigureData) -> str | None:
@@ -24,10 +21,8 @@ def law_of(data: FigureData) -> str | None:
 
 
 _PANELS = "label_flip,epsilon,sigma_p_tilde,d"
-_GRID = FigureOptions(x="snr", y="n", value="test_loss", law=FIGURE_1_LAW, by=_PANELS)
-_CUT = FigureOptions(
-    x="snr", y="n", value="test_loss", threshold=FIGURE_1_THRESHOLD, law=FIGURE_1_LAW
-)
+_GRID = FigureOptions(x="snr", y="n", value="test_loss", by=_PANELS)
+_CUT = FigureOptions(x="snr", y="n", value="test_loss", threshold=FIGURE_1_THRESHOLD)
 _EVERY = frozenset({"x", "y", "value", "threshold", "law"})
 
 FIGURES = {
