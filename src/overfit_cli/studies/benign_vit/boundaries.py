@@ -94,7 +94,7 @@ def _boundary(at: float, cells: pd.DataFrame, threshold: float) -> Boundary:
     )
     known = found["side"] != "unknown"
     found, begun = found[known], begun[known]
-    products, onsets = _products(found), _products(begun)
+    products, onsets = crossing_products(found), crossing_products(begun)
     seen = np.isfinite(products) & np.isfinite(onsets) & (onsets > 0) & (products > 0)
     widths = (products / onsets).where(seen, np.inf)
     median, low, high = products.quantile([0.5, 0.25, 0.75], interpolation="nearest").tolist()
@@ -115,8 +115,14 @@ def _boundary(at: float, cells: pd.DataFrame, threshold: float) -> Boundary:
     )
 
 
-def _products(found: pd.DataFrame) -> pd.Series[float]:
-    """N · SNR² at crossings; infinity and 0 for curves that stay above or below."""
+def crossing_products(found: pd.DataFrame) -> pd.Series[float]:
+    """Return N · SNR² at crossings; infinity and 0 for curves that stay above or below.
+
+    A curve that never comes down to the threshold crosses it beyond the grid, and counts as that.
+
+    Args:
+        found: as `crossings` returns them, without unknown ones.
+    """
     beyond = np.where(found["side"] == "above", np.inf, 0.0)
     snr = np.where(found["side"] == "crosses", found["crossing"], beyond)
     return pd.Series(boundary_product(found["n"], snr), index=found.index)

@@ -21,7 +21,7 @@ from overfit_cli.studies.benign_vit.claims.verdicts import (
     ACCEPTED,
     between,
     exponent_in_words,
-    verdict_on_exponent,
+    exponent_measurement,
     worst,
 )
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
@@ -80,19 +80,13 @@ def _widths_in_words(found: list[Boundary]) -> str:
 
 
 def _exponent(found: list[Boundary]) -> Measurement:
-    law = found[-1].law
-    if law is None:
-        return Measurement.without_value(
-            "inconclusive", "All seeds cross at fewer than three values of n."
-        )
-    return Measurement(
-        verdict_on_exponent(law),
-        law.exponent,
-        law.exponent_low,
-        law.exponent_high,
-        f"At d = {found[-1].at:.3g}, {exponent_in_words(law)}, over the {law.rows} values of n "
-        f"where all of {law.seeds} seeds cross.",
-        "95 % bootstrap",
+    last = found[-1]
+    return exponent_measurement(
+        last.law,
+        lambda law: (
+            f"At d = {last.at:.3g}, {exponent_in_words(law)}, over the {law.rows} values of n "
+            f"where all of {law.seeds} seeds cross."
+        ),
     )
 
 

@@ -9,10 +9,11 @@ from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.power_law import fit_power_law
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.studies.benign_vit import theory
+from overfit_cli.studies.benign_vit.boundaries import crossing_products
 from overfit_cli.studies.benign_vit.claims.verdicts import (
     ACCEPTED,
     exponent_in_words,
-    verdict_on_exponent,
+    exponent_measurement,
 )
 from overfit_cli.studies.benign_vit.falling import (
     LEAST_VALUES,
@@ -88,12 +89,8 @@ def _contour(grid: pd.DataFrame) -> Measurement:
     found = found[(found["n"] >= SMALLEST_N) & (found["side"] != "unknown")]
     crossed, never = found["side"] == "crosses", int((found["side"] != "crosses").sum())
     rows = found.loc[crossed, "n"].nunique()
-    # A curve that never comes down to the threshold crosses it beyond the grid: it counts as that.
-    beyond = np.where(found["side"] == "above", np.inf, 0.0)
-    at = np.where(crossed, found["crossing"], beyond)
-    low, value, high = np.quantile(
-        theory.boundary_product(found["n"], at), [0.25, 0.5, 0.75], method="nearest"
-    ).tolist()
+    quartiles = crossing_products(found).quantile([0.25, 0.5, 0.75], interpolation="nearest")
+    low, value, high = quartiles.tolist()
     if rows < LEAST_VALUES or not 0 < low <= high < np.inf:
         return Measurement.without_value(
             "inconclusive",
@@ -134,21 +131,13 @@ def _sides(grid: pd.DataFrame) -> Measurement:
 
 def _exponent(grid: pd.DataFrame) -> Measurement:
     found = crossings(grid, "snr", "n", "test_loss", theory.FIGURE_1_THRESHOLD)
-    law = fit_power_law(found, "n")
-    if law is None:
-        return Measurement.without_value(
-            "inconclusive",
-            f"All seeds cross the threshold at fewer than {LEAST_VALUES} values of n.",
-        )
-    return Measurement(
-        verdict_on_exponent(law),
-        law.exponent,
-        law.exponent_low,
-        law.exponent_high,
-        f"{exponent_in_words(law)} and C = {law.constant:.0f} [{law.constant_low:.0f}, "
-        f"{law.constant_high:.0f}], over the {law.rows} of {found['n'].nunique()} values of n "
-        f"where all of {law.seeds} seeds cross.",
-        "95 % bootstrap",
+    return exponent_measurement(
+        fit_power_law(found, "n"),
+        lambda law: (
+            f"{exponent_in_words(law)} and C = {law.constant:.0f} [{law.constant_low:.0f}, "
+            f"{law.constant_high:.0f}], over the {law.rows} of {found['n'].nunique()} values of n "
+            f"where all of {law.seeds} seeds cross."
+        ),
     )
 
 

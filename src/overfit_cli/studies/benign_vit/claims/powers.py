@@ -1,4 +1,4 @@
-"""The powers with which numbers go with ‖μ‖, ε and N, and verdicts on them."""
+"""The powers with which numbers go with ‖μ‖, ε, η and N, and verdicts on them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from overfit_cli.claim import Measurement, Verdict
 from overfit_cli.studies.benign_vit.claims.verdicts import LEAST_SEEDS, between
 
 TOLERANCE = 0.1
-"""By how much a power may differ from the theorem's, and how small a power is none."""
+"""By how much a power may differ from the theorem's: T hides logarithms. A smaller one is none."""
 
-SYMBOLS = {"snr": "‖μ‖", "epsilon": "ε", "n": "N"}
+SYMBOLS = {"snr": "‖μ‖", "epsilon": "ε", "learning_rate": "η", "n": "N"}
 """The parameters, by their names, and how they are written: ‖μ‖ goes with SNR."""
 
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claim import Claim, Measurement
+from overfit_cli.studies.benign_vit.claims.powers import SYMBOLS, TOLERANCE, within
+from overfit_cli.studies.benign_vit.claims.verdicts import LEAST_SEEDS
 from overfit_cli.studies.benign_vit.scaling import LEAST_STEPS, LEAST_VALUES, step_law
-from overfit_cli.studies.benign_vit.theory import STEP_LAWS, Regime
-
-TOLERANCE = 0.1
-"""By how much an exponent may differ from the theorem's, whose T hides logarithms."""
-
-LEAST_SEEDS = 3
-_SYMBOLS = {"snr": "‖μ‖", "epsilon": "ε", "learning_rate": "η", "n": "N"}
+from overfit_cli.studies.benign_vit.theory import STEP_LAWS, THEOREMS, Regime
 
 
 def _claim(regime: Regime, axis: str) -> Claim:
     theorem = STEP_LAWS[regime][axis]
-    symbol, preset = _SYMBOLS[axis], f"scaling-{regime}"
+    symbol, preset = SYMBOLS[axis], f"scaling-{regime}"
 
     def measure(cells: pd.DataFrame) -> Measurement:
         law = step_law(cells, regime)
@@ -44,7 +40,7 @@ def _claim(regime: Regime, axis: str) -> Claim:
                 f"{preset}`.",
             )
         return Measurement(
-            _verdict(found.low - theorem, found.high - theorem, found.seeds),
+            within(found, theorem) if found.seeds >= LEAST_SEEDS else "inconclusive",
             found.value,
             found.low,
             found.high,
@@ -58,20 +54,11 @@ def _claim(regime: Regime, axis: str) -> Claim:
     power = f"like {symbol}^{theorem:g}" if theorem else f"not at all with {symbol}"
     return Claim(
         name=f"steps-{regime}-{axis.replace('_', '-')}",
-        source=f"Jiang et al. 2024, Theorem {'4.1' if regime == 'benign' else '4.2'}",
+        source=f"Jiang et al. 2024, Theorem {THEOREMS[regime]}",
         statement=f"Where overfitting is {regime}, the number of steps to ε goes {power}.",
         accepted=f"the exponent's 95 % interval lies within {TOLERANCE:g} of {theorem:g}",
         measure=measure,
     )
-
-
-def _verdict(low: float, high: float, seeds: int) -> Verdict:
-    """The verdict on an exponent's difference from the theorem's."""
-    if seeds < LEAST_SEEDS:
-        return "inconclusive"
-    if low >= -TOLERANCE and high <= TOLERANCE:
-        return "holds"
-    return "fails" if low > TOLERANCE or high < -TOLERANCE else "inconclusive"
 
 
 SCALING = tuple(_claim(regime, axis) for regime, axes in STEP_LAWS.items() for axis in axes)

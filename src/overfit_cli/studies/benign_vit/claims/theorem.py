@@ -82,7 +82,7 @@ def _powers(side: Regime) -> Judge:
 
     def judge(regime: InRegime) -> Measurement:
         cells, laws = regime.sides[side], STEP_LAWS[side]
-        found = fitted_powers(cells, "steps", needed=tuple(SYMBOLS))
+        found = fitted_powers(cells, "steps", needed=("snr", "epsilon", "n"))
         if isinstance(found, Measurement):
             return found
         verdicts = {within(power, laws[name]) for name, power in found.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.studies.benign_vit.boundaries import (
     HARMFUL_LOSS,
-    LEAST_VALUES,
     boundaries,
     obstacle,
 )
@@ -13,7 +12,7 @@ from overfit_cli.studies.benign_vit.claims.regime import InRegime, judged
 from overfit_cli.studies.benign_vit.claims.verdicts import (
     ACCEPTED,
     exponent_in_words,
-    verdict_on_exponent,
+    exponent_measurement,
 )
 from overfit_cli.studies.benign_vit.theory import BALANCE_IN_WORDS, FIGURE_1_THRESHOLD
 
@@ -29,27 +28,19 @@ def _transition(regime: InRegime) -> Measurement:
             "fails",
             f"{one.never} of {one.curves} curves never cross {FIGURE_1_THRESHOLD:g}.",
         )
-    law = one.law
-    if law is None:
-        return Measurement.without_value(
-            "inconclusive",
-            f"It takes {LEAST_VALUES} values of n at which all seeds cross.",
-        )
     where = "; ".join(
         f"at ε = {at.at:g} {at.onsets.median():.0f}, {at.onsets.median() / at.balance:.2f} "
         f"times {BALANCE_IN_WORDS}, and {at.median:.0f} (quartiles {at.low:.0f}, "
         f"{at.high:.0f}), {at.widths.median():.2f} times as much as that"
         for at in found
     )
-    return Measurement(
-        verdict_on_exponent(law),
-        law.exponent,
-        law.exponent_low,
-        law.exponent_high,
-        f"{exponent_in_words(law)} over {law.rows} values of n and {law.seeds} seeds; {one.never} "
-        f"of {one.curves} curves never cross. N·SNR² where the test loss falls below "
-        f"{HARMFUL_LOSS:g} and {FIGURE_1_THRESHOLD:g}: {where}.",
-        "95 % bootstrap",
+    return exponent_measurement(
+        one.law,
+        lambda law: (
+            f"{exponent_in_words(law)} over {law.rows} values of n and {law.seeds} seeds; "
+            f"{one.never} of {one.curves} curves never cross. N·SNR² where the test loss falls "
+            f"below {HARMFUL_LOSS:g} and {FIGURE_1_THRESHOLD:g}: {where}."
+        ),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from overfit_cli.analysis.power_law import PowerLaw
-from overfit_cli.claim import Verdict
+from overfit_cli.claim import Measurement, Verdict
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_EXPONENT
 
 LEAST_SEEDS = 3
@@ -35,8 +35,29 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return next(one for one in order if one in found)
 
 
-def verdict_on_exponent(law: PowerLaw) -> Verdict:
-    """Return the verdict: an interval that holds 2 because it is wide decides nothing."""
+def exponent_measurement(law: PowerLaw | None, words: Callable[[PowerLaw], str]) -> Measurement:
+    """Return what a fitted boundary says of its exponent.
+
+    Args:
+        law: the fit; None where there is none.
+        words: says it in a sentence.
+    """
+    if law is None:
+        return Measurement.without_value(
+            "inconclusive", "All seeds cross the threshold at fewer than three values of n."
+        )
+    return Measurement(
+        _verdict_on_exponent(law),
+        law.exponent,
+        law.exponent_low,
+        law.exponent_high,
+        words(law),
+        "95 % bootstrap",
+    )
+
+
+def _verdict_on_exponent(law: PowerLaw) -> Verdict:
+    """The verdict: an interval that holds 2 because it is wide decides nothing."""
     holds = law.exponent_low <= FIGURE_1_EXPONENT <= law.exponent_high
     wide = law.exponent_high - law.exponent_low > WIDEST
     if law.seeds < LEAST_SEEDS or (holds and wide):
