@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from filelock import FileLock
 from overfit_cli.errors import UserError
 
 TEMPORARY_PREFIX = ".part-"
+_WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -32,6 +35,26 @@ def write_whole(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """Return the content of a regular file of at most `most` bytes.
+
+    Whatever lies at `path` (a pipe, a device, a file without end), this neither waits nor takes
+    more memory than that.
+
+    Raises:
+        OSError: if it is anything else, or can't be read.
+    """
+    # Opening a pipe would wait for its writer.
+    descriptor = os.open(path, os.O_RDONLY | _WITHOUT_WAITING)
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "it isn't a regular file", str(path))
+        if facts.st_size > most:
+            raise OSError(errno.EFBIG, f"it has more than {most} bytes", str(path))
+        return file.read(facts.st_size)
 
 
 def make_folder(folder: Path, flag: str) -> None:

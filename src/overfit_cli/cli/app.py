@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import warnings
@@ -11,12 +10,16 @@ from typing import TextIO
 import typer
 
 from overfit_cli import __version__
+from overfit_cli.cli.compact import compact
 from overfit_cli.cli.list import list_everything
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
+from overfit_cli.display import make_streams_patient, output_problem
 from overfit_cli.errors import UserError
+from overfit_cli.files import reason_of
+from overfit_cli.plain_text import visible
 
 INTERRUPTED = 130
 
@@ -33,6 +36,7 @@ app.command(add_help_option=False)(sweep)
 app.command()(train)
 app.command()(plot)
 app.command()(report)
+app.command()(compact)
 app.command("list")(list_everything)
 
 
@@ -53,12 +57,14 @@ def _overfit(
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # A terminal without our letters gets a ?.
+    make_streams_patient()
     with warnings.catch_warnings():
         warnings.showwarning = _say_warning
-        sys.exit(_run())
+        code = _run()
+    problem = output_problem()
+    if problem is not None:
+        _say(f"The output can't be written ({reason_of(problem)}); the rest was done.")
+    sys.exit(code or int(problem is not None))
 
 
 def _run() -> int:
@@ -78,10 +84,6 @@ def _run() -> int:
         # Threads of a backend may still compute; they have nothing half-written.
         sys.stdout.flush()
         os._exit(INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of a pipe (`| head`) has left; what it read was right.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     return code
 
 
@@ -90,7 +92,7 @@ def _words_of(error: typer.TyperException) -> str:
 
 
 def _say(sentence: str) -> None:
-    typer.echo(f"overfit: {sentence}", err=True)
+    typer.echo(visible(f"overfit: {sentence}"), err=True)
 
 
 def _say_warning(
@@ -101,4 +103,4 @@ def _say_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    typer.echo(f"note: {message}", err=True)
+    typer.echo(visible(f"note: {message}"), err=True)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import enum
 import math
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from overfit_cli.errors import UserError, is_plain_number, nearest
+from overfit_cli.plain_text import is_text, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -140,7 +139,7 @@ def read_path(flag: str, text: str | None) -> Path | None:
     """Return the path that `text` names; None where none is given.
 
     Raises:
-        UserError: if it is empty, or no path can be so.
+        UserError: if it is empty, isn't text, or no path can be so.
     """
     from overfit_cli.files import reason_of
 
@@ -148,6 +147,8 @@ def read_path(flag: str, text: str | None) -> Path | None:
         return None
     if not text.strip():
         raise UserError(f"{flag} '': it takes a path, not nothing.")
+    if not is_text(text):
+        raise UserError(f"{flag} {text}: the name isn't text; it takes a path in UTF-8.")
     try:
         Path(text).exists()
     except OSError as error:
@@ -171,19 +172,19 @@ def use_data(text: str | None) -> None:
 def console() -> Console:
     """Return the console that all output goes through; it honours NO_COLOR and the width.
 
-    On a terminal sentences are wrapped between words; elsewhere a sentence is a line. Where the
-    reader of a pipe has left (`| head`), what is under way goes on, in silence.
+    On a terminal sentences are wrapped between words; elsewhere a sentence is a line. Names are
+    shown as they are: nothing in a text is markup, and a text is one line.
     """
     from rich.console import Console
 
-    class Patient(Console):
-        def on_broken_pipe(self) -> None:
-            self.quiet = True
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    class Plain(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            shown = [visible(one) if isinstance(one, str) else one for one in objects]
+            super().print(*shown, **options)
 
-    shown = Patient(highlight=False)
-    shown.soft_wrap = not shown.is_terminal
-    return shown
+    plain = Plain(highlight=False, markup=False, emoji=False)
+    plain.soft_wrap = not plain.is_terminal
+    return plain
 
 
 def duration(seconds: float) -> str:

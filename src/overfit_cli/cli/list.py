@@ -43,11 +43,10 @@ def list_everything(
 
 
 def _studies() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.study import find_study, study_names
+    from overfit_cli.study import installed_studies
 
-    for name in study_names():
-        study = find_study(name)
-        yield name, study.title, study.paper
+    for study in installed_studies():
+        yield study.name, study.title, study.paper
 
 
 def _presets() -> Iterable[tuple[str, ...]]:
@@ -61,18 +60,18 @@ def _presets() -> Iterable[tuple[str, ...]]:
 
 
 def _figures() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.study import find_study, study_names
+    from overfit_cli.study import installed_studies
 
-    for name in study_names():
-        for figure in find_study(name).figures().values():
-            yield figure.name, figure.title, figure.source, name
+    for study in installed_studies():
+        for figure in study.figures().values():
+            yield figure.name, figure.title, figure.source, study.name
 
 
 def _claims() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.study import find_study, study_names
+    from overfit_cli.study import installed_studies
 
-    for name in study_names():
-        for claim in find_study(name).claims():
+    for study in installed_studies():
+        for claim in study.claims():
             yield claim.name, claim.statement, claim.accepted, claim.source
 
 

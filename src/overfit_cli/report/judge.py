@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.study import find_study, study_names
+from overfit_cli.study import installed_studies
 from overfit_cli.sweep.current import current_cells, run_directories
 from overfit_cli.sweep.store import RunDirectory
 
@@ -53,10 +53,10 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
     directories = [RunDirectory(path) for path in sources] or run_directories(root)
     frames = [(directory.path, current_cells(directory)[1]) for directory in directories]
     judged = []
-    for name in study_names():
-        own = [frame for frame in frames if _is_of(frame[1], name)]
-        for claim in find_study(name).claims():
-            judged += _judge(name, claim, own, every=bool(sources))
+    for study in installed_studies():
+        own = [frame for frame in frames if _is_of(frame[1], study.name)]
+        for claim in study.claims():
+            judged += _judge(study.name, claim, own, every=bool(sources))
     return judged
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 from overfit_cli.claim import Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.files import make_folder, reason_of, write_whole
+from overfit_cli.plain_text import in_markdown, visible
 from overfit_cli.report.judge import Judged
 
 _COLOURS = {"holds": "green", "fails": "bold red", "inconclusive": "yellow", "not run": "dim"}
@@ -27,8 +29,8 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     for one in judged:
         verdict = one.measurement.verdict
         table.add_row(
-            one.name,
-            f"[{_COLOURS[verdict]}]{verdict}[/]",
+            visible(one.name),
+            Text(verdict, style=_COLOURS[verdict]),
             number_in_words(one.measurement),
         )
     return table
@@ -71,23 +73,29 @@ def number_in_words(measurement: Measurement) -> str:
 def _markdown(judged: Sequence[Judged]) -> str:
     lines = ["# Claims and verdicts", ""]
     for study in dict.fromkeys(one.study for one in judged):
-        lines += [f"## {study}", "", "| claim | verdict | measured | holds where | source |"]
-        lines += ["|---|---|---|---|---|"]
-        for one in (one for one in judged if one.study == study):
-            cells = (
-                f"**{one.name}**: {one.claim.statement}",
-                one.measurement.verdict,
-                number_in_words(one.measurement),
-                one.claim.accepted,
-                one.claim.source,
-            )
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        own = [one for one in judged if one.study == study]
+        lines += [f"## {in_markdown(study)}", ""]
+        lines += ["| claim | verdict | measured | holds where | source |", "|---|---|---|---|---|"]
+        lines += [f"| {' | '.join(_table_cells(one))} |" for one in own]
         lines.append("")
-        for one in (one for one in judged if one.study == study):
-            where = f" (from `{one.directory}`)" if one.directory else ""
-            lines.append(f"- **{one.name}**: {one.measurement.sentence}{where}")
+        for one in own:
+            where = f" (from {in_markdown(str(one.directory))})" if one.directory else ""
+            sentence = in_markdown(one.measurement.sentence)
+            lines.append(f"- **{in_markdown(one.name)}**: {sentence}{where}")
         lines.append("")
     return "\n".join(lines)
+
+
+def _table_cells(one: Judged) -> list[str]:
+    """A claim's row of the table in Markdown."""
+    others = (
+        one.measurement.verdict,
+        number_in_words(one.measurement),
+        one.claim.accepted,
+        one.claim.source,
+    )
+    statement = f"**{in_markdown(one.name)}**: {in_markdown(one.claim.statement)}"
+    return [statement, *(in_markdown(text) for text in others)]
 
 
 def _finite(value: float | None) -> float | None:
