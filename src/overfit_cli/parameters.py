@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from json.encoder import encode_basestring_ascii
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -22,6 +25,12 @@ class StudyParameters(BaseModel):
     """Base of every study's parameters: frozen, every field a `parameter`, no unknown names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    def as_json(self) -> str:
+        """All values as compact JSON, sorted by name: a part of a cell's key."""
+        values = self.__dict__
+        pairs = [f"{name}:{_json(values[field])}" for field, name in _json_names(type(self))]
+        return "{" + ",".join(pairs) + "}"
 
 
 Parameters = TypeVar("Parameters", bound=StudyParameters)
@@ -59,6 +68,21 @@ def parameter(
     )
 
 
+@functools.cache
+def _json_names(model: type[StudyParameters]) -> list[tuple[str, str]]:
+    """The model's fields in order, each with its name in JSON."""
+    return [(name, encode_basestring_ascii(name)) for name in sorted(model.model_fields)]
+
+
+def _json(value: Value) -> str:
+    # What json.dumps gives, without what it takes to find out: a sweep makes many keys.
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value)
+
+
 @dataclass(frozen=True)
 class ParameterInfo:
     """What a parameter's model says of it, for people.
@@ -76,9 +100,11 @@ class ParameterInfo:
     accepts: str
 
 
-def describe(model: type[StudyParameters]) -> dict[str, ParameterInfo]:
+@functools.cache
+def describe(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
     """Return every parameter of `model` by name, in the order of its declaration."""
-    return {name: _describe_one(model, name) for name in model.model_fields}
+    found = {name: _describe_one(model, name) for name in model.model_fields}
+    return MappingProxyType(found)
 
 
 def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
@@ -101,7 +127,8 @@ def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
         number = Decimal(text if is_plain_number(text) else "")
     except InvalidOperation:
         raise refusal from None
-    if not number.is_finite() or abs(number) > Decimal("1e300"):
+    # The exponent first: arithmetic with a huge one overflows.
+    if not number.is_finite() or number.adjusted() > 300 or abs(number) > Decimal("1e300"):
         raise refusal
     if info.kind == "float":
         return float(number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
@@ -30,13 +31,11 @@ class Cell:
     @functools.cached_property
     def key(self) -> str:
         """The cell's name for good: a hash of all four, in 20 hexadecimal digits."""
-        content = {
-            "study": self.study,
-            "version": self.version,
-            "parameters": self.parameters.model_dump(),
-            "seed": self.seed,
-        }
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        # As json.dumps writes it, with sorted names and no blanks.
+        text = (
+            f'{{"parameters":{self.parameters.as_json()},"seed":{self.seed},'
+            f'"study":{json.dumps(self.study)},"version":{self.version}}}'
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -202,10 +201,36 @@ def find_study(name: str) -> Study:
         raise UserError(f"{name!r} is no study; {nearest(name, points)}")
     try:
         study: Study = points[name].load()
-    except Exception as error:
+        reason = _not_a_study(study, name)
+    except BaseException as error:  # a package of somebody else's may even exit
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        reason = f"{type(error).__name__}: {error}"
+    if reason:
         source = points[name].value
-        raise UserError(f"The study {name!r} can't be loaded from {source}: {error}") from error
+        raise UserError(f"The study {name!r} can't be loaded from {source}: {reason}")
     return study
+
+
+def installed_studies() -> Iterator[Study]:
+    """Give every installed study; warn of each that can't be loaded."""
+    for name in study_names():
+        try:
+            yield find_study(name)
+        except UserError as error:
+            warnings.warn(str(error), UserWarning, stacklevel=2)
+
+
+def _not_a_study(study: Study, name: str) -> str:
+    """Why what an entry point names is no study of that name; empty where it is one."""
+    for member, kind in (("name", str), ("version", int), ("columns", tuple)):
+        if not isinstance(getattr(study, member, None), kind):
+            return f"its {member!r} is no {kind.__name__}"
+    model = getattr(study, "parameters", None)
+    if not (isinstance(model, type) and issubclass(model, StudyParameters)):
+        return "its 'parameters' are no class that inherits from StudyParameters"
+    describe(model)
+    return "" if study.name == name else f"its name is {study.name!r}"
 
 
 def axis_label(study: Study, name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import threading
 import time
 from collections import Counter
@@ -18,9 +17,10 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from overfit_cli.errors import UserError
 from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.sweep.interrupts import answering_interrupts, deaf_to_interrupts
 from overfit_cli.sweep.plan import Plan
 from overfit_cli.sweep.store import RunDirectory
-from overfit_cli.sweep.worker import BatchRecord, leave_with_parent, run_batch, write_results
+from overfit_cli.sweep.worker import BatchRecord, run_batch, start_worker, write_results
 
 Backend = Literal["loky", "threading"]
 Batch = Sequence[Cell]
@@ -90,18 +90,22 @@ def execute(
     """
     began = time.monotonic()
     run = _Run(plan, directory, execution, workforce)
-    problems = []
-    for record in run.records():
-        if record.problem:
-            problems.append(record.problem)
-            run.stop.set()
-            continue
-        run.summary.trained += record.trained
-        run.summary.failed.update(record.reasons)
-        run.summary.seconds = time.monotonic() - began
-        on_record(record)
-        if fail_fast and record.reasons:
-            run.stop.set()
+    problems, written = [], set[str]()
+    with answering_interrupts():
+        for record in run.records():
+            if record.problem:
+                problems.append(record.problem)
+                run.stop.set()
+                continue
+            written.update(record.parts)
+            run.summary.trained += record.trained
+            run.summary.failed.update(record.reasons)
+            run.summary.seconds = time.monotonic() - began
+            on_record(record)
+            if fail_fast and record.reasons:
+                run.stop.set()
+        with contextlib.suppress(OSError):  # cells that stand twice are no loss
+            directory.finish(written, replaced=bool(plan.again))
     if problems:
         raise UserError(problems[0], exit_code=1)
     return run.summary
@@ -121,7 +125,6 @@ class _Run:
         self._directory = directory.path
         self._execution = execution
         self._workforce = workforce
-        self._again = plan.again
         self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
         self._started: set[int] = set()
         self._strikes: Counter[int] = Counter()
@@ -147,10 +150,8 @@ class _Run:
             if self.stop.is_set():
                 return
             self._started.add(index)
-            # A task carries its own keys only: a fresh sweep may run many thousands again.
-            again = self._again & {cell.key for cell in self._waiting[index]}
             yield joblib.delayed(run_batch)(
-                index, self._waiting[index], self._directory, self._execution, again
+                index, self._waiting[index], self._directory, self._execution
             )
 
     def _after_a_kill(self) -> Iterator[BatchRecord]:
@@ -168,7 +169,7 @@ class _Run:
             if self._strikes[index] == CHANCES:
                 batch = self._waiting.pop(index)
                 failures = [CellResult.failure(cell, "worker killed") for cell in batch]
-                yield write_results(index, batch[0].study, failures, self._directory, self._again)
+                yield write_results(index, batch[0].study, failures, self._directory)
 
 
 def _in_parallel(workforce: Workforce, tasks: Iterator[Any]) -> Iterator[BatchRecord]:
@@ -176,7 +177,7 @@ def _in_parallel(workforce: Workforce, tasks: Iterator[Any]) -> Iterator[BatchRe
     limits, start = {}, {}
     if workforce.backend == "loky" and workforce.jobs > 1:
         limits = {"inner_max_num_threads": 1}
-        start = {"initializer": leave_with_parent, "initargs": (os.getpid(),)}
+        start = {"initializer": start_worker, "initargs": (os.getpid(),)}
     with joblib.parallel_config(backend=workforce.backend, **limits):
         parallel = joblib.Parallel(
             n_jobs=workforce.jobs,
@@ -187,7 +188,7 @@ def _in_parallel(workforce: Workforce, tasks: Iterator[Any]) -> Iterator[BatchRe
         )
         # Workers start inside this call and inherit what it does with Ctrl-C: only this process
         # answers it.
-        with _deaf_to_interrupts():
+        with deaf_to_interrupts():
             records = parallel(tasks)
         try:
             yield from records
@@ -195,15 +196,3 @@ def _in_parallel(workforce: Workforce, tasks: Iterator[Any]) -> Iterator[BatchRe
             if workforce.backend == "loky" and workforce.jobs > 1:
                 get_reusable_executor().shutdown(wait=False, kill_workers=True)
             raise
-
-
-@contextlib.contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)

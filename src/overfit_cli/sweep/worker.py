@@ -1,20 +1,29 @@
-"""What runs in a worker: it trains a batch, writes its own part, and returns a small record."""
+"""The work of one worker: it trains a batch, writes its own part, and returns a small record."""
 
 from __future__ import annotations
 
 import functools
+import math
 import os
 import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
+from overfit_cli.display import make_streams_patient
 from overfit_cli.files import reason_of
+from overfit_cli.plain_text import visible
 from overfit_cli.study import Cell, CellResult, Execution, Study, find_study
+from overfit_cli.sweep.interrupts import Interrupted
+from overfit_cli.sweep.schema import cell_table, trajectory_table
 from overfit_cli.sweep.store import RunDirectory
+
+LONGEST_REASON = 200
 
 
 @dataclass(frozen=True)
@@ -25,22 +34,24 @@ class BatchRecord:
         index: which batch.
         headlines: for each cell, its key and its headline measurement; None where it failed.
         reasons: why cells failed, counted.
+        parts: names of the part files that were written.
         problem: a sentence, if the part couldn't be written; empty otherwise.
     """
 
     index: int
     headlines: tuple[tuple[str, float | None], ...]
     reasons: Counter[str]
+    parts: tuple[str, ...] = ()
     problem: str = ""
 
     @property
     def trained(self) -> int:
         """The number of cells that are done."""
-        return sum(value is not None for _, value in self.headlines)
+        return len(self.headlines) - self.reasons.total()
 
 
 def run_batch(
-    index: int, batch: Sequence[Cell], directory: Path, execution: Execution, again: Collection[str]
+    index: int, batch: Sequence[Cell], directory: Path, execution: Execution
 ) -> BatchRecord:
     """Train a batch and write its part. Errors in training become failed cells.
 
@@ -49,32 +60,31 @@ def run_batch(
         batch: its cells.
         directory: the run directory.
         execution: device and logging.
-        again: keys whose new rows replace the ones that are there.
     """
     study = find_study(batch[0].study)
     results: list[CellResult] = []
     try:
         for result in train_all(study, batch, execution):
             results.append(result)
-    except KeyboardInterrupt:
+    except Interrupted:
         # In the parent itself (one job): keep what is finished.
-        write_results(index, study.name, results, directory, again)
+        write_results(index, study.name, results, directory)
         raise
-    return write_results(index, study.name, results, directory, again)
+    return write_results(index, study.name, results, directory)
 
 
 def write_results(
-    index: int,
-    study_name: str,
-    results: Sequence[CellResult],
-    directory: Path,
-    again: Collection[str],
+    index: int, study_name: str, results: Sequence[CellResult], directory: Path
 ) -> BatchRecord:
     """Write results as a part file and return their record; say so where it can't be written."""
-    study = find_study(study_name)
-    problem = ""
+    study, store = find_study(study_name), _store(directory)
+    problem, parts = "", list[str]()
     try:
-        _store(directory).write(study, results, again)
+        try:
+            parts = store.write(study, results)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            results = [storable(study, result) for result in results]
+            parts = store.write(study, results)
     except OSError as error:
         problem = (
             f"{directory} can't be written to ({reason_of(error)}); "
@@ -84,47 +94,104 @@ def write_results(
         index=index,
         headlines=tuple((result.cell.key, _headline(study, result)) for result in results),
         reasons=Counter(result.reason for result in results if result.status == "failed"),
+        parts=tuple(parts),
         problem=problem,
     )
 
 
 @functools.cache
 def _store(directory: Path) -> RunDirectory:
-    """The process's own view of a directory: it remembers the parts that it has read."""
     return RunDirectory(directory)
 
 
 def train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
-    """Train together; if that fails, train what is left one by one, to find the culprit."""
+    """Give one result for each cell, whatever the study does.
+
+    Cells are trained together; if that fails, what is left is trained one by one, to find the
+    culprit. A cell that raises, exits, or has no result that could be stored is a failed one.
+    """
     left = {cell.key: cell for cell in batch}
+    reason = "the study gave no result for it"
     try:
         for result in study.train(batch, execution):
-            del left[result.cell.key]
-            yield result
-    except Exception as error:
-        if len(batch) == 1:
-            yield CellResult.failure(batch[0], f"error: {_in_one_line(error)}")
+            yield _checked(study, _asked_for(left, result), result)
+    except (Interrupted, GeneratorExit):
+        raise
+    except BaseException as error:  # whatever a study of somebody else's raises
+        reason = _in_one_line(error)
+        if len(batch) > 1:
+            for cell in left.values():
+                yield from train_all(study, [cell], execution)
             return
-        for cell in left.values():
-            yield from train_all(study, [cell], execution)
+    for cell in left.values():
+        yield CellResult.failure(cell, f"error: {reason}")
 
 
-def _in_one_line(error: Exception) -> str:
-    words = " ".join(str(error).split())
-    return f"{type(error).__name__}: {words[:200]}" if words else type(error).__name__
+def _asked_for(left: dict[str, Cell], result: object) -> Cell:
+    """Take the cell that a result is of from those that are left.
+
+    Raises:
+        TypeError: if it is no result.
+        LookupError: if it is of no cell that is left.
+    """
+    if not isinstance(result, CellResult):
+        raise TypeError(f"the study gave {result!r}, which is no CellResult")
+    if result.cell.key not in left:
+        raise LookupError("the study gave a result of another cell, or a second one of this")
+    return left.pop(result.cell.key)
+
+
+def _checked(study: Study, cell: Cell, result: CellResult) -> CellResult:
+    """The result, if its numbers are numbers and belong somewhere; a failed one otherwise."""
+    if result.status not in ("done", "failed"):
+        return _refused(cell, f"the study gave the status {result.status!r}")
+    columns = {column.name for column in study.columns}
+    for name, value in result.measurements.items():
+        if name not in columns:
+            return _refused(cell, f"the study has no column {name!r}")
+        if result.status == "done" and not (value is None or _is_number(value)):
+            return _refused(cell, f"{name} is {value!r}")
+    return result
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return not isinstance(value, str) and not math.isnan(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+
+
+def storable(study: Study, result: CellResult) -> CellResult:
+    """Return the result, if it fits the study's columns; a failed one otherwise."""
+    try:
+        cell_table(study, [result])
+        trajectory_table(study, [result])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        return _refused(result.cell, _in_one_line(error))
+    return result
+
+
+def _refused(cell: Cell, reason: str) -> CellResult:
+    return CellResult.failure(cell, f"error: {visible(reason)[:LONGEST_REASON]}")
+
+
+def _in_one_line(error: BaseException) -> str:
+    words = visible(" ".join(str(error).split()))
+    return f"{type(error).__name__}: {words[:LONGEST_REASON]}" if words else type(error).__name__
 
 
 def _headline(study: Study, result: CellResult) -> float | None:
     return result.measurements.get(study.headline) if result.status == "done" else None
 
 
-def leave_with_parent(parent: int) -> None:
+def start_worker(parent: int) -> None:
     """Start a worker process: it doesn't answer Ctrl-C, and ends soon after its parent is gone.
 
     It must come before the first batch: a worker whose parent is killed while it waits for one
     would wait for good.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    make_streams_patient()
 
     def watch() -> None:
         while os.getppid() == parent:
