@@ -35,7 +35,8 @@ def current_cells(directory: RunDirectory) -> tuple[Study, pd.DataFrame]:
 def run_directories(root: Path) -> list[RunDirectory]:
     """Return the directories in `root` whose cells are current, the one written last first.
 
-    Directories with cells of another version are left out with a warning.
+    Directories with cells of another version, or of nobody knows which study, are left out with a
+    warning.
     """
     found = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
     directories = [RunDirectory(path) for _, path in sorted(found, reverse=True)]
@@ -43,16 +44,23 @@ def run_directories(root: Path) -> list[RunDirectory]:
 
 
 def _is_current(directory: RunDirectory) -> bool:
-    """Whether the study is installed and has the cells' version; warn of another version."""
-    name = directory.study_name()
-    if name not in study_names():
+    """Whether the study is installed and has the cells' version; warn where that can't be used."""
+    try:
+        name = directory.study_name()
+        if name not in study_names():
+            return False
+        version = find_study(name).version
+    except UserError as error:
+        _leave_out(directory, str(error))
         return False
-    newest, version = directory.newest_version(), find_study(name).version
+    newest = directory.newest_version()
     if newest != version:
-        warnings.warn(
-            f"{directory.path} is left out: its cells are of version {newest} of {name}, and this "
-            f"overfit has version {version}.",
-            UserWarning,
-            stacklevel=3,
+        _leave_out(
+            directory,
+            f"its cells are of version {newest} of {name}, and this overfit has version {version}.",
         )
     return newest == version
+
+
+def _leave_out(directory: RunDirectory, reason: str) -> None:
+    warnings.warn(f"{directory.path} is left out: {reason}", UserWarning, stacklevel=4)

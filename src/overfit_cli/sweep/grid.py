@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from overfit_cli.errors import UserError
 from overfit_cli.parameters import Value, build, describe, unknown_parameter
@@ -64,10 +66,31 @@ class Grid:
             for parameters in points
         ]
 
+    def thinned(self, most: int) -> Grid:
+        """Return a grid of at most `most` cells: of each axis and the seeds a random selection."""
+        chance = random.Random(0)
+        values, seeds = dict(self.values), self.seeds
+        while (thin := replace(self, values=values, seeds=seeds)).size > most:
+            name = max(values, key=lambda name: len(values[name]), default="")
+            if name and len(values[name]) >= len(seeds):
+                values[name] = _half(values[name], chance)
+            else:
+                seeds = _half(seeds, chance)
+        return thin
+
     def _check_alone(self, name: str, value: Value) -> None:
         """Check one value against its own bounds before the product is made: it may be large."""
         others = {other: values[0] for other, values in self.values.items() if other != name}
         build(self.study.parameters, {**others, name: value}, self.flags)
+
+
+_Item = TypeVar("_Item")
+
+
+def _half(items: tuple[_Item, ...], chance: random.Random) -> tuple[_Item, ...]:
+    """Half of the items, in their order."""
+    chosen = sorted(chance.sample(range(len(items)), (len(items) + 1) // 2))
+    return tuple(items[index] for index in chosen)
 
 
 def make_grid(

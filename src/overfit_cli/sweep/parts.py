@@ -1,24 +1,29 @@
-"""A folder of part files: parquet files that are written once, whole, and never changed.
+"""A folder of part files of one kind, read as of one moment and put in order.
 
-Whoever writes holds the run directory's lock. A part that a kill or a hand has damaged, or that
-isn't ours, is left out with a sentence; it is never a crash.
+Whoever changes it holds the run directory's lock. A file that is damaged, of another kind or not
+ours is left out with a sentence; it is never a crash, and never deleted.
 """
 
 from __future__ import annotations
 
-import io
-import uuid
-import warnings
-from collections.abc import Collection, Iterator, Sequence
+import contextlib
+import os
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
-from overfit_cli.files import write_whole
-from overfit_cli.sweep.schema import SCHEMA_VERSION, VERSION_MARK
+from overfit_cli.files import locked
+from overfit_cli.sweep.part_file import Refusal, read_part, write_part
+from overfit_cli.sweep.schema import Kind, study_of
 
-TORN = "it isn't a whole parquet file"
+Seen = TypeVar("Seen")
+
+PASSES = 20
+"""How often a folder is listed again while it changes, before its lock is taken."""
 
 
 class PartFolder:
@@ -26,120 +31,166 @@ class PartFolder:
 
     Args:
         path: the folder; it need not exist yet.
-        index_columns: what is remembered of each row of a part that was read; `key` among them.
+        kind: what its parts hold.
     """
 
-    def __init__(self, path: Path, index_columns: Sequence[str]) -> None:
+    def __init__(self, path: Path, kind: Kind) -> None:
         self.path = path
-        self._index_columns = list(index_columns)
-        self._indices: dict[Path, pa.Table | str] = {}
-        self._counted: set[Path] = set()
-        self._keys: set[str] = set()
+        self.kind = kind
+        self._indices: dict[str, pa.Table | Refusal] = {}
 
-    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Give every part's rows; warn of each part that is left out."""
-        for path in self._parts():
-            part = _read(path, columns)
-            if isinstance(part, pa.Table):
-                yield part
-            else:
-                warnings.warn(f"{path} is left out: {part}.", UserWarning, stacklevel=3)
+    def read(self, columns: Sequence[str] | None = None) -> dict[Path, pa.Table | Refusal]:
+        """Return every part's rows, or why it is left out, as of one moment; the newest first."""
+        return self._at_one_moment(lambda path: read_part(path, self.kind, columns))
 
-    def indices(self) -> Iterator[pa.Table]:
-        """Give the index columns of every part, without a word of those left out."""
-        for path in self._parts():
-            index = self._index(path)
-            if isinstance(index, pa.Table):
-                yield index
+    def indices(self, most: int | None = None) -> dict[Path, pa.Table | Refusal]:
+        """Return the indexed columns of the parts; each is read once, because parts stay.
 
-    def known(self) -> set[str]:
-        """Return the keys of all rows; only parts that are new are looked into."""
-        parts = set(self._parts())
-        if self._counted - parts:
-            self._counted, self._keys = set(), set()
-        for path in parts - self._counted:
-            index = self._index(path)
-            if isinstance(index, pa.Table):
-                self._keys.update(_keys(index))
-        self._counted = parts
-        return self._keys
+        Args:
+            most: look at so many parts only, chosen at random; None for all of them.
+        """
+        if most is None:
+            return self._at_one_moment(self._index)
+        names = self.names()
+        chosen = random.Random(0).sample(names, min(most, len(names)))
+        return {self.path / name: self._index(self.path / name) for name in chosen}
 
-    def add(self, table: pa.Table, replaced: Collection[str] = ()) -> None:
-        """Write a part; rows of the keys `replaced` go from other parts when it is on disk.
+    def names(self) -> list[str]:
+        """Return the names of the files that look like parts."""
+        try:
+            with os.scandir(self.path) as entries:
+                return sorted(
+                    entry.name
+                    for entry in entries
+                    if entry.name.endswith(".parquet")
+                    and not entry.name.startswith(".")
+                    and entry.is_file()
+                )
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def add(self, table: pa.Table) -> str:
+        """Write a part and return its name.
 
         Raises:
             OSError: if it can't be written; what was there is untouched.
         """
-        others = self._parts() if replaced else []
-        name = f"{table.column('key')[0].as_py()}-{uuid.uuid4().hex[:8]}.parquet"
-        write_whole(self.path / name, _as_parquet(table))
-        for path in others:
-            self._drop(path, replaced)
+        return write_part(self.path, table).name
 
-    def tidy(self, aside: Path) -> Iterator[str]:
-        """Move torn parts to `aside`, and drop rows that a kill left twice; say what was done.
+    def has_strangers(self, written: Collection[str]) -> bool:
+        """Whether there are parts that this object hasn't looked at, other than those `written`."""
+        return not self._indices.keys() >= set(self.names()).difference(written)
 
-        Of a row that stands twice, the one in the newest part is kept.
+    def tidy(self, study: str | None, aside: Path) -> Iterator[str]:
+        """Move damaged parts to `aside`, and drop rows that stand twice; say what was left out.
+
+        Of a row that stands twice the one that is done is kept, else the one in the newest part.
+        A part that loses rows moves to `aside` too, when what it keeps is on disk.
+
+        Args:
+            study: the study whose parts these are; None where there are none.
+            aside: a folder for what is taken away; it need not exist.
         """
-        seen: set[str] = set()
-        for path in sorted(self._parts(), key=lambda part: part.stat().st_mtime, reverse=True):
-            index = self._index(path)
-            if index == TORN:
-                aside.mkdir(parents=True, exist_ok=True)
-                path.replace(aside / path.name)
-                yield f"{path} was torn and is set aside in {aside}; its cells run again."
-            elif isinstance(index, str):
-                yield f"{path} is left out: {index}."
+        parts = dict[Path, pa.Table]()
+        for path, part in self.indices().items():
+            if isinstance(part, Refusal):
+                if part.damaged:
+                    set_aside(path, aside)
+                    yield f"{path} is damaged and is set aside in {aside}; {_SO[self.kind.name]}."
+                else:
+                    yield f"{path} is left out: {part.reason}."
+            elif study_of(part) != study:
+                yield f"{path} is left out: {of_another_study(part, study)}."
             else:
-                self._drop(path, seen)
-                seen.update(_keys(index))
+                parts[path] = part
+        for path, dropped in _repeated(parts).items():
+            table = read_part(path, self.kind)
+            if isinstance(table, pa.Table):
+                rest = table.filter(pc.invert(pc.is_in(table.column("key"), dropped)))
+                if rest.num_rows:
+                    self.add(rest)
+                set_aside(path, aside)
 
-    def _parts(self) -> list[Path]:
-        found = self.path.glob("*.parquet")
-        return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+    def _at_one_moment(self, look: Callable[[Path], Seen]) -> dict[Path, Seen]:
+        """What `look` says of each part, none of them gone in between; the newest first.
 
-    def _index(self, path: Path) -> pa.Table | str:
-        """What a part holds, in short, or why it isn't one; read once, because parts stay."""
-        if path not in self._indices:
-            part = _read(path)
-            if isinstance(part, pa.Table):
-                part = part.select(self._index_columns)
-            self._indices[path] = part
-        return self._indices[path]
+        A part may be replaced while others are read: then the folder is listed again.
+        """
+        seen: dict[str, Seen] = {}
+        listed = self.names()
+        for _ in range(PASSES):
+            seen |= {name: look(self.path / name) for name in listed if name not in seen}
+            before, listed = listed, self.names()
+            if listed == before:
+                break
+        else:
+            with contextlib.suppress(OSError), locked(self.path.parent):
+                listed = self.names()
+                seen |= {name: look(self.path / name) for name in listed if name not in seen}
+        found = {self.path / name: seen[name] for name in listed if name in seen}
+        return dict(sorted(found.items(), key=lambda one: _age(one[0])))
 
-    def _drop(self, path: Path, keys: Collection[str]) -> None:
-        """Take the rows of `keys` out of a part: the rest is written as a part of its own."""
-        index = self._index(path)
-        if isinstance(index, str) or not (dropped := set(_keys(index)).intersection(keys)):
-            return
-        rest = pq.read_table(path).filter(pa.array([key not in dropped for key in _keys(index)]))
-        if rest.num_rows:
-            self.add(rest)
-        path.unlink()
+    def _index(self, path: Path) -> pa.Table | Refusal:
+        if path.name not in self._indices:
+            part = read_part(path, self.kind, list(self.kind.indexed))
+            if isinstance(part, pa.Table) and self.kind.indexed == ("key",):
+                part = pa.Table.from_arrays([part.column("key").unique()], schema=part.schema)
+            self._indices[path.name] = part
+        return self._indices[path.name]
 
 
-def _keys(table: pa.Table) -> list[str]:
-    keys: list[str] = table.column("key").to_pylist()
-    return keys
+_SO = {
+    "cells": "its cells run again",
+    "trajectories": "its cells run again where steps are logged",
+}
 
 
-def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table | str:
-    """The rows of one of our part files, or why the file isn't one."""
+def of_another_study(part: pa.Table, study: str | None) -> str:
+    """Return the reason for leaving out a part that isn't of `study`."""
+    return f"it is of {study_of(part)}, and the directory of {study}"
+
+
+def set_aside(path: Path, aside: Path) -> None:
+    """Move a file to the folder `aside`, under a name that is free there."""
+    aside.mkdir(parents=True, exist_ok=True)
+    free = aside / path.name
+    number = 0
+    while free.exists():
+        number += 1
+        free = aside / f"{path.name}.{number}"
+    path.replace(free)
+
+
+def _age(path: Path) -> tuple[int, str]:
+    """Sorts the newest file first."""
     try:
-        marks = pq.read_schema(path).metadata or {}
-        if VERSION_MARK not in marks:
-            return "it isn't a part file of overfit"
-        if marks[VERSION_MARK].decode() != SCHEMA_VERSION:
-            return f"it has schema {marks[VERSION_MARK].decode()}, not {SCHEMA_VERSION}"
-        return pq.read_table(path, columns=columns)
-    except FileNotFoundError:
-        return "it is gone"
-    except (pa.ArrowException, OSError):
-        return TORN
+        return -path.stat().st_mtime_ns, path.name
+    except OSError:
+        return 0, path.name
 
 
-def _as_parquet(table: pa.Table) -> bytes:
-    """The file's bytes, made in memory: writing them is then one step that fails or doesn't."""
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
-    return buffer.getvalue()
+def _repeated(parts: Mapping[Path, pa.Table]) -> dict[Path, pa.Array]:
+    """The keys that each part is to lose, so that each key stands in one part; newest first."""
+    if not parts:
+        return {}
+    everything = pa.chunked_array([part.column("key").combine_chunks() for part in parts.values()])
+    if pc.count_distinct(everything).as_py() == len(everything):
+        return {}
+    kept: dict[str, Path] = {}
+    for wanted in (True, False):  # first what is done
+        for path, part in parts.items():
+            chosen = part.filter(_done(part) if wanted else pc.invert(_done(part)))
+            for key in chosen.column("key").to_pylist():
+                kept.setdefault(key, path)
+    dropped = {
+        path: [key for key in part.column("key").to_pylist() if kept[key] != path]
+        for path, part in parts.items()
+    }
+    return {path: pa.array(keys) for path, keys in dropped.items() if keys}
+
+
+def _done(part: pa.Table) -> pa.ChunkedArray:
+    """Which rows are of a cell that is done; of trajectories nothing is known, and all are."""
+    if "status" in part.column_names:
+        return pc.equal(part.column("status"), "done")
+    return pa.chunked_array([pa.repeat(True, part.num_rows)])

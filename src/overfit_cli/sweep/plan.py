@@ -1,18 +1,19 @@
-"""What a sweep will do before it does it: which cells are there, which run, in which batches."""
+"""Plans of sweeps: which cells are there, which will run, and in which batches."""
 
 from __future__ import annotations
 
 import os
-import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from overfit_cli.cache import temporary_cache
 from overfit_cli.errors import UserError
-from overfit_cli.study import Cell, CellResult, Execution, Study
+from overfit_cli.study import Cell
 from overfit_cli.sweep.grid import Grid
-from overfit_cli.sweep.schema import cell_table
 from overfit_cli.sweep.store import RunDirectory
+
+MOST_CELLS_OUTLINED = 20_000
+MOST_PARTS_OUTLINED = 4_000
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,13 @@ class Plan:
 
     Attributes:
         grid: what it covers.
-        cells: all of the grid's cells.
+        cells: all of the grid's cells; of an outline, those that were looked at.
         batches: the cells that will run, as they are trained together.
         done: how many cells are there already.
         failed: how many are there as failed and are left so.
         again: keys that are there and will run again.
         stale: how many cells of an earlier numerical version lie in the directory.
+        share: how many of all cells were looked at, from 0 to 1; below 1 in an outline only.
     """
 
     grid: Grid
@@ -36,11 +38,16 @@ class Plan:
     failed: int
     again: frozenset[str]
     stale: int
+    share: float = 1.0
 
     @property
     def to_run(self) -> int:
         """The number of cells that will run."""
-        return sum(len(batch) for batch in self.batches)
+        return len(self.cells) - self.done - self.failed
+
+    def of_all(self, count: float) -> int:
+        """Return about how many of all cells a number of those looked at stands for."""
+        return round(count / self.share)
 
 
 def make_plan(
@@ -52,6 +59,7 @@ def make_plan(
     fresh: bool = False,
     retry_failed: bool = False,
     trajectories: bool = False,
+    outlined: bool = False,
 ) -> Plan:
     """Compare a grid with what the directory holds.
 
@@ -63,90 +71,48 @@ def make_plan(
         fresh: run every cell again.
         retry_failed: run the failed ones again.
         trajectories: run those again that have no trajectory.
+        outlined: of a large grid and a large directory look at a part only, chosen at random; the
+            plan's numbers are then of that part, and about what is there and what is to run.
 
     Raises:
         UserError: if the directory holds another study, or a cell can't fit this machine.
     """
+    _check_study(grid, directory)
+    whole = grid.size if cells is None else len(cells)
+    if cells is None:
+        cells = (grid.thinned(MOST_CELLS_OUTLINED) if outlined else grid).cells()
+    if device == "cpu":
+        _check_memory(grid, cells)
+    most = MOST_PARTS_OUTLINED if outlined else None
+    there = directory.contents(trajectories=trajectories, most=most)
+
+    def runs(cell: Cell) -> bool:
+        status = there.cells.get(cell.key, ("missing", 0))[0]
+        unlogged = trajectories and status == "done" and cell.key not in there.logged
+        return status == "missing" or fresh or unlogged or (retry_failed and status == "failed")
+
+    chosen = [cell for cell in cells if runs(cell)]
+    kept = Counter(there.cells[cell.key][0] for cell in cells if not runs(cell))
+    stale = sum(version != grid.study.version for _, version in there.cells.values())
+    return Plan(
+        grid=grid,
+        cells=cells,
+        batches=grid.study.batches(chosen, device),
+        done=min(len(cells), round(kept["done"] / there.share)),
+        failed=round(kept["failed"] / there.share),
+        again=frozenset(cell.key for cell in chosen if cell.key in there.cells),
+        stale=round(stale / there.share),
+        share=len(cells) / whole,
+    )
+
+
+def _check_study(grid: Grid, directory: RunDirectory) -> None:
     other = directory.study_name()
     if other not in (None, grid.study.name):
         raise UserError(
             f"{directory.flag} {directory.path}: it holds cells of {other}, not of "
             f"{grid.study.name}; name another directory."
         )
-    cells = grid.cells() if cells is None else cells
-    if device == "cpu":
-        _check_memory(grid, cells)
-    there = directory.statuses()
-    logged = directory.logged_keys() if trajectories else set()
-
-    def runs(cell: Cell) -> bool:
-        status = there.get(cell.key, ("missing", 0))[0]
-        unlogged = trajectories and status == "done" and cell.key not in logged
-        return status == "missing" or fresh or unlogged or (retry_failed and status == "failed")
-
-    chosen = [cell for cell in cells if runs(cell)]
-    kept = [there[cell.key][0] for cell in cells if not runs(cell)]
-    return Plan(
-        grid=grid,
-        cells=cells,
-        batches=grid.study.batches(chosen, device),
-        done=kept.count("done"),
-        failed=kept.count("failed"),
-        again=frozenset(cell.key for cell in chosen if cell.key in there),
-        stale=sum(version != grid.study.version for _, version in there.values()),
-    )
-
-
-LONG = 20.0
-"""Seconds of a probe beside which imports and draws don't count."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a plan will take, from one timed probe.
-
-    Attributes:
-        seconds: wall time for all that is left to run.
-        memory: bytes, with as many cells at a time as there are jobs.
-        disk: bytes of part files.
-    """
-
-    seconds: float
-    memory: float
-    disk: float
-
-
-def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"]) -> Estimate:
-    """Train the plan's middle batch, as its study shortens it, and scale up by all batches' cost.
-
-    Nothing of it is kept. A short batch is trained twice, because the first run pays for imports
-    and draws.
-    """
-    study = plan.grid.study
-    cells = [cell for batch in plan.batches for cell in batch]
-    costs = [sum(study.cost(cell) for cell in batch) for batch in plan.batches]
-    middle = sorted(range(len(costs)), key=costs.__getitem__)[len(costs) // 2]
-    probe = [study.probe(cell) for cell in plan.batches[middle]]
-    execution = Execution(device=device)
-    with temporary_cache():
-        seconds, results = _timed(study, probe, execution)
-    if seconds < LONG:
-        with temporary_cache():
-            seconds, results = _timed(study, probe, execution)
-    work = sum(costs) / sum(study.cost(cell) for cell in probe)
-    busy = min(jobs, len(plan.batches))
-    return Estimate(
-        seconds=seconds * work / busy,
-        memory=busy * max(study.memory(cell) for cell in cells),
-        disk=len(cells) * cell_table(study, results).nbytes / len(probe)
-        + 12_000 * len(plan.batches),
-    )
-
-
-def _timed(study: Study, probe: list[Cell], execution: Execution) -> tuple[float, list[CellResult]]:
-    began = time.perf_counter()
-    results = list(study.train(probe, execution))
-    return time.perf_counter() - began, results
 
 
 def _check_memory(grid: Grid, cells: list[Cell]) -> None:

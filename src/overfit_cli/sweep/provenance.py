@@ -1,16 +1,15 @@
-"""`manifest.json`: what was run into a directory, with what, when and on what."""
+"""What a run was made with and what it covers: entries of the manifest, written and read."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.metadata
 import itertools
-import json
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +18,16 @@ from pydantic import ValidationError
 
 from overfit_cli.errors import UserError
 from overfit_cli.files import locked, write_whole
-from overfit_cli.parameters import describe
+from overfit_cli.parameters import Value, describe
 from overfit_cli.study import Study
 from overfit_cli.sweep.grid import Grid
+from overfit_cli.sweep.manifest import MANIFEST, Manifest, Run, is_unreadable, read_manifest
+from overfit_cli.sweep.parts import set_aside
+from overfit_cli.sweep.store import SET_ASIDE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MANIFEST = "manifest.json"
 _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "scipy", "matplotlib")
 
 
@@ -40,7 +41,8 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
     Raises:
         UserError: if a collection of one name held something else then.
     """
-    before = read_manifest(directory).get("data", {})
+    manifest = read_manifest(directory)
+    before = manifest.data if manifest is not None else {}
     for name, fingerprint in data.items():
         if before.get(name, fingerprint) != fingerprint:
             raise UserError(
@@ -52,10 +54,12 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
 def record_run(
     directory: Path,
     grid: Grid,
-    settings: Mapping[str, object],
+    settings: Mapping[str, str | int | float],
     data: Mapping[str, str] | None = None,
 ) -> None:
-    """Add a run to the directory's manifest.
+    """Add a run that trains something to the directory's manifest; what stands there stays.
+
+    A manifest that can't be read is set aside first.
 
     Args:
         directory: the run directory; it exists.
@@ -67,47 +71,41 @@ def record_run(
         OSError: if it can't be written; the old manifest stays then.
     """
     with locked(directory):
-        manifest = read_manifest(directory)
-        manifest |= {"schema": 1, "study": grid.study.name, "version": grid.study.version}
-        manifest["data"] = manifest.get("data", {}) | dict(data or {})
-        entry = _entry(grid, settings)
-        earlier = [run for run in manifest.get("runs", []) if _same_work(run, entry)]
-        manifest["runs"] = [run for run in manifest.get("runs", []) if run not in earlier]
-        entry["resumed"] = sum(run.get("resumed", 0) + 1 for run in earlier)
-        manifest["runs"].append(entry)
-        text = json.dumps(manifest, indent=2, allow_nan=False) + "\n"
+        if is_unreadable(directory):
+            set_aside(directory / MANIFEST, directory / SET_ASIDE)
+        before = read_manifest(directory)
+        manifest = Manifest(
+            schema=1,
+            study=grid.study.name,
+            version=grid.study.version,
+            data={**(before.data if before else {}), **(data or {})},
+            runs=(*(before.runs if before else ()), _entry(grid, settings)),
+        )
+        text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(directory / MANIFEST, text.encode())
-
-
-def read_manifest(directory: Path) -> dict[str, Any]:
-    """Return the manifest; an empty one where there is none, or none that can be read."""
-    try:
-        manifest = json.loads((directory / MANIFEST).read_text())
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("runs", []), list):
-        return {}
-    return manifest | {"runs": [run for run in manifest.get("runs", []) if _is_run(run)]}
 
 
 def planned_cells(directory: Path, study: Study) -> pd.DataFrame:
     """Return the points that the runs into `directory` were meant to cover.
 
-    One row a point: `seed` and a column a parameter, with defaults where a run set none.
+    One row per point: `seed` and a column for each parameter, with defaults where a run set none.
     """
     import pandas as pd
 
-    rows = [
-        {"seed": seed, **point}
-        for run in read_manifest(directory).get("runs", [])
-        for point in _points(study, run["values"])
-        for seed in run["seeds"]
-    ]
-    names = ["seed", *describe(study.parameters)]
-    return pd.DataFrame(rows, columns=names).drop_duplicates(ignore_index=True)
+    manifest = read_manifest(directory)
+    frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
+    # A sweep that was resumed twenty times has twenty entries of the same cells.
+    works = {repr((run.values, run.seeds)): run for run in (manifest.runs if manifest else ())}
+    for run in works.values():
+        points = pd.DataFrame(list(_points(study, run.values)))
+        seeds = pd.DataFrame({"seed": list(run.seeds)})
+        if len(points) and len(seeds):
+            frames.append(seeds.merge(points, how="cross"))
+    known = [frame for frame in frames if len(frame)] or frames
+    return pd.concat(known).drop_duplicates(ignore_index=True)
 
 
-def _points(study: Study, values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+def _points(study: Study, values: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Any]]:
     """Every combination of the values, with the defaults that hold for it."""
     for point in itertools.product(*values.values()):
         # What the model refuses is no point: somebody may have edited the file.
@@ -115,36 +113,26 @@ def _points(study: Study, values: Mapping[str, list[Any]]) -> Iterator[dict[str,
             yield study.parameters(**dict(zip(values, point, strict=True))).model_dump()
 
 
-def _is_run(run: object) -> bool:
-    """Whether an entry has what is read of it: somebody may have edited the file."""
-    return (
-        isinstance(run, dict)
-        and isinstance(run.get("seeds"), list)
-        and isinstance(run.get("values"), dict)
-        and all(isinstance(values, list) for values in run["values"].values())
+def _entry(grid: Grid, settings: Mapping[str, str | int | float]) -> Run:
+    return Run(
+        values=dict(grid.values),
+        axes=tuple(grid.axes),
+        seeds=grid.seeds,
+        settings=dict(settings),
+        command=("overfit", *(_as_text(word) for word in sys.argv[1:])),
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        packages={name: _version(name) for name in _PACKAGES},
+        python=platform.python_version(),
+        platform=platform.platform(),
+        processor=platform.processor() or platform.machine(),
+        cores=os.cpu_count(),
+        git_commit=_git_commit(),
     )
 
 
-def _entry(grid: Grid, settings: Mapping[str, object]) -> dict[str, Any]:
-    return {
-        "values": {name: list(values) for name, values in grid.values.items()},
-        "axes": list(grid.axes),
-        "seeds": list(grid.seeds),
-        "settings": dict(settings),
-        "command": ["overfit", *sys.argv[1:]],
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "packages": {name: _version(name) for name in _PACKAGES},
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "git_commit": _git_commit(),
-    }
-
-
-def _same_work(run: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    """Whether two runs cover the same cells: a sweep resumed twenty times is one entry."""
-    return all(run.get(part) == entry[part] for part in ("values", "seeds"))
+def _as_text(word: str) -> str:
+    """A word of the command; what of it is no text is written as an escape."""
+    return word.encode(errors="backslashreplace").decode()
 
 
 def _version(package: str) -> str | None:

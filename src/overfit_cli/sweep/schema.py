@@ -2,41 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
+from overfit_cli.errors import UserError
 from overfit_cli.parameters import describe
-from overfit_cli.study import CellResult, Study
+from overfit_cli.study import CellResult, Study, find_study, study_names
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
+FIRST_SCHEMA = "1"
+"""Still read: its parts had neither a mark of their kind nor a digest in their name."""
+
 VERSION_MARK = b"overfit.schema"
 STUDY_MARK = b"overfit.study"
+KIND_MARK = b"overfit.kind"
 
+
+@dataclass(frozen=True)
+class Kind:
+    """What a part file holds: `cells`, or `trajectories`.
+
+    Attributes:
+        name: the kind's name, and that of its folder.
+        columns: the columns that every part of the kind has, whatever its study, with their types.
+        indexed: the columns that are remembered of a part that was read.
+        ordered_by: the columns that name a row.
+    """
+
+    name: str
+    columns: Mapping[str, pa.DataType]
+    indexed: tuple[str, ...]
+    ordered_by: tuple[str, ...]
+
+
+CELLS = Kind(
+    "cells",
+    {
+        **{"key": pa.string(), "study": pa.string(), "version": pa.int64(), "seed": pa.int64()},
+        **{"status": pa.string(), "reason": pa.string()},
+        **{"steps": pa.int64(), "seconds": pa.float64()},
+    },
+    ("key", "study", "version", "status"),
+    ("key",),
+)
+TRAJECTORIES = Kind(
+    "trajectories", {"key": pa.string(), "step": pa.int64()}, ("key",), ("key", "step")
+)
+
+_BEFORE_PARAMETERS = list(CELLS.columns).index("status")
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "choice": pa.string()}
 
 
 def cell_schema(study: Study) -> pa.Schema:
     """Return the schema of the study's cell rows."""
     parameters = describe(study.parameters).values()
+    common = list(CELLS.columns.items())
     columns = [
-        *(("key", pa.string()), ("study", pa.string()), ("version", pa.int64())),
-        ("seed", pa.int64()),
+        *common[:_BEFORE_PARAMETERS],
         *((info.name, _TYPES[info.kind]) for info in parameters),
-        *(("status", pa.string()), ("reason", pa.string())),
-        *(("steps", pa.int64()), ("seconds", pa.float64())),
+        *common[_BEFORE_PARAMETERS:],
         *((column.name, _TYPES[column.kind]) for column in study.columns),
     ]
-    return pa.schema(columns, metadata=_marks(study))
+    return pa.schema(columns, metadata=marks(study.name, CELLS))
 
 
 def trajectory_schema(study: Study) -> pa.Schema:
     """Return the schema of the study's trajectories: one row a cell and logged step."""
     columns = [
-        *(("key", pa.string()), ("step", pa.int64())),
+        *TRAJECTORIES.columns.items(),
         *((column.name, _TYPES[column.kind]) for column in study.trajectory_columns),
     ]
-    return pa.schema(columns, metadata=_marks(study))
+    return pa.schema(columns, metadata=marks(study.name, TRAJECTORIES))
 
 
 def cell_table(study: Study, results: Sequence[CellResult]) -> pa.Table:
@@ -77,5 +117,76 @@ def trajectory_table(study: Study, results: Sequence[CellResult]) -> pa.Table:
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def _marks(study: Study) -> dict[bytes, bytes]:
-    return {VERSION_MARK: SCHEMA_VERSION.encode(), STUDY_MARK: study.name.encode()}
+def marks(study: str, kind: Kind) -> dict[bytes, bytes]:
+    """Return what a part file says of itself."""
+    return {
+        VERSION_MARK: SCHEMA_VERSION.encode(),
+        STUDY_MARK: study.encode(),
+        KIND_MARK: kind.name.encode(),
+    }
+
+
+def study_of(part: pa.Table) -> str:
+    """Return the name of the study that a part says it is of."""
+    found: bytes = (part.schema.metadata or {}).get(STUDY_MARK, b"")
+    return found.decode(errors="replace")
+
+
+def misfit(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> str:
+    """Return how a part lacks the columns `wanted`, in words; empty where it has them all."""
+    for name, kind in wanted.items():
+        if schema.names.count(name) != 1:
+            return (
+                f"it lacks the column {name!r}"
+                if name not in schema.names
+                else (f"its column {name!r} stands twice")
+            )
+        if schema.field(name).type != kind:
+            return f"its column {name!r} holds {schema.field(name).type}, not {kind}"
+    return ""
+
+
+@dataclass(frozen=True)
+class WantedColumns:
+    """The columns that the parts of one study and version have.
+
+    Attributes:
+        types: the type of each column.
+        needed: those that every part has; a study may have begun to measure another one since.
+    """
+
+    types: Mapping[str, pa.DataType]
+    needed: frozenset[str]
+
+    def misfit(self, schema: pa.Schema) -> str:
+        """Return how a part's columns aren't these, in words; empty where they are."""
+        for name in schema.names:
+            if name not in self.types:
+                return f"it has a column {name!r}, which the study lacks"
+        present = self.needed.union(schema.names)
+        return misfit(schema, {name: kind for name, kind in self.types.items() if name in present})
+
+
+def wanted_columns(
+    study: str | None, version: int, kind: Kind, parts: Iterable[pa.Table]
+) -> WantedColumns:
+    """Return the study's own columns; of one that isn't installed so, those that most parts have.
+
+    Args:
+        study: the study's name.
+        version: the numerical version of the parts.
+        kind: what they hold.
+        parts: them.
+    """
+    if study is not None and study in study_names():
+        with contextlib.suppress(UserError):  # a study that can't be loaded
+            found = find_study(study)
+            if found.version == version:
+                own = cell_schema(found) if kind is CELLS else trajectory_schema(found)
+                settings = describe(found.parameters) if kind is CELLS else ()
+                return WantedColumns(
+                    {field.name: field.type for field in own}, frozenset([*kind.columns, *settings])
+                )
+    votes = Counter((field.name, field.type) for part in parts for field in part.schema)
+    types = {name: found for (name, found), _ in reversed(votes.most_common())}
+    return WantedColumns(types, frozenset(kind.columns))

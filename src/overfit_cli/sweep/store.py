@@ -1,24 +1,55 @@
 """A run directory: `cells/*.parquet`, `trajectories/*.parquet`, `manifest.json`, `figures/`.
 
-All writing happens under the directory's lock, so that two sweeps can share a directory.
+All writing happens under the directory's lock, so that sweeps can share a directory. Nothing is
+deleted: what is damaged or replaced moves to `set-aside/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from overfit_cli.errors import UserError
 from overfit_cli.files import TEMPORARY_PREFIX, locked, make_folder, reason_of
 from overfit_cli.study import CellResult, Study
-from overfit_cli.sweep.parts import PartFolder
-from overfit_cli.sweep.schema import cell_table, trajectory_table
+from overfit_cli.sweep.manifest import read_manifest
+from overfit_cli.sweep.part_file import Refusal
+from overfit_cli.sweep.parts import PartFolder, of_another_study
+from overfit_cli.sweep.schema import (
+    CELLS,
+    TRAJECTORIES,
+    Kind,
+    cell_table,
+    study_of,
+    trajectory_table,
+    wanted_columns,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SET_ASIDE = "set-aside"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a directory holds already, by a cell's key.
+
+    Attributes:
+        cells: status and numerical version of every cell.
+        logged: the keys of the cells that have a trajectory; empty where that wasn't asked for.
+        share: of how many of the part files this is known, from 0 to 1.
+    """
+
+    cells: Mapping[str, tuple[str, int]]
+    logged: Collection[str]
+    share: float = 1.0
 
 
 class RunDirectory:
@@ -32,114 +63,177 @@ class RunDirectory:
     def __init__(self, path: Path, flag: str = "--from") -> None:
         self.path = path
         self.flag = flag
-        self._cells = PartFolder(path / "cells", ["key", "status", "version"])
-        self._trajectories = PartFolder(path / "trajectories", ["key"])
+        self.cells = PartFolder(path / CELLS.name, CELLS)
+        self.trajectories = PartFolder(path / TRAJECTORIES.name, TRAJECTORIES)
 
     def load_cells(self) -> pd.DataFrame:
-        """Return one row a cell, of the newest numerical version in the directory.
+        """Return one row per cell, of the newest numerical version in the directory.
 
         Raises:
-            UserError: if there is no such directory, or no cell in it.
+            UserError: if there is no such directory, no cell in it, or cells of several studies
+                and no manifest that says whose it is.
         """
-        tables = list(self._cells.tables())
+        parts = self._own(self.cells)
+        versions = {path: pc.max(part.column("version")).as_py() for path, part in parts.items()}
+        newest = max((version for version in versions.values() if version is not None), default=0)
+        current = {path: part for path, part in parts.items() if versions[path] == newest}
+        tables = self._fitting(CELLS, current, newest)
         if not any(table.num_rows for table in tables):
             raise UserError(f"{self.flag} {self.path}: {self._why_empty()}")
-        cells: pd.DataFrame = self._joined(tables)
-        cells = cells[cells["version"] == cells["version"].max()]
-        # A cell that failed and was later done may stand twice after a kill; done comes first.
-        cells = cells.sort_values(["status", "key"], kind="stable")
-        return cells.drop_duplicates("key").sort_values("key").reset_index(drop=True)
+        cells: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        cells = cells[cells["version"] == newest]
+        # Of a cell that stands twice what is done comes first, then what is newest.
+        cells = cells.sort_values("status", kind="stable").drop_duplicates("key")
+        return cells.sort_values("key").reset_index(drop=True)
 
     def load_trajectories(self) -> pd.DataFrame:
-        """Return one row a cell and logged step; no rows where none was logged."""
-        tables = list(self._trajectories.tables())
-        if not tables:
-            import pandas as pd
-
-            return pd.DataFrame({"key": pd.Series(dtype=str), "step": pd.Series(dtype=int)})
-        return self._joined(tables).drop_duplicates(["key", "step"]).reset_index(drop=True)
+        """Return one row per cell and logged step; no rows where none was logged."""
+        parts = self._own(self.trajectories)
+        tables = [pa.table({"key": pa.array([], pa.string()), "step": pa.array([], pa.int64())})]
+        logged: set[str] = set()
+        for table in self._fitting(TRAJECTORIES, parts, self.newest_version() or 0):
+            # All steps of a cell come from its newest part: two runs of it aren't mixed.
+            keys = set(table.column("key").unique().to_pylist())
+            known = pa.array(sorted(keys & logged), pa.string())
+            tables.append(table.filter(pc.invert(pc.is_in(table.column("key"), known))))
+            logged |= keys
+        steps: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        return steps.drop_duplicates(["key", "step"]).reset_index(drop=True)
 
     def study_name(self) -> str | None:
-        """Return the name of the study whose cells it holds; None where it holds none."""
-        for table in self._cells.tables(["study"]):
-            if table.num_rows:
-                return str(table.column("study")[0].as_py())
-        return None
+        """Return the name of the study whose cells it holds; None where it holds none.
+
+        The manifest says it; without one, its part files do.
+
+        Raises:
+            UserError: if there is no manifest, and the parts are of several studies.
+        """
+        manifest = read_manifest(self.path)
+        if manifest is not None:
+            return manifest.study
+        indices = self.cells.indices().values()
+        found = {study_of(part) for part in indices if isinstance(part, pa.Table)}
+        if len(found) > 1:
+            raise UserError(
+                f"{self.flag} {self.path}: it holds cells of {' and of '.join(sorted(found))}, and "
+                "no manifest says whose directory it is; move the parts of all but one elsewhere."
+            )
+        return found.pop() if found else None
 
     def newest_version(self) -> int | None:
         """Return the newest numerical version among its cells; None where it holds none."""
-        columns = (table.column("version") for table in self._cells.tables(["version"]))
-        return max((version for one in columns for version in one.to_pylist()), default=None)
+        versions = [
+            pc.max(part.column("version")).as_py() for part in self._own_indices(self.cells)
+        ]
+        return max((version for version in versions if version is not None), default=None)
 
     def logged_keys(self) -> set[str]:
         """Return the keys of the cells that have a trajectory."""
-        return set(self._trajectories.known())
+        return _keys(self._own_indices(self.trajectories))
 
-    def statuses(self) -> dict[str, tuple[str, int]]:
-        """Return status and numerical version of every cell, by key."""
+    def contents(self, *, trajectories: bool = False, most: int | None = None) -> Contents:
+        """Return what is there already.
+
+        Args:
+            trajectories: whether to look at those too.
+            most: look at so many parts of a kind only, chosen at random; None for all.
+        """
         found: dict[str, tuple[str, int]] = {}
-        for index in self._cells.indices():
-            for key, status, version in zip(*index.to_pydict().values(), strict=True):
+        for index in self._own_indices(self.cells, most):
+            columns = (index.column(name).to_pylist() for name in ("key", "status", "version"))
+            for key, status, version in zip(*columns, strict=True):
                 if found.get(key, ("failed", 0))[0] != "done":
                     found[key] = (status, version)
-        return found
+        logged = self._own_indices(self.trajectories, most) if trajectories else []
+        parts = len(self.cells.names())
+        share = 1.0 if most is None or parts <= most else most / parts
+        return Contents(found, _keys(logged), share)
 
     def prepare(self) -> list[str]:
-        """Make the folders, clear what a kill left, set torn parts aside; say what was done.
+        """Make the folders, clear what a kill left, and put the parts in order; say what was done.
 
         Raises:
             UserError: if the directory can't be written to.
         """
-        for folder in (self.path, self._cells.path, self._trajectories.path):
+        for folder in (self.path, self.cells.path, self.trajectories.path):
             make_folder(folder, self.flag)
-        aside = self.path / "set-aside"
         try:
             with locked(self.path):
-                for leftover in self.path.glob(f"**/{TEMPORARY_PREFIX}*"):
-                    leftover.unlink(missing_ok=True)
-                return [
-                    *self._cells.tidy(aside / "cells"),
-                    *self._trajectories.tidy(aside / "trajectories"),
-                ]
+                for folder in (self.path, self.cells.path, self.trajectories.path):
+                    for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
+                        leftover.unlink(missing_ok=True)
+                return self._tidy()
         except OSError as error:
             raise UserError(
                 f"{self.flag} {self.path}: the directory can't be put in order "
                 f"({error.filename or 'it'}: {reason_of(error)})."
             ) from error
 
-    def write(
-        self, study: Study, results: Sequence[CellResult], again: Collection[str] = ()
-    ) -> None:
-        """Write results as one part file; cells that are there already are left out.
+    def write(self, study: Study, results: Sequence[CellResult]) -> list[str]:
+        """Write results as one part file of each kind that there is; return the files' names.
 
-        Args:
-            study: whose results they are.
-            results: one for each cell.
-            again: keys whose new rows replace the ones that are there. An old row goes when its
-                new one is on disk, and not before.
+        A cell that is there already stands twice then, until `finish` or the next `prepare`.
 
         Raises:
-            OSError: if it can't be written; what was there is untouched.
+            OSError: if they can't be written; what was there is untouched.
         """
+        steps = trajectory_table(study, results)
         with locked(self.path):
             # Trajectories first: a cell that is there has its trajectory.
-            logged = [result for result in results if result.trajectory]
-            if steps := _to_write(logged, self._trajectories.known(), again):
-                self._trajectories.add(
-                    trajectory_table(study, steps), _keys(steps) if again else ()
-                )
-            if cells := _to_write(results, self._cells.known(), again):
-                self._cells.add(cell_table(study, cells), _keys(cells) if again else ())
+            names = [self.trajectories.add(steps)] if steps.num_rows else []
+            return [*names, self.cells.add(cell_table(study, results))] if results else names
 
-    def _joined(self, tables: list[pa.Table]) -> pd.DataFrame:
-        try:
-            frame: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
-        except pa.ArrowException as error:
-            reason = " ".join(str(error).split())
-            raise UserError(
-                f"{self.flag} {self.path}: its part files don't fit together ({reason})."
-            ) from error
-        return frame
+    def finish(self, written: Collection[str], *, replaced: bool) -> None:
+        """Leave every cell there once, at the end of a sweep.
+
+        Args:
+            written: the names of the parts that the sweep wrote.
+            replaced: whether it ran cells again that were there.
+
+        Raises:
+            OSError: if the directory can't be put in order; every cell is there then.
+        """
+        folders = (self.cells, self.trajectories)
+        if replaced or any(folder.has_strangers(written) for folder in folders):
+            with locked(self.path):
+                self._tidy()
+
+    def _tidy(self) -> list[str]:
+        study, aside = self.study_name(), self.path / SET_ASIDE
+        return [
+            *self.cells.tidy(study, aside / CELLS.name),
+            *self.trajectories.tidy(study, aside / TRAJECTORIES.name),
+        ]
+
+    def _own(self, folder: PartFolder) -> dict[Path, pa.Table]:
+        """The parts of the directory's study, the newest first; warn of each that is left out."""
+        study = self.study_name()
+        own = {}
+        for path, part in folder.read().items():
+            if isinstance(part, Refusal):
+                _leave_out(path, part.reason)
+            elif study_of(part) != study:
+                _leave_out(path, of_another_study(part, study))
+            else:
+                own[path] = part
+        return own
+
+    def _own_indices(self, folder: PartFolder, most: int | None = None) -> list[pa.Table]:
+        """The indices of the study's own parts, without a word of those left out."""
+        study = self.study_name()
+        indices = folder.indices(most).values()
+        return [part for part in indices if isinstance(part, pa.Table) and study_of(part) == study]
+
+    def _fitting(self, kind: Kind, parts: Mapping[Path, pa.Table], version: int) -> list[pa.Table]:
+        """The parts with the study's columns; warn of each that is left out."""
+        wanted = wanted_columns(self.study_name(), version, kind, parts.values())
+        fitting = []
+        for path, part in parts.items():
+            if reason := wanted.misfit(part.schema):
+                _leave_out(path, reason)
+            else:
+                fitting.append(part)
+        return fitting
 
     def _why_empty(self) -> str:
         if not self.path.exists():
@@ -149,13 +243,9 @@ class RunDirectory:
         return "it holds no cells; name a directory that `overfit sweep` wrote."
 
 
-def _to_write(
-    results: Sequence[CellResult], known: Collection[str], again: Collection[str]
-) -> list[CellResult]:
-    return [
-        result for result in results if result.cell.key not in known or result.cell.key in again
-    ]
+def _leave_out(path: Path, reason: str) -> None:
+    warnings.warn(f"{path} is left out: {reason}.", UserWarning, stacklevel=3)
 
 
-def _keys(results: Sequence[CellResult]) -> set[str]:
-    return {result.cell.key for result in results}
+def _keys(indices: Sequence[pa.Table]) -> set[str]:
+    return {key for index in indices for key in index.column("key").to_pylist()}

@@ -1,0 +1,116 @@
+"""Compaction: a run directory's parts joined into few, beside sweeps that write to it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from overfit_cli.files import locked
+from overfit_cli.sweep.part_file import Refusal, read_part, write_part
+from overfit_cli.sweep.parts import PartFolder, of_another_study
+from overfit_cli.sweep.schema import SCHEMA_VERSION, VERSION_MARK, marks, study_of
+from overfit_cli.sweep.store import RunDirectory
+
+MOST_BYTES = 64_000_000
+"""How large a joined part may get, in bytes of the parts that it is made of."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What became of a folder of parts.
+
+    Attributes:
+        folder: the folder.
+        parts_before, parts_after: how many parts it had and has.
+        bytes_before, bytes_after: what they took and take on disk.
+        rows: how many rows were read and written again.
+    """
+
+    folder: Path
+    parts_before: int
+    parts_after: int
+    bytes_before: int
+    bytes_after: int
+    rows: int
+
+
+def compact_directory(directory: RunDirectory) -> Iterator[Joined]:
+    """Join the parts of the directory's study, in each of its folders; say what was done.
+
+    A part goes when all its rows lie in a larger one that was written and read back. Parts that
+    readers leave out stay where they are, with a warning. A kill leaves some rows twice, which
+    readers see once, and the next sweep puts in order.
+
+    Raises:
+        OSError: if a part can't be written; every row is still there.
+    """
+    study = directory.study_name()
+    for folder in (directory.cells, directory.trajectories):
+        before = _sizes(folder)
+        if before:
+            rows = sum(_join(folder, group) for group in _groups(folder, study))
+            after = _sizes(folder)
+            sizes = (sum(before.values()), sum(after.values()))
+            yield Joined(folder.path, len(before), len(after), *sizes, rows)
+
+
+_Group = dict[Path, pa.Table]
+
+
+def _sizes(folder: PartFolder) -> dict[Path, int]:
+    """The size of each part."""
+    sizes = {}
+    for path in (folder.path / name for name in folder.names()):
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            sizes[path] = path.stat().st_size
+    return sizes
+
+
+def _groups(folder: PartFolder, study: str | None) -> Iterator[_Group]:
+    """The parts to join: of equal columns, and as many as one file takes."""
+    groups: dict[str, _Group] = {}
+    filled: Counter[str] = Counter()
+    for path, size in _sizes(folder).items():
+        part = read_part(path, folder.kind)
+        if isinstance(part, Refusal) or study_of(part) != study:
+            reason = part.reason if isinstance(part, Refusal) else of_another_study(part, study)
+            warnings.warn(f"{path} is left as it is: {reason}.", UserWarning, stacklevel=2)
+            continue
+        columns = part.schema.to_string(show_schema_metadata=False)
+        if filled[columns] + size > MOST_BYTES and columns in groups:
+            yield groups.pop(columns)
+            filled[columns] = 0
+        groups.setdefault(columns, {})[path] = part
+        filled[columns] += size
+    yield from groups.values()
+
+
+def _join(folder: PartFolder, group: _Group) -> int:
+    """Put a group's rows into one part; return how many were written."""
+    first = next(iter(group.values()))
+    if len(group) == 1 and (first.schema.metadata or {}).get(VERSION_MARK) == _CURRENT:
+        return 0
+    table = pa.concat_tables([part.replace_schema_metadata(None) for part in group.values()])
+    table = table.sort_by([(name, "ascending") for name in folder.kind.ordered_by])
+    table = table.replace_schema_metadata(marks(study_of(first), folder.kind))
+    with locked(folder.path.parent):
+        if not all(path.exists() for path in group):
+            return 0  # a sweep has replaced some of these rows
+        path = write_part(folder.path, table)
+        written = read_part(path, folder.kind)
+        if isinstance(written, Refusal) or not written.equals(table):
+            raise OSError(errno.EIO, "what was written reads back as something else", str(path))
+        for joined in group:
+            if joined != path:
+                joined.unlink()
+    return int(table.num_rows)
+
+
+_CURRENT = SCHEMA_VERSION.encode()

@@ -1,0 +1,143 @@
+"""Estimates of what a plan will take, from timed probes that the clock can cut."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Literal
+
+from joblib.externals.loky import ProcessPoolExecutor
+
+from overfit_cli.cache import temporary_cache
+from overfit_cli.study import Cell, Execution, Study, find_study
+from overfit_cli.sweep.plan import Plan
+from overfit_cli.sweep.schema import cell_table
+from overfit_cli.sweep.worker import start_worker, train_all
+
+SHORT = 1.0
+"""Seconds of a probe beside which imports and draws count; it is then timed a second time."""
+
+_BYTES_PER_PART = 12_000
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A few cells that were trained to see how long it takes.
+
+    Attributes:
+        work: their cost, in the study's unit.
+        seconds: what they took.
+        bytes_per_cell: what a cell's row takes, uncompressed.
+    """
+
+    work: float
+    seconds: float
+    bytes_per_cell: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a plan will take.
+
+    Attributes:
+        seconds: wall time for all that is left to run; None where no probe ended in time.
+        memory: bytes, with as many cells at a time as there are jobs.
+        disk: bytes of part files; None as for `seconds`.
+        cut: whether the clock cut the probe of a typical batch, so that a smaller one was taken.
+    """
+
+    seconds: float | None
+    memory: float
+    disk: float | None
+    cut: bool
+
+
+def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"], within: float) -> Estimate:
+    """Train the plan's middle batch, as its study shortens it, and scale up by all batches' cost.
+
+    Nothing of it is kept. Smaller probes come first, for the case that the clock cuts it.
+
+    Args:
+        plan: something to run.
+        jobs: how many batches run at a time.
+        device: what they run on.
+        within: seconds after which a probe is cut.
+    """
+    study = plan.grid.study
+    costs = [sum(study.cost(cell) for cell in batch) for batch in plan.batches]
+    batched = [cell for batch in plan.batches for cell in batch]
+    probes = _probes(plan, costs)
+    timed = _timed_within(study, probes, device, within)
+    busy = min(jobs, plan.of_all(len(plan.batches)))
+    seconds = disk = None
+    if timed:
+        scale = plan.of_all(plan.to_run) / len(batched)
+        seconds = timed[-1].seconds / timed[-1].work * sum(costs) * scale / busy
+        disk = scale * (
+            len(batched) * timed[-1].bytes_per_cell + _BYTES_PER_PART * len(plan.batches)
+        )
+    memory = busy * max(study.memory(cell) for cell in batched)
+    return Estimate(seconds, memory, disk, cut=len(timed) < len(probes))
+
+
+def _probes(plan: Plan, costs: Sequence[float]) -> list[list[Cell]]:
+    """What to time, the cheapest first: the study's default cell, a cheap batch, the middle one."""
+    study = plan.grid.study
+    order = sorted(range(len(costs)), key=costs.__getitem__)
+    *smaller, middle = [
+        [study.probe(Cell(study.name, study.version, study.parameters(), seed=0))],
+        *(
+            [study.probe(cell) for cell in plan.batches[at]]
+            for at in (order[0], order[len(order) // 2])
+        ),
+    ]
+    work = {id(probe): sum(map(study.cost, probe)) for probe in (*smaller, middle)}
+    smaller = [probe for probe in smaller if work[id(probe)] < work[id(middle)] / 2]
+    return [*sorted(smaller, key=lambda probe: work[id(probe)]), middle]
+
+
+def _timed_within(
+    study: Study, probes: Sequence[list[Cell]], device: str, within: float
+) -> list[Probe]:
+    """The probes that end in time, each after the one before, in a process that can be ended."""
+    deadline = time.monotonic() + within
+    with temporary_cache(), _one_worker() as worker:
+        futures = [worker.submit(_timed, study.name, probe, device) for probe in probes]
+        wait(futures, timeout=max(0.0, deadline - time.monotonic()))
+        return [future.result() for future in futures if _succeeded(future)]
+
+
+@contextlib.contextmanager
+def _one_worker() -> Iterator[ProcessPoolExecutor]:
+    """A process for probes; whatever it is at, it ends with this."""
+    worker = ProcessPoolExecutor(max_workers=1, initializer=start_worker, initargs=(os.getpid(),))
+    try:
+        yield worker
+    finally:
+        worker.shutdown(wait=True, kill_workers=True)
+
+
+def _succeeded(future: Future[Probe]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _timed(study_name: str, cells: list[Cell], device: str) -> Probe:
+    """Train a probe in this process; a short one twice, because the first pays for imports."""
+    study = find_study(study_name)
+    execution = Execution(device=device)
+    seconds = 0.0
+    for _ in range(2):
+        began = time.perf_counter()
+        results = list(train_all(study, cells, execution))
+        seconds = time.perf_counter() - began
+        if seconds > SHORT:
+            break
+    return Probe(
+        work=sum(study.cost(cell) for cell in cells),
+        seconds=seconds,
+        bytes_per_cell=cell_table(study, results).nbytes / len(cells),
+    )
