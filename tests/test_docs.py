@@ -71,9 +71,12 @@ def test_the_study_in_the_docs_works_as_it_stands(tmp_path: Path) -> None:
     for line in commands[1].strip().splitlines():
         done = run(*line.split()[1:], cwd=tmp_path, env=environment)
     assert "more-is-better" in done.stdout
-    cells = overfit_cli.load(tmp_path / "results" / "mean-sign")
+    directory = tmp_path / "results" / "mean-sign-n-snr"
+    cells = overfit_cli.load(directory)
     assert len(cells) == 20 * 20 * 3
-    assert (tmp_path / "results" / "mean-sign" / "figures" / "heatmap.png").stat().st_size > 1000
+    assert (
+        tmp_path / "results" / "mean-sign-n-snr" / "figures" / "heatmap.png"
+    ).stat().st_size > 1000
 
 
 def test_every_make_target_that_the_readme_names_exists() -> None:

@@ -148,10 +148,10 @@ def test_a_torn_part_is_set_aside_and_its_cells_run_again(
     run("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path)
     torn = sorted((tmp_path / "out" / "cells").glob("*.parquet"))[3]
     torn.write_bytes(torn.read_bytes()[:-40])
-    with pytest.warns(UserWarning, match="isn't a whole parquet file"):
+    with pytest.warns(UserWarning, match="its content isn't what its name says"):
         assert len(overfit_cli.load(tmp_path / "out")) == len(undisturbed) - 4
     again = run("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path)
-    assert f"{torn.relative_to(tmp_path)} was torn and is set aside" in again.stdout
+    assert f"{torn.relative_to(tmp_path)} is damaged and is set aside" in again.stdout
     assert "4 to run" in again.stdout
     assert (tmp_path / "out" / "set-aside" / "cells" / torn.name).exists()
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
@@ -180,7 +180,7 @@ def test_things_in_the_way_are_left_alone_or_named(tmp_path: Path) -> None:
     garbage[20:200] = b"x" * 180
     part.write_bytes(garbage)
     again = run(*grid, cwd=tmp_path)
-    assert "was torn and is set aside" in again.stdout
+    assert "is damaged and is set aside" in again.stdout
     assert len(overfit_cli.load(tmp_path / "out")) == 6
     (tmp_path / "empty.parquet").write_bytes(b"")
     (tmp_path / "blocked" / ".lock").mkdir(parents=True)

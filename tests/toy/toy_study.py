@@ -87,6 +87,7 @@ class Toy(Study):
     def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
         for cell in batch:
             settings = cast(ToyParameters, cell.parameters)
+            began = time.perf_counter()
             time.sleep(float(os.environ.get("TOY_PAUSE", settings.pause)))
             misbehave(settings.mood)
             if settings.mood == "diverges" and settings.n % 2:
@@ -100,7 +101,8 @@ class Toy(Study):
             for row in zip(*steps.values(), strict=True):
                 if execution.on_step is not None:
                     execution.on_step(dict(zip(steps, row, strict=True)))
-            yield CellResult(cell, "done", "", 1, 0.0, {"test_loss": loss, "draw": draw}, steps)
+            seconds, numbers = time.perf_counter() - began, {"test_loss": loss, "draw": draw}
+            yield CellResult(cell, "done", "", 1, seconds, numbers, steps)
 
     def conclusion(self, result: CellResult) -> str:
         return f"A loss of {result.measurements['test_loss']:.3f}."

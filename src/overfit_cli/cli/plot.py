@@ -82,7 +82,8 @@ def plot(
 def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, FigureData]:
     from overfit_cli.figure import FigureData
     from overfit_cli.sweep.current import current_cells
-    from overfit_cli.sweep.provenance import planned_cells, read_manifest
+    from overfit_cli.sweep.manifest import read_manifest
+    from overfit_cli.sweep.provenance import planned_cells
 
     study, cells = current_cells(directory)
     figures = study.figures()
@@ -101,8 +102,8 @@ def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, Figure
         cells,
         planned_cells(directory.path, study),
         trajectories,
-        refined=any("refine" in run.get("settings", {}) for run in manifest.get("runs", [])),
-        collections=manifest.get("data", {}),
+        refined=manifest is not None and any("refine" in run.settings for run in manifest.runs),
+        collections={} if manifest is None else manifest.data,
     )
 
 
@@ -119,10 +120,10 @@ def _refuse_unheeded(figure: Figure, asked: FigureOptions) -> None:
 
 def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
     """The run directory written last that has what the figure is drawn from."""
-    from overfit_cli.study import find_study, study_names
+    from overfit_cli.study import installed_studies
     from overfit_cli.sweep.current import run_directories
 
-    figures = {study: find_study(study).figures() for study in study_names()}
+    figures = {study.name: study.figures() for study in installed_studies()}
     known = {name for of_study in figures.values() for name in of_study}
     if figure not in known:
         raise UserError(f"{figure!r} is no figure; {nearest(figure, known)}")

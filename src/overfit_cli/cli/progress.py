@@ -40,7 +40,6 @@ class Progress:
         self._study = plan.grid.study
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
-        self._batches = 0
         self._cells = self._failed = 0
         self._work_done = 0.0
         self._work = sum(self._study.cost(cell) for batch in plan.batches for cell in batch)
@@ -65,11 +64,10 @@ class Progress:
 
     def add(self, record: BatchRecord) -> None:
         """Take in a finished batch, and show it."""
-        self._batches += 1
+        self._failed += record.reasons.total()
         for key, headline in record.headlines:
             cell = self._cell_of[key]
             self._cells += 1
-            self._failed += headline is None
             self._work_done += self._study.cost(cell)
             if len(self._plan.grid.axes) == 2:
                 y, x = (getattr(cell.parameters, name) for name in self._plan.grid.axes)

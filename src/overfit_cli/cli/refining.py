@@ -25,7 +25,8 @@ def refine(
         What all rounds did together.
     """
     total, reused, found = Summary(), 0, list[Found]()
-    settings = {"refine": rounds, "tolerance": refinement.search.tolerance}
+    recorded = False
+    settings: dict[str, int | float] = {"refine": rounds, "tolerance": refinement.search.tolerance}
     for number in range(rounds + 1):
         cells = refinement.next_cells()
         if not cells:
@@ -42,8 +43,9 @@ def refine(
         read = runner.prepare(plan)
         what = "The coarse grid" if number == 0 else f"Round {number}"
         runner.output.print(f"{what}: {plural(len(cells), 'cell')}, {plan.to_run} to run.")
-        if number == 0:
+        if not recorded:
             runner.record(plan, read, **settings)
+            recorded = bool(plan.batches)
         summary = runner.run(plan)
         total.add(summary)
         reused += plan.done

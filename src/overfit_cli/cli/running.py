@@ -64,20 +64,27 @@ class Runner:
         for sentence in plan_in_words(plan, self.directory, self.workforce(plan)):
             self.output.print(sentence)
         for sentence in plan.grid.study.remarks(plan.cells):
-            self.output.print(sentence, highlight=False)
+            self.output.print(sentence)
 
-    def record(self, plan: Plan, read: Mapping[str, str], **settings: object) -> None:
-        """Put the directory in order, and enter the run into its manifest.
+    def record(self, plan: Plan, read: Mapping[str, str], **settings: int | float) -> None:
+        """Put the directory in order, and enter a run that trains something into its manifest.
 
         Raises:
             UserError: if it can't be written to.
         """
         for sentence in self.directory.prepare():
             self.output.print(sentence)
+        if not plan.batches:
+            return
         workforce = self.workforce(plan)
-        how = {"jobs": workforce.jobs, "backend": workforce.backend, "device": self.device}
+        how: dict[str, str | int | float] = {
+            "jobs": workforce.jobs,
+            "backend": workforce.backend,
+            "device": self.device,
+            **settings,
+        }
         try:
-            record_run(self.directory.path, plan.grid, how | settings, read)
+            record_run(self.directory.path, plan.grid, how, read)
         except OSError as error:
             raise UserError(
                 f"{self.directory.path} can't be written to ({reason_of(error)})."

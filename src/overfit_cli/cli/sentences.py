@@ -6,8 +6,9 @@ import shlex
 from typing import Literal
 
 from overfit_cli.cli.common import Subject, duration, plural, size
+from overfit_cli.sweep.estimate import estimate
 from overfit_cli.sweep.execute import Summary, Workforce
-from overfit_cli.sweep.plan import Plan, estimate
+from overfit_cli.sweep.plan import Plan
 from overfit_cli.sweep.store import RunDirectory
 
 
@@ -16,26 +17,43 @@ def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> 
     grid = plan.grid
     axes = [f"{name} {len(values)}" for name, values in grid.axes.items()]
     shape = " × ".join([*axes, f"seeds {len(grid.seeds)}"])
-    covers = f"{grid.study.name}: {plural(len(plan.cells), 'cell')} ({shape}), {directory.path}"
-    there = [f"{plan.done} there already"] if plan.done else []
-    there += [f"{plan.failed} there as failed (--retry-failed runs them)"] if plan.failed else []
-    there += [f"{len(plan.again)} run again"] if plan.again else []
+    cells = plural(plan.of_all(len(plan.cells)), "cell")
+    covers = f"{grid.study.name}: {cells} ({shape}), {directory.path}"
+    done, failed, again = (
+        plan.of_all(count) for count in (plan.done, plan.failed, len(plan.again))
+    )
+    there = [f"{done} there already"] if done else []
+    there += [f"{failed} there as failed (--retry-failed runs them)"] if failed else []
+    there += [f"{again} run again"] if again else []
     there += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
     jobs = plural(workforce.jobs, "job") + (
         f" on {workforce.backend}" if workforce.jobs > 1 else ""
     )
-    to_run = f"{plan.to_run} to run in {plural(len(plan.batches), 'batch')}, {jobs}"
-    return [covers, "; ".join([*there, to_run]) + "."]
+    batches = plural(plan.of_all(len(plan.batches)), "batch")
+    to_run = f"{plan.of_all(plan.to_run)} to run in {batches}, {jobs}"
+    about = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
+    return [covers, about + "; ".join([*there, to_run]) + "."]
 
 
-def estimate_in_words(plan: Plan, workforce: Workforce, device: Literal["cpu", "cuda"]) -> str:
-    """Return what a plan would take, from one timed probe."""
+def estimate_in_words(
+    plan: Plan, workforce: Workforce, device: Literal["cpu", "cuda"], within: float
+) -> str:
+    """Return what a plan would take, from a probe of `within` seconds at most."""
     if not plan.batches:
         return "Nothing would run."
-    likely = estimate(plan, workforce.jobs, device)
+    likely = estimate(plan, workforce.jobs, device, within)
+    memory, nothing = f"{size(likely.memory)} of memory", "Nothing was run or written."
+    if likely.seconds is None or likely.disk is None:
+        return (
+            f"No probe ended within {duration(within)}, so how long it takes isn't known; about "
+            f"{memory}. {nothing}"
+        )
+    source = "From one timed probe"
+    if likely.cut:
+        source = f"From a small probe, because a typical one took over {duration(within)}"
     return (
-        f"From one timed probe: about {duration(likely.seconds)}, {size(likely.memory)} of memory, "
-        f"{size(likely.disk)} on disk. Nothing was run or written."
+        f"{source}: about {duration(likely.seconds)}, {memory}, {size(likely.disk)} on disk. "
+        f"{nothing}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import time
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -21,6 +22,7 @@ from overfit_cli.cli.common import (
     read_whole,
     use_data,
 )
+from overfit_cli.cli.naming import sweep_name
 from overfit_cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from overfit_cli.sweep.refine import Refinement
 
 DEFAULT_SEEDS = "3"
+LONGEST_DRY_RUN = 8.0
+LEAST_FOR_PROBE = 3.0
 
 
 class BackendName(enum.StrEnum):
@@ -109,13 +113,15 @@ def sweep(
     ] = False,
 ) -> int:
     """Train a grid of cells in parallel; what is there already is kept."""
+    began = time.monotonic()
     use_data(data)
     chosen = find_subject(subject)
     output = console()
     if show_help:
         from overfit_cli.cli.tables import parameter_table
 
-        output.print(context.get_help(), markup=False)
+        for line in context.get_help().splitlines():
+            output.print(line)
         output.print(parameter_table(chosen.study))
         return 0
 
@@ -134,8 +140,7 @@ def sweep(
     grid = _grid(chosen, profile, seeds, settings or [], {"n": n, "snr": snr})
     rounds = None if refine is None else read_whole("--refine", refine, 0)
     refinement = _refinement(grid, rounds, tolerance)
-    name = chosen.name if chosen.preset is None else chosen.preset.run_name(profile)
-    name += "-refined" if refinement is not None else ""
+    name = sweep_name(chosen, profile, grid) + ("-refined" if refinement is not None else "")
     directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
     where = resolve_device(device.value)
     runner = Runner(
@@ -153,11 +158,13 @@ def sweep(
         fresh=fresh,
         retry_failed=retry_failed,
         trajectories=trajectories,
+        outlined=dry_run,
     )
     read = runner.prepare(plan)
     runner.describe(plan)
     if dry_run:
-        output.print(estimate_in_words(plan, runner.workforce(plan), where))
+        left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - (time.monotonic() - began))
+        output.print(estimate_in_words(plan, runner.workforce(plan), where, left))
         if refinement is not None:
             output.print(
                 f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from overfit_cli.cli.common import (
     RESULTS,
     DataFolder,
     DeviceName,
+    Subject,
     console,
     duration,
     find_subject,
@@ -23,11 +23,13 @@ from overfit_cli.cli.common import (
     read_whole,
     use_data,
 )
+from overfit_cli.cli.naming import named_after
 from overfit_cli.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from overfit_cli.parameters import Value
     from overfit_cli.study import Study
     from overfit_cli.sweep.grid import Grid
 
@@ -58,11 +60,12 @@ def train(
     from overfit_cli.files import reason_of
     from overfit_cli.study import Execution
     from overfit_cli.sweep.grid import make_grid
+    from overfit_cli.sweep.interrupts import answering_interrupts
     from overfit_cli.sweep.plan import make_plan
     from overfit_cli.sweep.presets import preset_texts
     from overfit_cli.sweep.provenance import check_data, record_run
     from overfit_cli.sweep.store import RunDirectory
-    from overfit_cli.sweep.worker import train_all
+    from overfit_cli.sweep.worker import storable, train_all
 
     use_data(data)
     chosen = find_subject(subject)
@@ -75,10 +78,8 @@ def train(
     grid = make_grid(chosen.study, texts, (chosen_seed,), flags)
     _check_one_cell(grid)
     output = console()
-    name = _name(chosen.name, {name: grid.values[name][0] for name in given}, chosen_seed)
-    if chosen.preset is not None and chosen.preset.content.directory and not given:
-        name = chosen.preset.run_name("quick")
-    directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
+    named = read_path("--out", out)
+    directory = RunDirectory(named or RESULTS / _name(chosen, given, grid), "--out")
     where = resolve_device(device.value)
     cell = make_plan(grid, directory, where).cells[0]
     data_read = chosen.study.prepare([cell])
@@ -87,18 +88,22 @@ def train(
         output.print(sentence)
     watch = Watch(output, chosen.study)
     execution = Execution(device=where, trajectories=True, on_step=watch.add)
-    [result] = train_all(chosen.study, [cell], execution)
+    with answering_interrupts():
+        [result] = train_all(chosen.study, [cell], execution)
+        result = storable(chosen.study, result)
     watch.finish()
     try:
         record_run(directory.path, grid, {"jobs": 1, "device": where}, data_read)
-        directory.write(chosen.study, [result], again={cell.key})
+        written = directory.write(chosen.study, [result])
+        directory.finish(written, replaced=True)
     except OSError as error:
         raise UserError(
             f"{directory.path} can't be written to ({reason_of(error)}).", exit_code=1
         ) from error
     if not result.measurements:
         raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
-    output.print(chosen.study.conclusion(result))
+    for line in chosen.study.conclusion(result).splitlines():
+        output.print(line)
     of_steps = [one.name for one in chosen.study.figures().values() if one.reads == "trajectories"]
     command = ["plot", of_steps[0]] if result.trajectory and of_steps else ["report"]
     following = shlex.join(["overfit", *command, "--from", str(directory.path)])
@@ -132,7 +137,7 @@ class Watch:
                 self._output.print(line)
         self._next = max(int(row["step"]) + 1, math.ceil(row["step"] * _THINNING))
         self._held = None
-        numbers = [f"{row[name]:.4g}".rjust(_WIDTH) for name in self._columns]
+        numbers = [_number(row.get(name)).rjust(_WIDTH) for name in self._columns]
         self._output.print("  ".join([f"{int(row['step']):6d}", *numbers]))
 
     def finish(self) -> None:
@@ -143,7 +148,6 @@ class Watch:
 
 
 _WIDTH = 12
-_LONGEST_NAME = 120
 _THINNING = 1.1
 
 
@@ -158,6 +162,20 @@ def _headings(columns: Sequence[str]) -> list[str]:
     ]
 
 
+def _number(value: float | None) -> str:
+    """A logged number in a few digits; a dash where none was logged."""
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _name(chosen: Subject, given: Sequence[str], grid: Grid) -> str:
+    """What the training's directory is called: the study or preset, and what was given."""
+    if chosen.preset is not None and chosen.preset.content.directory and not given:
+        return chosen.preset.run_name("quick")
+    [seed] = grid.seeds
+    values: dict[str, Sequence[Value]] = {name: grid.values[name] for name in given}
+    return named_after(chosen.name, values | ({"seed": (seed,)} if seed else {}))
+
+
 def _check_one_cell(grid: Grid) -> None:
     for name, values in grid.axes.items():
         flag = grid.flags.get(name, f"--set {name}")
@@ -165,16 +183,3 @@ def _check_one_cell(grid: Grid) -> None:
             f"{flag}: a training takes one value of {name}, not {len(values)}; "
             "several are an axis of `overfit sweep`."
         )
-
-
-def _name(subject: str, given: Mapping[str, object], seed: int) -> str:
-    """The study or preset, and what sets this cell apart: `benign-vit-n20-snr10`."""
-    parts = [
-        f"{name}{value:g}" if isinstance(value, float) else f"{name}{value}"
-        for name, value in given.items()
-    ]
-    name = "-".join([subject, *parts, *([f"seed{seed}"] if seed else [])])
-    if len(name) <= _LONGEST_NAME:
-        return name
-    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{name[: _LONGEST_NAME - len(mark) - 1]}-{mark}"

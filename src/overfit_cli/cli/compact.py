@@ -1,0 +1,43 @@
+"""`overfit compact`: join a run directory's part files into few."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from overfit_cli.cli.common import console, plural, read_path, size
+from overfit_cli.errors import UserError
+
+
+def compact(
+    directory: Annotated[
+        str, typer.Argument(metavar="DIR", help="A run directory; a sweep may be writing to it.")
+    ],
+) -> int:
+    """Join a run directory's part files into few; every row stays as it is."""
+    from overfit_cli.files import reason_of
+    from overfit_cli.sweep.compact import compact_directory
+    from overfit_cli.sweep.store import RunDirectory
+
+    path = read_path("DIR", directory)
+    assert path is not None
+    run_directory = RunDirectory(path, "DIR")
+    if not run_directory.cells.names():
+        raise UserError(
+            f"DIR {path}: it holds no cells; name a directory that `overfit sweep` wrote."
+        )
+    output = console()
+    try:
+        for joined in compact_directory(run_directory):
+            output.print(
+                f"{joined.folder}: {plural(joined.parts_before, 'part')} of "
+                f"{size(joined.bytes_before)} are {plural(joined.parts_after, 'part')} of "
+                f"{size(joined.bytes_after)} now; {plural(joined.rows, 'row')}."
+            )
+    except OSError as error:
+        raise UserError(
+            f"DIR {path}: it can't be written to ({reason_of(error)}); every row is still there.",
+            exit_code=1,
+        ) from error
+    return 0
