@@ -1,13 +1,19 @@
-"""Runs the real command line in real processes."""
+"""Runs the real command line, in a process of its own or in this one."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from unittest import mock
+
+from overfit_cli.cli import app
 
 TOY = Path(__file__).parent / "toy"
 
@@ -47,6 +53,29 @@ def run(
     assert process.returncode == expect, f"{arguments}: {process.returncode}\n{output}\n{errors}"
     assert "Traceback" not in errors, errors
     return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
+
+
+def call(*arguments: str, cwd: Path, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run `overfit` in this process, which is quicker, and hold it to an exit code."""
+    output, errors = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(cwd),
+        mock.patch.dict(os.environ, {"COLUMNS": "80", "NO_COLOR": "1"}),
+        mock.patch.object(sys, "argv", ["overfit", *arguments]),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("default")
+        try:
+            app.main()
+        except SystemExit as ended:
+            code = ended.code
+    done = subprocess.CompletedProcess(
+        arguments, int(code or 0), output.getvalue(), errors.getvalue()
+    )
+    assert done.returncode == expect, done
+    return done
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:

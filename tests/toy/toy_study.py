@@ -5,12 +5,15 @@ It is found as a third party's would be: by the entry point in the folder beside
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
@@ -18,14 +21,18 @@ from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.streams import stream
 from overfit_cli.study import Cell, CellResult, Column, Execution, Study
 
+Ends = Literal["raises", "diverges", "kills", "kills-once", "exits", "interrupts", "prints"]
+"""How a training can end otherwise than with a result, or on its way to one."""
+
+Results = Literal["nan", "word", "other-column", "nothing", "text", "other-cell", "ragged"]
+"""What can be wrong with a result."""
+
 
 class ToyParameters(StudyParameters):
     n: int = parameter(4, "samples", symbol="N", at_least=1, at_most=1000)
     snr: float = parameter(1.0, "signal-to-noise ratio", above=0)
     pause: float = parameter(0.0, "time a cell takes", unit="s", at_least=0, at_most=60)
-    mood: Literal["well", "raises", "diverges", "kills", "kills-once"] = parameter(
-        "well", "what goes wrong"
-    )
+    mood: Literal["well", Ends, Results] = parameter("well", "what goes wrong")
 
 
 class Toy(Study):
@@ -102,7 +109,8 @@ class Toy(Study):
                 if execution.on_step is not None:
                     execution.on_step(dict(zip(steps, row, strict=True)))
             seconds, numbers = time.perf_counter() - began, {"test_loss": loss, "draw": draw}
-            yield CellResult(cell, "done", "", 1, seconds, numbers, steps)
+            result = CellResult(cell, "done", "", 1, seconds, numbers, steps)
+            yield from spoilt(result, settings.mood)
 
     def conclusion(self, result: CellResult) -> str:
         return f"A loss of {result.measurements['test_loss']:.3f}."
@@ -112,6 +120,12 @@ def misbehave(mood: str) -> None:
     """Do what the mood says; `kills-once` kills the first worker that comes by and no other."""
     if mood == "raises":
         raise RuntimeError("the toy\nis broken")
+    if mood == "exits":
+        sys.exit("enough")
+    if mood == "interrupts":
+        raise KeyboardInterrupt
+    if mood == "prints":
+        print("a study may print", flush=True)  # noqa: T201
     if mood == "kills":
         os.kill(os.getpid(), signal.SIGKILL)
     if mood == "kills-once":
@@ -119,6 +133,27 @@ def misbehave(mood: str) -> None:
         if not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def spoilt(result: CellResult, mood: str) -> Iterator[Any]:
+    """Give the result, or what a careless study gives in its place."""
+    if mood == "nothing":
+        return
+    numbers: dict[str, dict[str, Any]] = {
+        "nan": {"test_loss": math.nan},
+        "word": {"test_loss": "low"},
+        "other-column": {"tset_loss": 0.5},
+    }
+    if mood in numbers:
+        yield replace(result, measurements=numbers[mood])
+    elif mood == "text":
+        yield "a loss of 0.5"
+    elif mood == "other-cell":
+        yield replace(result, cell=replace(result.cell, seed=99))
+    elif mood == "ragged":
+        yield replace(result, trajectory={"step": [0, 1], "train_loss": [1.0]})
+    else:
+        yield result
 
 
 study = Toy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import TextIO
+from collections.abc import Callable
 
 import typer
 
@@ -59,7 +59,7 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
     make_streams_patient()
     with warnings.catch_warnings():
-        warnings.showwarning = _say_warning
+        warnings.showwarning = _notes()
         code = _run()
     problem = output_problem()
     if problem is not None:
@@ -95,12 +95,14 @@ def _say(sentence: str) -> None:
     typer.echo(visible(f"overfit: {sentence}"), err=True)
 
 
-def _say_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    typer.echo(visible(f"note: {message}"), err=True)
+def _notes() -> Callable[..., None]:
+    """What says warnings, each text once, whatever place of the code it comes from."""
+    said = set[str]()
+
+    def say(message: Warning | str, *others: object) -> None:
+        text = visible(f"note: {message}")
+        if text not in said:
+            said.add(text)
+            typer.echo(text, err=True)
+
+    return say

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overfit_cli.errors import UserError, nearest
+from overfit_cli.files import read_bounded, reason_of
 
+MOST_BYTES = 1 << 20
 PROFILES = ("quick", "paper")
 
 
@@ -101,15 +104,17 @@ def find_preset(name: str) -> Preset | None:
         return _read(preset_folder() / f"{name}.toml")
     if not name.endswith(".toml"):
         return None
-    if not Path(name).is_file():
+    if not os.path.isfile(name):  # noqa: PTH113 - a name too long is none, not an error
         raise UserError(f"{name}: there is no such preset file.")
     return _read(Path(name))
 
 
 def _read(path: Path) -> Preset:
     try:
-        content = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        content = tomllib.loads(read_bounded(path, MOST_BYTES).decode())
+    except OSError as error:
+        raise UserError(f"{path}: it can't be read: {reason_of(error)}.") from error
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: it can't be read as TOML: {error}.") from error
     try:
         return Preset(path.stem, PresetFile.model_validate(content), path)

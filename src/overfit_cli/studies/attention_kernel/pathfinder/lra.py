@@ -8,14 +8,16 @@ index, label, and what the image was drawn with, such as `imgs/0 sample_0.png 0 
 from __future__ import annotations
 
 import io
-from pathlib import Path
+import math
+import warnings
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from overfit_cli.errors import UserError, nearest
-from overfit_cli.files import reason_of
+from overfit_cli.files import read_bounded, reason_of
 from overfit_cli.studies.attention_kernel.pathfinder.drawing import PathfinderImages
 
 DIRECTORIES = {
@@ -23,6 +25,12 @@ DIRECTORIES = {
     "intermediate": "curv_contour_length_9",
     "hard": "curv_contour_length_14",
 }
+MOST_IMAGES = 1_000_000
+MOST_METADATA = 1 << 24
+MOST_BYTES_OF_AN_IMAGE = 1 << 20
+"""Several times what LRA ships: 200,000 images, in metadata files of 1000."""
+
+_NEEDED = 4
 _MAGIC = b"\x93NUMPY"
 _COLUMNS = "its columns must be sub-path, file name, index and label (0 or 1)"
 
@@ -39,10 +47,16 @@ def read_lra(folder: Path, difficulty: str, size: int = 32) -> PathfinderImages:
         UserError: naming what is missing or malformed, and what would be accepted.
     """
     root = _directory(folder, difficulty, size)
-    rows = [row for path in _metadata_files(root) for row in _rows(path)]
+    rows = list[tuple[str, int]]()
+    for path in _metadata_files(root):
+        rows += _rows(path)
+        if len(rows) > MOST_IMAGES:
+            raise UserError(f"{path}: with it there are over {MOST_IMAGES} images, too many.")
     pixels = np.empty((len(rows), size, size), dtype=np.uint8)
-    for place, (image, _) in enumerate(rows):
-        pixels[place] = _pixels(root / image, size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # none is unpacked
+        for place, (image, _) in enumerate(rows):
+            pixels[place] = _pixels(root / image, size)
     labels = np.array([label for _, label in rows], dtype=np.int64)
     return PathfinderImages(pixels, labels, np.full(len(rows), np.nan, dtype=np.float32))
 
@@ -77,7 +91,7 @@ def _metadata_files(root: Path) -> list[Path]:
 def _rows(path: Path) -> list[tuple[str, int]]:
     """Return each image's path within the difficulty's directory, and its label."""
     try:
-        content = path.read_bytes()
+        content = read_bounded(path, MOST_METADATA)
     except OSError as error:
         raise UserError(f"{path}: it can't be read ({reason_of(error)}).") from None
     table = _array_rows(path, content) if content.startswith(_MAGIC) else _text_rows(path, content)
@@ -86,13 +100,24 @@ def _rows(path: Path) -> list[tuple[str, int]]:
 
 def _array_rows(path: Path, content: bytes) -> list[list[str]]:
     """Return the words of a NumPy array of rows."""
+    file = io.BytesIO(content)
     try:
-        array: NDArray[np.str_] = np.load(io.BytesIO(content), allow_pickle=False).astype(str)
-    except (ValueError, EOFError) as error:
+        version = np.lib.format.read_magic(file)
+        read_header = np.lib.format.read_array_header_1_0
+        if version != (1, 0):
+            read_header = np.lib.format.read_array_header_2_0
+        shape, _, kind = read_header(file)
+        # A header may lie about its shape: nothing is made of it before it fits what follows.
+        if kind.kind not in "SU" or math.prod(shape) * kind.itemsize != len(content) - file.tell():
+            raise ValueError
+        array = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError, RecursionError, MemoryError, OverflowError) as error:
         raise UserError(f"{path}: the array can't be read; {_COLUMNS}, as text.") from error
     if array.ndim != 2:
         raise UserError(f"{path}: the array has {array.ndim} dimensions, not 2; {_COLUMNS}.")
-    return [[str(word) for word in row] for row in array]
+    if len(array) > MOST_IMAGES:
+        raise UserError(f"{path}: it has {len(array)} rows; up to {MOST_IMAGES} are accepted.")
+    return [[str(word) for word in row] for row in array[:, :_NEEDED].astype(str)]
 
 
 def _text_rows(path: Path, content: bytes) -> list[list[str]]:
@@ -106,7 +131,7 @@ def _text_rows(path: Path, content: bytes) -> list[list[str]]:
 
 def _row(path: Path, number: int, words: list[str]) -> tuple[str, int]:
     """Return the image's path and label of one row."""
-    if len(words) < 4:
+    if len(words) < _NEEDED:
         raise UserError(f"{path}: row {number} has {len(words)} columns, not 4; {_COLUMNS}.")
     try:
         label = float(words[3])
@@ -114,21 +139,25 @@ def _row(path: Path, number: int, words: list[str]) -> tuple[str, int]:
         label = float("nan")
     if label not in (0, 1):
         raise UserError(f"{path}: the label of row {number} is {words[3]!r}; {_COLUMNS}.")
-    return f"{words[0]}/{words[1]}", int(label)
+    image = PurePosixPath(words[0], words[1])
+    if image.is_absolute() or ".." in image.parts:
+        raise UserError(
+            f"{path}: row {number} names {str(image)!r}; an image lies inside the directory, with "
+            "no .. in its path."
+        )
+    return str(image), int(label)
 
 
 def _pixels(path: Path, size: int) -> NDArray[np.uint8]:
     """Return an image's grey levels, shape (size, size)."""
     try:
-        with Image.open(path) as image:
-            grey = np.asarray(image.convert("L"))
+        content = read_bounded(path, MOST_BYTES_OF_AN_IMAGE)
+        with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
+            width, height = image.size
+            if (width, height) == (size, size):  # Others aren't unpacked, however large.
+                return np.asarray(image.convert("L"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such image, though the metadata lists it.") from None
-    except (OSError, SyntaxError, ValueError):
+    except Exception:  # a damaged image raises whatever its decoder happens to
         raise UserError(f"{path}: it can't be read as an image; a PNG is needed.") from None
-    if grey.shape != (size, size):
-        height, width = grey.shape
-        raise UserError(
-            f"{path}: the image is {width} × {height} pixels; {size} × {size} is needed."
-        )
-    return grey
+    raise UserError(f"{path}: the image is {width} × {height} pixels; {size} × {size} is needed.")

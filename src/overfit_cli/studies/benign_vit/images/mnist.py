@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import math
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +19,9 @@ from overfit_cli.studies.benign_vit.images.digits import CLASSES, SIZE, Digits
 
 IMAGES, LABELS = 0x00000803, 0x00000801
 """Magic numbers: unsigned bytes, of three dimensions and of one."""
+
+MOST_BYTES = 100_000_000
+"""About twice what MNIST's larger file holds."""
 
 SPLITS = {"train": "train", "test": "t10k"}
 _PLACES = (".", "mnist", "MNIST/raw", "raw")
@@ -83,26 +89,39 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
     Raises:
         UserError: if the file can't be read, has another magic number, or isn't as long as it says.
     """
-    content = _content(path)
-    header = 4 + 4 * (magic & 0xFF)
-    if len(content) < header:
-        raise UserError(f"{path}: it has {len(content)} bytes; its header alone has {header}.")
-    found, *shape = (int(word) for word in np.frombuffer(content[:header], dtype=">u4"))
-    if found != magic:
-        raise UserError(
-            f"{path}: its magic number is {found}; an IDX file of "
-            f"{'images' if magic == IMAGES else 'labels'} begins with {magic}."
-        )
-    expected = header + math.prod(shape)
+    length = 4 + 4 * (magic & 0xFF)
+    with _opened(path) as file:
+        header = file.read(length)
+        if len(header) < length:
+            raise UserError(f"{path}: it has {len(header)} bytes; its header alone has {length}.")
+        found, *shape = (int(word) for word in np.frombuffer(header, dtype=">u4"))
+        if found != magic:
+            raise UserError(
+                f"{path}: its magic number is {found}; an IDX file of "
+                f"{'images' if magic == IMAGES else 'labels'} begins with {magic}."
+            )
+        expected = math.prod(shape)
+        if expected > MOST_BYTES:
+            raise UserError(
+                f"{path}: its header asks for {expected} bytes; up to {MOST_BYTES} are accepted."
+            )
+        content = file.read(expected + 1)  # What comes after that is never unpacked.
     if len(content) != expected:
-        raise UserError(f"{path}: it has {len(content)} bytes; its header asks for {expected}.")
-    return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape)
+        present = f"{length + len(content)} bytes" + (" or more" if len(content) > expected else "")
+        raise UserError(f"{path}: it has {present}; its header asks for {length + expected}.")
+    return np.frombuffer(content, dtype=np.uint8).reshape(shape)
 
 
-def _content(path: Path) -> bytes:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+    """The file, unpacked as it is read.
+
+    Raises:
+        UserError: if it can't be read.
+    """
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: it is damaged or cut short ({error}).") from error
     except OSError as error:

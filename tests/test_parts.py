@@ -1,0 +1,369 @@
+"""Parts that are damaged, misplaced or not ours are left out by name; nothing is deleted."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import overfit_cli
+from overfit_cli.errors import UserError
+from overfit_cli.study import CellResult
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.manifest import MANIFEST
+from overfit_cli.sweep.part_file import Refusal, read_part
+from overfit_cli.sweep.plan import make_plan
+from overfit_cli.sweep.provenance import record_run
+from overfit_cli.sweep.schema import CELLS, KIND_MARK, STUDY_MARK, TRAJECTORIES, VERSION_MARK
+from overfit_cli.sweep.store import RunDirectory
+from tests.command import call
+from tests.toy_runs import TOY, parts_in, sweep_toy, toy_cells
+
+
+@pytest.fixture
+def swept(tmp_path: Path) -> RunDirectory:
+    """Six cells in three parts, with trajectories."""
+    return sweep_toy(tmp_path / "out")
+
+
+def rows(directory: RunDirectory) -> pd.DataFrame:
+    return overfit_cli.load(directory.path).drop(columns="seconds")
+
+
+def test_a_part_bears_its_kind_and_the_digest_of_its_content(swept: RunDirectory) -> None:
+    for kind in (CELLS, TRAJECTORIES):
+        parts = parts_in(swept.path / kind.name)
+        assert len(parts) == 3
+        for part in parts:
+            assert part.stem[-16:] == hashlib.sha256(part.read_bytes()).hexdigest()[:16]
+            assert pq.read_schema(part).metadata[KIND_MARK] == kind.name.encode()
+
+
+# Misplaced parts
+
+
+def test_cells_among_the_trajectories_cost_no_trajectory(swept: RunDirectory) -> None:
+    steps = swept.load_trajectories()
+    for part in parts_in(swept.path / "cells"):
+        shutil.copy(part, swept.path / "trajectories")
+    again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
+    assert again.stdout.count("is left out: it holds cells, not trajectories.") == 3
+    with pytest.warns(UserWarning, match="it holds cells, not trajectories"):
+        pd.testing.assert_frame_equal(RunDirectory(swept.path).load_trajectories(), steps)
+
+
+def test_trajectories_among_the_cells_are_left_out(swept: RunDirectory) -> None:
+    before = rows(swept)
+    for part in parts_in(swept.path / "trajectories"):
+        shutil.copy(part, swept.path / "cells")
+    again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
+    assert again.stdout.count("is left out: it holds trajectories, not cells.") == 3
+    with pytest.warns(UserWarning, match="it holds trajectories, not cells"):
+        pd.testing.assert_frame_equal(rows(swept), before)
+
+
+GRID = ("--n=1:3", "--snr=1:2:2", "--seeds=1", "--trajectories", "--jobs=1")
+
+
+def without_n(table: pa.Table) -> pa.Table:
+    return table.drop_columns("n")
+
+
+def without_status(table: pa.Table) -> pa.Table:
+    return table.drop_columns("status")
+
+
+def with_another(table: pa.Table) -> pa.Table:
+    return table.append_column("note", pa.array(["mine"] * table.num_rows))
+
+
+def with_words(table: pa.Table) -> pa.Table:
+    at = table.column_names.index("test_loss")
+    return table.set_column(at, "test_loss", table.column("test_loss").cast(pa.string()))
+
+
+def with_other_keys(table: pa.Table) -> pa.Table:
+    return table.set_column(0, "key", pa.array(range(table.num_rows)))
+
+
+def of_another_schema(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata({**table.schema.metadata, VERSION_MARK: b"7"})
+
+
+def of_nobody(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata(None)
+
+
+def with_a_mark_that_is_no_text(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata({**table.schema.metadata, VERSION_MARK: b"\xff\xfe"})
+
+
+def with_rows_of_another_study(table: pa.Table) -> pa.Table:
+    at = table.column_names.index("study")
+    return table.set_column(at, "study", pa.array(["other"] * table.num_rows))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (without_n, "it lacks the column 'n'"),
+        (without_status, "it lacks the column 'status'"),
+        (with_another, "it has a column 'note', which the study lacks"),
+        (with_words, "its column 'test_loss' holds string, not double"),
+        (with_other_keys, "its column 'key' holds int64, not string"),
+        (of_another_schema, "it has schema '7'; this overfit reads 2"),
+        (of_nobody, "it isn't a part file of overfit"),
+        (with_a_mark_that_is_no_text, "it has schema "),
+        (with_rows_of_another_study, "it has rows of other, and its mark says toy"),
+    ],
+)
+def test_a_part_with_other_columns_types_or_marks_is_left_out_by_name(
+    swept: RunDirectory, change: Callable[[pa.Table], pa.Table], reason: str
+) -> None:
+    """Whole files, named after their content: what is wrong with them is what they say."""
+    expected = rows(swept)
+    part = parts_in(swept.path / "cells")[1]
+    table = change(pq.read_table(part))
+    pq.write_table(table, part)
+    digest = hashlib.sha256(part.read_bytes()).hexdigest()[:16]
+    part = part.rename(part.with_name(f"0123456789abcdef0123-{digest}.parquet"))
+    with pytest.warns(UserWarning, match=f"{part.name} is left out: {reason}"):
+        left = rows(swept)
+    assert len(left) == 4
+    pd.testing.assert_frame_equal(
+        left, expected[expected["key"].isin(left["key"])].reset_index(drop=True)
+    )
+
+
+def test_a_renamed_part_is_left_out_and_stays_where_it_is(swept: RunDirectory) -> None:
+    part = parts_in(swept.path / "cells")[0]
+    renamed = part.rename(part.with_name("mine.parquet"))
+    with pytest.warns(UserWarning, match="it was renamed"):
+        assert len(rows(swept)) == 4
+    sweep_toy(swept.path)
+    assert renamed.exists()
+    prefixed = renamed.rename(part.with_name(f"machine-2-{part.name}"))
+    assert isinstance(read_part(prefixed, CELLS), pa.Table)
+
+
+def test_parts_of_the_first_schema_are_read_still(swept: RunDirectory) -> None:
+    expected, steps = rows(swept), swept.load_trajectories()
+    for folder in ("cells", "trajectories"):
+        for part in parts_in(swept.path / folder):
+            table = pq.read_table(part)
+            old = {VERSION_MARK: b"1", STUDY_MARK: b"toy"}
+            pq.write_table(table.replace_schema_metadata(old), part)
+            part.rename(part.with_name(f"{part.name[:20]}-01234567.parquet"))
+    older = RunDirectory(swept.path)
+    pd.testing.assert_frame_equal(rows(older), expected)
+    by = ["key", "step"]
+    pd.testing.assert_frame_equal(
+        older.load_trajectories().sort_values(by, ignore_index=True),
+        steps.sort_values(by, ignore_index=True),
+    )
+    shutil.copy(parts_in(swept.path / "cells")[0], swept.path / "trajectories")
+    with pytest.warns(UserWarning, match="it holds cells, not trajectories"):
+        older.load_trajectories()
+
+
+# Bit rot
+
+
+def test_no_flipped_bit_passes_as_data(swept: RunDirectory) -> None:
+    part = parts_in(swept.path / "cells")[0]
+    content, chance = part.read_bytes(), random.Random(0)
+    for _ in range(600):
+        at = chance.randrange(8 * len(content))
+        flipped = bytearray(content)
+        flipped[at // 8] ^= 1 << at % 8
+        part.write_bytes(flipped)
+        refused = read_part(part, CELLS)
+        assert isinstance(refused, Refusal)
+        assert refused.damaged
+    part.write_bytes(content)
+    assert isinstance(read_part(part, CELLS), pa.Table)
+
+
+def test_pages_carry_checksums_for_other_readers(swept: RunDirectory) -> None:
+    """Where the footer isn't hit, a reader without the digest notices too."""
+    part = parts_in(swept.path / "cells")[0]
+    content = part.read_bytes()
+    column = pq.read_metadata(part).row_group(0).column(0)
+    at = column.dictionary_page_offset + column.total_compressed_size // 2
+    part.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+    with pytest.raises((OSError, pa.ArrowException)):
+        pq.read_table(part, page_checksum_verification=True)
+
+
+def test_a_damaged_part_is_set_aside_and_its_cells_run_again(swept: RunDirectory) -> None:
+    expected, steps = rows(swept), swept.load_trajectories()
+    for folder in ("cells", "trajectories"):
+        part = parts_in(swept.path / folder)[1]
+        content = bytearray(part.read_bytes())
+        content[len(content) // 2] ^= 1
+        part.write_bytes(content)
+    with pytest.warns(UserWarning, match="its content isn't what its name says"):
+        assert len(rows(swept)) == 4
+    again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
+    assert again.stdout.count("is damaged and is set aside in") == 2
+    assert "its cells run again" in again.stdout
+    for folder in ("cells", "trajectories"):
+        assert len(parts_in(swept.path / "set-aside" / folder)) == 1
+    pd.testing.assert_frame_equal(rows(swept), expected)
+    found = RunDirectory(swept.path).load_trajectories()
+    assert found.sort_values(["key", "step"]).to_numpy().tolist() == (
+        steps.sort_values(["key", "step"]).to_numpy().tolist()
+    )
+
+
+# Nothing is deleted
+
+
+def test_what_a_fresh_sweep_replaces_is_set_aside(swept: RunDirectory) -> None:
+    old = {path.name: path.read_bytes() for path in parts_in(swept.path / "cells")}
+    expected = rows(swept)
+    sweep_toy(swept.path, n="2:3", fresh=True)
+    aside = {path.name: path.read_bytes() for path in parts_in(swept.path / "set-aside" / "cells")}
+    assert len(aside) == 2
+    assert aside.items() <= old.items()
+    pd.testing.assert_frame_equal(rows(swept), expected)
+    stored = [key for part in parts_in(swept.path / "cells") for key in pq.read_table(part)["key"]]
+    assert len(stored) == 6
+
+
+def test_two_things_of_one_name_are_both_kept_aside(swept: RunDirectory) -> None:
+    part = parts_in(swept.path / "cells")[0]
+    for content in (b"torn", b"torn again"):
+        part.write_bytes(content)
+        RunDirectory(swept.path).prepare()
+    aside = (swept.path / "set-aside" / "cells").iterdir()
+    assert sorted(path.read_bytes() for path in aside) == [b"torn", b"torn again"]
+
+
+def test_a_cell_that_is_done_is_not_replaced_by_a_failed_one(swept: RunDirectory) -> None:
+    before = rows(swept)
+    cells = toy_cells()
+    swept.write(TOY, [CellResult.failure(cell, "diverged") for cell in cells])
+    pd.testing.assert_frame_equal(rows(swept), before)
+    swept.finish([], replaced=True)
+    pd.testing.assert_frame_equal(rows(swept), before)
+
+
+# Studies
+
+
+def of_the_real_study(folder: Path) -> RunDirectory:
+    small = ("--set=d=30", "--set=d_h=20", "--set=d_v=6", "--set=tokens=4", "--set=test_samples=4")
+    call("sweep", *small, "--n=2", "--snr=1:2:2", "--seeds=1", "--jobs=1", "--out=real", cwd=folder)
+    return RunDirectory(folder / "real")
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> RunDirectory:
+    """A toy's directory with a manifest, into which a part of another study was copied."""
+    real = of_the_real_study(tmp_path)
+    call("sweep", "toy", *GRID, "--out=out", cwd=tmp_path)
+    for part in parts_in(real.path / "cells"):
+        # First by name: whoever looks at one part only looks at this one.
+        shutil.copy(part, tmp_path / "out" / "cells" / f"0{part.name}")
+    return RunDirectory(tmp_path / "out")
+
+
+def test_a_part_of_another_study_hides_no_rows(mixed: RunDirectory) -> None:
+    with pytest.warns(UserWarning, match="it is of benign-vit, and the directory of toy"):
+        cells = overfit_cli.load(mixed.path)
+    assert set(cells["study"]) == {"toy"}
+    assert len(cells) == 6, "a newer version of the other study doesn't hide these"
+    assert mixed.study_name() == "toy"
+    assert mixed.newest_version() == 1
+    again = call("sweep", "toy", *GRID, "--out=out", cwd=mixed.path.parent)
+    assert "6 there already; 0 to run" in again.stdout
+    assert "is left out: it is of benign-vit, and the directory of toy" in again.stdout
+    refused = call("sweep", "--n=2", "--out=out", cwd=mixed.path.parent, expect=2)
+    assert "it holds cells of toy, not of benign-vit" in refused.stderr
+
+
+def test_studies_mixed_without_a_manifest_are_refused_by_name(mixed: RunDirectory) -> None:
+    (mixed.path / MANIFEST).unlink()
+    with pytest.raises(UserError, match="cells of benign-vit and of toy, and no manifest says"):
+        overfit_cli.load(mixed.path)
+    for command in ("sweep toy --out", "plot heatmap --from", "report --from", "compact"):
+        refused = call(*command.split(), "out", cwd=mixed.path.parent, expect=2)
+        [sentence] = refused.stderr.splitlines()
+        assert "cells of benign-vit and of toy" in sentence
+
+
+# Readers beside writers
+
+
+def test_a_reader_beside_fresh_sweeps_sees_every_row(swept: RunDirectory) -> None:
+    """The writer replaces all parts over and over; every load must have six cells."""
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            sweep_toy(swept.path, fresh=True)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        lengths = [len(overfit_cli.load(swept.path)) for _ in range(60)]
+        steps = [len(RunDirectory(swept.path).load_trajectories()) for _ in range(60)]
+    finally:
+        stop.set()
+        writer.join()
+    assert set(lengths) == {6}
+    assert set(steps) == {12}
+
+
+def test_a_part_that_goes_while_it_is_read_is_looked_for_again(
+    swept: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the list and the reading every part is replaced by one of another name."""
+    original, listings = swept.cells.names, 0
+
+    def names() -> list[str]:
+        nonlocal listings
+        listings += 1
+        found = original()
+        if listings == 1:
+            sweep_toy(swept.path, fresh=True)
+        return found
+
+    monkeypatch.setattr(swept.cells, "names", names)
+    assert len(swept.load_cells()) == 6
+
+
+def test_a_plan_reads_what_it_needs_only_once(
+    swept: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[Path]()
+
+    def counted(path: Path, *others: object) -> pa.Table | Refusal:
+        read.append(path)
+        return read_part(path, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("overfit_cli.sweep.parts.read_part", counted)
+    directory = RunDirectory(swept.path)
+    record_run(swept.path, make_grid(TOY, {"n": "1"}, (0,), {}), {})
+    for _ in range(3):
+        make_plan(make_grid(TOY, {"n": "1:3", "snr": "1:2:2"}, (0,), {}), directory, "cpu")
+    assert len(read) == 3
+
+
+def test_a_pipe_or_a_folder_in_the_way_is_no_part(swept: RunDirectory) -> None:
+    os.mkfifo(swept.path / "cells" / "pipe.parquet")
+    (swept.path / "cells" / "folder.parquet").mkdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(rows(swept)) == 6

@@ -1,0 +1,34 @@
+"""Run directories of the toy study, made in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from overfit_cli.study import Cell, Execution, find_study
+from overfit_cli.sweep.execute import Workforce, execute
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.plan import make_plan
+from overfit_cli.sweep.store import RunDirectory
+
+TOY = find_study("toy")
+
+
+def toy_cells(n: str = "1:3", snr: str = "1:2:2", seeds: Sequence[int] = (0,)) -> list[Cell]:
+    """Cells of the toy; a batch is one `n` of one seed."""
+    return make_grid(TOY, {"n": n, "snr": snr}, tuple(seeds), {}).cells()
+
+
+def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirectory:
+    """Sweep the toy over n and two SNR, with trajectories: a part of two cells for each n."""
+    directory = RunDirectory(path, "--out")
+    grid = make_grid(TOY, {"n": n, "snr": "1:2:2"}, (0,), {})
+    plan = make_plan(grid, directory, "cpu", trajectories=True, fresh=fresh)
+    directory.prepare()
+    execute(plan, directory, Execution(trajectories=True), Workforce(1, "loky"))
+    return directory
+
+
+def parts_in(folder: Path) -> list[Path]:
+    """The part files of a folder."""
+    return sorted(folder.glob("*.parquet"))
