@@ -50,6 +50,19 @@ RANGES = [
     ("sweep --seeds 4,", ["--seeds 4,", "empty value"]),
     ("sweep --n 1_0", ["--n 1_0", "a whole number"]),
     ("sweep --n \uff12", ["--n", "a whole number"]),
+    ("sweep --snr 1:1:999999999999", ["--snr 1:1:999999999999", "from 2 to 100000 points"]),
+    ("sweep --snr 1e999999999", ["--snr 1e999999999", "a number above 0"]),
+    ("sweep --snr -1e999999999", ["--snr -1e999999999", "a number above 0"]),
+    ("sweep --snr 1e-999999999999999999999", ["--snr", "a number above 0"]),
+    ("sweep --n 1e999999999", ["--n 1e999999999", "a whole number"]),
+    (f"sweep --n 2:20:{'9' * 5000}", ["--n 2:20:999", "2:20:3"]),
+    (f"sweep --snr 1:2:{'9' * 5000}", ["--snr 1:2:999", "from 2 to 100000 points"]),
+    (f"sweep --n {'9' * 5000}", ["--n 999", "a whole number"]),
+    (f"sweep --seeds {'9' * 5000}", ["--seeds 999", "a whole number"]),
+    (f"sweep --jobs {'9' * 5000}", ["--jobs 999", "a whole number"]),
+    (f"sweep --n {','.join(map(str, range(1, 100_002)))}", ["--n 1,2,3", "more than 100000"]),
+    ("sweep --n 1:1000 --snr 0.1:16:100000", ["300000000", "5000000"]),
+    ("sweep --dry-run --n 1:1000 --snr 0.1:16:100000", ["300000000", "5000000"]),
     ("sweep --snr 1:2:1", ["--snr 1:2:1", "from 2 to 100000 points", "1"]),
     ("sweep --snr 1:2:9999999", ["--snr 1:2:9999999", "from 2 to 100000 points"]),
     ("sweep --snr 1:2:10:cubic", ["--snr 1:2:10:cubic", "0.1:16:100:log"]),
@@ -265,11 +278,27 @@ DIRECTORIES = [
     ("sweep stray.toml", ["stray.toml", "'toyy' is no study", "toy"]),
     ("sweep badaxis.toml", ["badaxis.toml: sigma", "did you mean"]),
     ("sweep badfigure.toml", ["badfigure.toml", "no figure 'heatmapp'", "'heatmap'"]),
+    ("sweep deep.toml", ["deep.toml", "can't be read as TOML"]),
+    ("sweep long.toml", ["long.toml", "can't be read as TOML"]),
+    ("sweep large.toml", ["large.toml", "can't be read", "1048576 bytes"]),
+    ("sweep notext.toml", ["notext.toml", "can't be read as TOML"]),
+    ("sweep nested.toml", ["nested.toml", "set.n", "one value, or a range in quotes"]),
+    ("sweep nan.toml", ["nan.toml: snr nan", "a number above 0"]),
+    ("sweep endless.toml", ["endless.toml", "no such preset file"]),
+    (f"sweep {'x' * 300}.toml", ["xxx.toml", "no such preset file"]),
+    ("sweep elsewhere.toml", ["elsewhere.toml", "directory is '../up'"]),
     ("sweep badvalue.toml", ["badvalue.toml", "quick.set.n", "one value, or a range in quotes"]),
     (f"sweep toy --out {'x' * 300}", ["--out xxx", "File name too long"]),
 ]
 
 PRESETS = {
+    "deep.toml": "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000,
+    "long.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nseeds = 1" + "0" * 5000,
+    "large.toml": "#" * ((1 << 20) + 1),
+    "notext.toml": "title = 'a\udcff'",
+    "nested.toml": "title = 'a'\nstudy = 'toy'\n[set]\nn = {a = {b = 1}}",
+    "nan.toml": "title = 'a'\nstudy = 'toy'\n[set]\nsnr = nan",
+    "elsewhere.toml": "title = 'a'\nstudy = 'toy'\ndirectory = '../up'",
     "typo.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nsedes = 3\n",
     "unknown.toml": "title = 'a'\nstudy = 'toy'\nfigure = ['heatmap']\n",
     "lacking.toml": "title = 'a'\n",
@@ -297,7 +326,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "foreign" / "cells").mkdir(parents=True)
     pd.DataFrame({"a": [1]}).to_parquet(folder / "foreign" / "cells" / "a.parquet")
     for name, text in PRESETS.items():
-        (folder / name).write_text(text)
+        (folder / name).write_bytes(text.encode(errors="surrogateescape"))
+    (folder / "endless.toml").symlink_to("/dev/zero")
     return folder
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LONGEST_QUOTED = 60
+
 
 class UserError(Exception):
     """A sentence for the user: what was given, and what would be accepted.
@@ -21,6 +23,11 @@ class UserError(Exception):
 def is_plain_number(text: str) -> bool:
     """Whether a number is written as people write it: Python would take `1_0` and `２` too."""
     return text.isascii() and "_" not in text
+
+
+def shortened(text: str) -> str:
+    """Return what a user wrote, cut to what a sentence can carry."""
+    return text if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]}..."
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

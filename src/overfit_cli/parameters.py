@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from overfit_cli.errors import UserError, is_plain_number, nearest
+from overfit_cli.errors import UserError, is_plain_number, nearest, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +114,8 @@ def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
         UserError: if the text isn't of that kind.
     """
     text = text.strip()
-    refusal = UserError(f"{flag} {text}: {info.name} takes {info.accepts}, not {text!r}.")
+    said = shortened(text)
+    refusal = UserError(f"{flag} {said}: {info.name} takes {info.accepts}, not {said!r}.")
     if info.kind == "choice":
         if text not in info.choices:
             raise refusal

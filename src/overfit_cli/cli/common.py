@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overfit_cli.errors import UserError, is_plain_number, nearest
+from overfit_cli.errors import UserError, is_plain_number, nearest, shortened
 from overfit_cli.plain_text import is_text, visible
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def read_number(flag: str, text: str, accepts: str = "a number", *, whole: bool 
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or (whole and number != int(number)):
-        raise UserError(f"{flag} {text}: it takes {accepts}.")
+        raise UserError(f"{flag} {shortened(text)}: it takes {accepts}.")
     return number
 
 

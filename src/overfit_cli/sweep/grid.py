@@ -44,14 +44,22 @@ class Grid:
         """The number of cells."""
         return math.prod(len(values) for values in self.values.values()) * len(self.seeds)
 
+    def check_size(self) -> None:
+        """Refuse a grid that is too large to go through.
+
+        Raises:
+            UserError: with how many cells it has.
+        """
+        if self.size > MOST_CELLS:
+            raise UserError(f"The grid has {self.size} cells; a sweep takes up to {MOST_CELLS}.")
+
     def cells(self) -> list[Cell]:
         """Return every cell.
 
         Raises:
             UserError: naming the first value that its parameter doesn't take.
         """
-        if self.size > MOST_CELLS:
-            raise UserError(f"The grid has {self.size} cells; a sweep takes up to {MOST_CELLS}.")
+        self.check_size()
         for name, values in self.values.items():
             for value in values:
                 self._check_alone(name, value)

@@ -77,6 +77,7 @@ def make_plan(
     Raises:
         UserError: if the directory holds another study, or a cell can't fit this machine.
     """
+    grid.check_size()
     _check_study(grid, directory)
     whole = grid.size if cells is None else len(cells)
     if cells is None:

@@ -7,11 +7,13 @@ from typing import cast
 
 import numpy as np
 
-from overfit_cli.errors import UserError
+from overfit_cli.errors import UserError, shortened
 from overfit_cli.parameters import ParameterInfo, Value, parse_value
 
 DEFAULT_POINTS = 40
 MOST_VALUES = 100_000
+ENDLESS = 10**19
+"""What a count of more digits is taken for."""
 
 
 def parse_range(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
@@ -32,7 +34,12 @@ def parse_range(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
     items = text.split(",")
     if len(items) > 1 and not all(item.strip() for item in items):
         raise UserError(
-            f"{flag} {text}: the list has an empty value; {info.name} takes {_forms(info)}."
+            f"{flag} {shortened(text)}: the list has an empty value; {info.name} takes "
+            f"{_forms(info)}."
+        )
+    if len(items) > MOST_VALUES:
+        raise UserError(
+            f"{flag} {shortened(text)}: it names {len(items)} values, more than {MOST_VALUES}."
         )
     values = [parse_value(info, item, flag) for item in items]
     return tuple(dict.fromkeys(values))
@@ -59,13 +66,15 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def _spaced(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
-    refusal = UserError(f"{flag} {text}: {info.name} takes {_forms(info)}.")
+    refusal = UserError(f"{flag} {shortened(text)}: {info.name} takes {_forms(info)}.")
     if info.kind not in ("int", "float"):
         raise refusal
     first, last, *rest = text.split(":")
     start, stop = (cast(float, parse_value(info, end, flag)) for end in (first, last))
     if stop < start:
-        raise UserError(f"{flag} {text}: the range runs backwards; write {last}:{first}.")
+        raise UserError(
+            f"{flag} {shortened(text)}: the range runs backwards; write {last}:{first}."
+        )
     if info.kind == "int":
         return _whole(info, int(start), int(stop), rest, refusal)
     return _real(start, stop, rest, flag, text, refusal)
@@ -74,10 +83,8 @@ def _spaced(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
 def _whole(
     info: ParameterInfo, start: int, stop: int, rest: list[str], refusal: UserError
 ) -> tuple[Value, ...]:
-    if len(rest) > 1 or (rest and not rest[0].strip().isdecimal()):
-        raise refusal
-    step = int(rest[0]) if rest else 1
-    if step < 1:
+    step = _count(rest[0]) if rest else 1
+    if len(rest) > 1 or not step or step == ENDLESS:
         raise refusal
     if (stop - start) // step >= MOST_VALUES:
         raise UserError(
@@ -89,23 +96,31 @@ def _whole(
 def _real(
     start: float, stop: float, rest: list[str], flag: str, text: str, refusal: UserError
 ) -> tuple[Value, ...]:
-    if len(rest) > 2 or (rest and not rest[0].strip().isdecimal()):
+    points = _count(rest[0]) if rest else DEFAULT_POINTS
+    if len(rest) > 2 or points is None:
         raise refusal
     if len(rest) == 2 and rest[1].strip() not in ("log", "linear"):
         raise refusal
-    points = int(rest[0]) if rest else DEFAULT_POINTS
-    if not 2 <= points <= MOST_VALUES and start != stop:
+    if not (1 if start == stop else 2) <= points <= MOST_VALUES:
         raise UserError(
-            f"{flag} {text}: a range of real numbers has from 2 to {MOST_VALUES} points, "
-            f"not {points}."
+            f"{flag} {shortened(text)}: a range of real numbers has from 2 to {MOST_VALUES} "
+            f"points, not {shortened(rest[0].strip())}."
         )
     if len(rest) == 2 and rest[1].strip() == "log":
         if start <= 0:
-            raise UserError(f"{flag} {text}: spacing by ratio needs a start above 0.")
+            raise UserError(f"{flag} {shortened(text)}: spacing by ratio needs a start above 0.")
         values = np.geomspace(start, stop, points)
     else:
         values = np.linspace(start, stop, points)
     return tuple(dict.fromkeys(_rounded(value) for value in values.tolist()))
+
+
+def _count(text: str) -> int | None:
+    """A number of steps or points; None where the text is none."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdecimal()):
+        return None
+    return int(digits) if len(digits.lstrip("0")) < 19 else ENDLESS
 
 
 def _rounded(value: float) -> float:

@@ -1,0 +1,71 @@
+"""Two questions never land in one run directory by accident."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from overfit_cli.cli.common import find_subject
+from overfit_cli.cli.naming import LONGEST, named_after, sweep_name
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.presets import preset_texts
+from tests.command import call
+
+
+def name_of(subject: str, **texts: str) -> str:
+    """The directory that a sweep with these settings goes into."""
+    chosen = find_subject(subject)
+    own = {} if chosen.preset is None else preset_texts(chosen.preset, "quick")[0]
+    return sweep_name(chosen, "quick", make_grid(chosen.study, {**own, **texts}, (0,), {}))
+
+
+@pytest.mark.parametrize(
+    ("subject", "texts", "expected"),
+    [
+        ("toy", {}, "toy"),
+        ("toy", {"n": "4"}, "toy"),  # its default
+        ("toy", {"n": "5"}, "toy-n5"),
+        ("toy", {"n": "2:9", "snr": "1:2:5"}, "toy-n-snr"),
+        ("toy", {"n": "2:20", "snr": "1:2:5"}, "toy-n-snr"),  # a grid that grew
+        ("toy", {"n": "2:9", "mood": "nan"}, "toy-n-moodnan"),
+        ("toy", {"snr": "0.123456789"}, "toy-snr0.123456789"),
+        ("fig1", {}, "fig1-quick"),
+        ("fig1", {"d": "1024"}, "fig1-quick"),  # the preset's own value
+        ("fig1", {"d": "64"}, "fig1-quick-d64"),
+        ("fig1", {"n": "2,3"}, "fig1-quick-n"),
+        ("fig1", {"n": "3"}, "fig1-quick-n3"),
+        ("dynamics-benign", {}, "dynamics-quick"),
+        ("dynamics-benign", {"tokens": "5"}, "dynamics-quick-tokens5"),
+    ],
+)
+def test_a_directory_is_named_after_what_differs(
+    subject: str, texts: dict[str, str], expected: str
+) -> None:
+    assert name_of(subject, **texts) == expected
+
+
+def test_a_name_is_never_longer_than_a_disk_takes() -> None:
+    values = {f"parameter_{number}": (number,) for number in range(40)}
+    names = {named_after("toy", values), named_after("toy", {**values, "parameter_39": (0,)})}
+    assert len(names) == 2
+    assert all(len(name) <= LONGEST for name in names)
+
+
+def test_an_overridden_preset_leaves_the_kept_results_alone(tmp_path: Path) -> None:
+    kept = tmp_path / "results" / "fig1-quick" / "cells"
+    kept.mkdir(parents=True)
+    small = ("--set=d=30", "--set=d_h=20", "--set=d_v=6", "--set=tokens=4", "--set=test_samples=4")
+    done = call("sweep", "fig1", *small, "--n=2", "--snr=9", "--seeds=1", "--jobs=1", cwd=tmp_path)
+    assert not list(kept.iterdir())
+    where = "results/fig1-quick-n2-snr9-d30-d_h20-d_v6-tokens4-test_samples4"
+    assert f"The cells are in {where}/cells." in done.stdout
+    assert (tmp_path / where / "cells").is_dir()
+
+
+def test_a_sweep_and_a_training_of_other_values_are_kept_apart(tmp_path: Path) -> None:
+    for values in (("--n=2",), ("--n=3",), ("--n=2,3",), ("--n=2", "--snr=3")):
+        call("sweep", "toy", *values, "--seeds=1", "--jobs=1", cwd=tmp_path)
+    call("train", "toy", "--n=2", "--seed=1", cwd=tmp_path)
+    found = {path.name for path in (tmp_path / "results").iterdir()}
+    assert found == {"toy-n2", "toy-n3", "toy-n", "toy-n2-snr3", "toy-n2-seed1"}
