@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import struct
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -155,6 +157,28 @@ def test_a_malformed_file_is_one_sentence(tmp_path: Path, kind: str, zipped: boo
     path.write_bytes(gzip.compress(content) if zipped else content)
     with pytest.raises(UserError, match=f"images.*: {said}"):
         read_idx(path, IMAGES)
+
+
+def test_what_comes_after_the_images_is_never_unpacked(tmp_path: Path) -> None:
+    """A gigabyte of zeros behind a small header takes no time and no memory."""
+    path = tmp_path / "images.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(idx(IMAGES, (1, 28, 28), bytes(784)))
+        for _ in range(1000):
+            file.write(bytes(1_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match="it has 801 bytes or more; its header asks for 800"):
+            read_idx(path, IMAGES)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_pipe_in_the_place_of_the_images_is_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "train-images-idx3-ubyte")
+    with pytest.raises(UserError, match="MNIST isn't there"):
+        read_mnist(tmp_path)
 
 
 def test_what_is_missing_or_does_not_fit_names_the_flag(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import io
+import os
+import struct
+import zlib
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 from PIL import Image
 
 from overfit_cli.errors import UserError
-from overfit_cli.studies.attention_kernel.pathfinder import data
+from overfit_cli.studies.attention_kernel.pathfinder import data, lra
 from overfit_cli.studies.attention_kernel.pathfinder.data import images
 from overfit_cli.studies.attention_kernel.pathfinder.drawing import (
     CHUNK,
@@ -337,6 +340,13 @@ METADATA = [
     (b"\x93NUMPY\x01", ["0.npy", "the array can't be read", "as text"]),
     (b"imgs/0 sample_7.png 7 1\n", ["sample_7.png", "no such image"]),
     (b"imgs/0 small.png 0 1\n", ["small.png", "16 × 8 pixels", "32 × 32 is needed"]),
+    (b"/etc passwd 0 1\n", ["0.npy", "row 1 names '/etc/passwd'", "inside the directory"]),
+    (b"imgs/0 /etc/passwd 0 1\n", ["0.npy", "row 1 names '/etc/passwd'", "inside"]),
+    (b"imgs/../../.. secret.png 0 1\n", ["0.npy", "imgs/../../../secret.png", "no .. in"]),
+    (b"imgs/0 pipe.png 0 1\n", ["pipe.png", "can't be read as an image"]),
+    (b"imgs/0 large.png 0 1\n", ["large.png", "can't be read as an image"]),
+    (b"imgs/0 bomb.png 0 1\n", ["bomb.png", "10000 × 10000 pixels", "32 × 32 is needed"]),
+    (b"imgs/0 other.bmp 0 1\n", ["other.bmp", "can't be read as an image", "PNG"]),
     (b"imgs/0 text.png 0 1\n", ["text.png", "can't be read as an image", "PNG"]),
 ]
 
@@ -348,8 +358,53 @@ def test_malformed_metadata_and_images_are_named_in_a_sentence(
     root = write_lra(tmp_path, as_array=False)
     Image.new("L", (16, 8)).save(root / "imgs" / "0" / "small.png")
     (root / "imgs" / "0" / "text.png").write_text("text")
+    Image.new("L", (32, 32)).save(root / "imgs" / "0" / "other.bmp")
+    os.mkfifo(root / "imgs" / "0" / "pipe.png")
+    with (root / "imgs" / "0" / "large.png").open("wb") as file:
+        file.truncate(1 << 40)
+    (root / "imgs" / "0" / "bomb.png").write_bytes(png_that_says(10_000))
     (root / "metadata" / "0.npy").write_bytes(content)
     refused(tmp_path, "hard", [str(root), *words])
+
+
+def png_that_says(size: int) -> bytes:
+    """A small file whose header promises an image of `size` × `size` pixels."""
+    header = struct.pack(">II5B", size, size, 8, 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(1000))), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [
+        ("(1000000000000, 4)", "<U9"),
+        ("(1000000000000, 4)", "<U0"),
+        ("(-1, 4)", "<U9"),
+        ("(3, 99999999999999999999)", "|S1"),
+        ("(" * 3000, "<U9"),
+        ("(3, 4)", "<f8"),
+        ("(3, 4)", "|O"),
+    ],
+)
+def test_a_lying_header_is_named_in_a_sentence(tmp_path: Path, shape: str, kind: str) -> None:
+    path = write_lra(tmp_path, as_array=True) / "metadata" / "0.npy"
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(96))
+    refused(tmp_path, "hard", [str(path), "the array can't be read"])
+
+
+def test_metadata_without_end_is_named_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_lra(tmp_path, as_array=False)
+    monkeypatch.setattr(lra, "MOST_IMAGES", 4)
+    refused(tmp_path, "hard", [str(root), "over 4 images"])
+    with (root / "metadata" / "0.npy").open("wb") as file:
+        file.truncate(1 << 40)
+    refused(tmp_path, "hard", [str(root), "0.npy", "more than 16777216 bytes"])
 
 
 def test_arrays_of_other_kinds_are_named_in_a_sentence(tmp_path: Path) -> None:

@@ -26,11 +26,16 @@ class StudyParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    def as_json(self) -> str:
-        """All values as compact JSON, sorted by name: a part of a cell's key."""
-        values = self.__dict__
-        pairs = [f"{name}:{_json(values[field])}" for field, name in _json_names(type(self))]
-        return "{" + ",".join(pairs) + "}"
+
+@functools.lru_cache(maxsize=100_000)
+def as_json(parameters: StudyParameters) -> str:
+    """Return all values as compact JSON, sorted by name: a part of a cell's key.
+
+    It is kept for a while, because cells of many seeds share their parameters.
+    """
+    values = parameters.__dict__
+    pairs = [f"{name}:{_json(values[field])}" for field, name in _json_names(type(parameters))]
+    return "{" + ",".join(pairs) + "}"
 
 
 Parameters = TypeVar("Parameters", bound=StudyParameters)
@@ -132,7 +137,7 @@ def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
     if not number.is_finite() or number.adjusted() > 300 or abs(number) > Decimal("1e300"):
         raise refusal
     if info.kind == "float":
-        return float(number)
+        return float(number) + 0.0  # -0 is 0: the same cell has one name
     if number != number.to_integral_value() or abs(number) >= 2**63:
         raise refusal
     return int(number)

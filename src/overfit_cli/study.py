@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 from overfit_cli.claim import Claim
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import Figure
-from overfit_cli.parameters import StudyParameters, describe
+from overfit_cli.parameters import StudyParameters, as_json, describe
 
 ENTRY_POINT_GROUP = "overfit.studies"
 
@@ -33,7 +33,7 @@ class Cell:
         """The cell's name for good: a hash of all four, in 20 hexadecimal digits."""
         # As json.dumps writes it, with sorted names and no blanks.
         text = (
-            f'{{"parameters":{self.parameters.as_json()},"seed":{self.seed},'
+            f'{{"parameters":{as_json(self.parameters)},"seed":{self.seed},'
             f'"study":{json.dumps(self.study)},"version":{self.version}}}'
         )
         return hashlib.sha256(text.encode()).hexdigest()[:20]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Literal
-
-from joblib.externals.loky import ProcessPoolExecutor
 
 from overfit_cli.cache import temporary_cache
 from overfit_cli.study import Cell, Execution, Study, find_study
@@ -19,7 +18,7 @@ from overfit_cli.sweep.schema import cell_table
 from overfit_cli.sweep.worker import start_worker, train_all
 
 SHORT = 1.0
-"""Seconds of a probe beside which imports and draws count; it is then timed a second time."""
+"""Seconds of a probe beside which its draws count; it is then timed a second time."""
 
 _BYTES_PER_PART = 12_000
 
@@ -105,28 +104,37 @@ def _timed_within(
 ) -> list[Probe]:
     """The probes that end in time, each after the one before, in a process that can be ended."""
     deadline = time.monotonic() + within
-    with temporary_cache(), _one_worker() as worker:
-        futures = [worker.submit(_timed, study.name, probe, device) for probe in probes]
-        wait(futures, timeout=max(0.0, deadline - time.monotonic()))
-        return [future.result() for future in futures if _succeeded(future)]
+    processes = multiprocessing.get_context("spawn")
+    mine, theirs = processes.Pipe(duplex=False)
+    arguments = (os.getpid(), theirs, study.name, probes, device)
+    timed = list[Probe]()
+    with temporary_cache(), mine, theirs:
+        worker = processes.Process(target=_send_probes, args=arguments, daemon=True)
+        worker.start()
+        theirs.close()  # so that its end shows here
+        try:
+            # At the end of the pipe: a worker that died.
+            with contextlib.suppress(EOFError):
+                while len(timed) < len(probes) and mine.poll(max(0.0, deadline - time.monotonic())):
+                    timed.append(mine.recv())
+        finally:
+            worker.kill()
+            worker.join()
+    return timed
 
 
-@contextlib.contextmanager
-def _one_worker() -> Iterator[ProcessPoolExecutor]:
-    """A process for probes; whatever it is at, it ends with this."""
-    worker = ProcessPoolExecutor(max_workers=1, initializer=start_worker, initargs=(os.getpid(),))
-    try:
-        yield worker
-    finally:
-        worker.shutdown(wait=True, kill_workers=True)
-
-
-def _succeeded(future: Future[Probe]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
+def _send_probes(
+    parent: int, out: Connection, study_name: str, probes: Sequence[list[Cell]], device: str
+) -> None:
+    """Train the probes in a process of their own, and send what is found as it is found."""
+    start_worker(parent)
+    _timed(study_name, probes[0], device)  # it pays for imports
+    for probe in probes:
+        out.send(_timed(study_name, probe, device))
 
 
 def _timed(study_name: str, cells: list[Cell], device: str) -> Probe:
-    """Train a probe in this process; a short one twice, because the first pays for imports."""
+    """Train a probe in this process; a short one twice, because the first pays for draws."""
     study = find_study(study_name)
     execution = Execution(device=device)
     seconds = 0.0

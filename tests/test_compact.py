@@ -1,0 +1,160 @@
+"""`overfit compact` joins parts into few: every row stays, whoever writes or reads beside it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import overfit_cli
+from overfit_cli.sweep import compact as module
+from overfit_cli.sweep.compact import compact_directory
+from overfit_cli.sweep.part_file import read_part
+from overfit_cli.sweep.schema import CELLS, STUDY_MARK, VERSION_MARK
+from overfit_cli.sweep.store import RunDirectory
+from tests.command import call, run, start, wait_for
+from tests.toy_runs import parts_in, sweep_toy
+
+GRID = ("sweep", "toy", "--n=1:6", "--snr=1:2:2", "--seeds=1", "--trajectories", "--out=out")
+
+
+def steps_of(directory: RunDirectory) -> pd.DataFrame:
+    return directory.load_trajectories().sort_values(["key", "step"], ignore_index=True)
+
+
+def test_every_row_stays_in_one_part_of_each_kind(tmp_path: Path) -> None:
+    directory = sweep_toy(tmp_path / "out", n="1:6")
+    cells, steps = directory.load_cells(), steps_of(directory)
+    done = call("compact", "out", cwd=tmp_path)
+    assert "out/cells: 6 parts of " in done.stdout
+    assert "are 1 part of " in done.stdout
+    assert "out/trajectories: 6 parts of " in done.stdout
+    for kind, rows in (("cells", 12), ("trajectories", 24)):
+        [part] = parts_in(tmp_path / "out" / kind)
+        assert pq.read_metadata(part).num_rows == rows
+    again = RunDirectory(tmp_path / "out")
+    pd.testing.assert_frame_equal(again.load_cells(), cells)
+    pd.testing.assert_frame_equal(steps_of(again), steps)
+    assert "12 there already; 0 to run" in call(*GRID, "--jobs=1", cwd=tmp_path).stdout
+    twice = call("compact", "out", cwd=tmp_path)
+    assert "out/cells: 1 part of " in twice.stdout
+    assert "0 rows" in twice.stdout
+
+
+def test_a_joined_part_is_no_larger_than_a_reader_likes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = sweep_toy(tmp_path / "out", n="1:6")
+    largest = max(part.stat().st_size for part in parts_in(tmp_path / "out" / "cells"))
+    monkeypatch.setattr(module, "MOST_BYTES", 2 * largest)
+    cells, _ = compact_directory(directory)
+    assert (cells.parts_before, cells.parts_after) == (6, 3)
+    assert len(overfit_cli.load(tmp_path / "out")) == 12
+
+
+def test_parts_of_the_first_schema_gain_a_digest(tmp_path: Path) -> None:
+    directory = sweep_toy(tmp_path / "out", n="1")
+    [part] = parts_in(tmp_path / "out" / "cells")
+    table = pq.read_table(part).replace_schema_metadata({VERSION_MARK: b"1", STUDY_MARK: b"toy"})
+    pq.write_table(table, part)
+    part.rename(part.with_name(f"{part.name[:20]}-01234567.parquet"))
+    before = RunDirectory(directory.path).load_cells()
+    list(compact_directory(RunDirectory(directory.path)))
+    [joined] = parts_in(tmp_path / "out" / "cells")
+    assert joined.name != f"{part.name[:20]}-01234567.parquet"
+    flipped = bytearray(joined.read_bytes())
+    flipped[-30] ^= 1
+    pd.testing.assert_frame_equal(RunDirectory(directory.path).load_cells(), before)
+    joined.write_bytes(flipped)
+    assert not hasattr(read_part(joined, CELLS), "num_rows")
+
+
+def test_what_readers_leave_out_stays_where_it_is(tmp_path: Path) -> None:
+    sweep_toy(tmp_path / "out")
+    damaged, renamed, _ = parts_in(tmp_path / "out" / "cells")
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    renamed = renamed.rename(renamed.with_name("mine.parquet"))
+    done = call("compact", "out", cwd=tmp_path)
+    assert done.stderr.count("is left as it is: ") == 2
+    assert damaged.exists()
+    assert renamed.exists()
+
+
+def test_a_kill_in_the_middle_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = sweep_toy(tmp_path / "out", n="1:4")
+    expected, steps = directory.load_cells(), steps_of(directory)
+    unlink, left = Path.unlink, 2
+
+    def dying(path: Path, missing_ok: bool = False) -> None:
+        nonlocal left
+        if path.suffix == ".parquet":
+            left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", dying)
+        with pytest.raises(KeyboardInterrupt):
+            list(compact_directory(directory))
+    assert len(parts_in(tmp_path / "out" / "cells")) == 3
+    pd.testing.assert_frame_equal(RunDirectory(directory.path).load_cells(), expected)
+    RunDirectory(directory.path).prepare()
+    stored = [
+        key for part in parts_in(tmp_path / "out" / "cells") for key in pq.read_table(part)["key"]
+    ]
+    assert len(stored) == 8
+    pd.testing.assert_frame_equal(RunDirectory(directory.path).load_cells(), expected)
+    pd.testing.assert_frame_equal(steps_of(RunDirectory(directory.path)), steps)
+
+
+def test_readers_beside_it_see_every_row(tmp_path: Path) -> None:
+    stop, lengths = threading.Event(), list[int]()
+    sweep_toy(tmp_path / "out", n="1:6")
+
+    def read() -> None:
+        while not stop.is_set():
+            lengths.append(len(overfit_cli.load(tmp_path / "out")))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for _ in range(15):
+            sweep_toy(tmp_path / "out", n="1:6", fresh=True)
+            list(compact_directory(RunDirectory(tmp_path / "out")))
+    finally:
+        stop.set()
+        reader.join()
+    assert set(lengths) == {12}
+
+
+def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--n=1:40", "--seeds=1", "--trajectories", "--out=out")
+    process = start(*grid, "--set=pause=0.03", "--jobs=2", cwd=tmp_path)
+    wait_for(lambda: len(parts_in(tmp_path / "out" / "cells")) > 2)
+    while process.poll() is None:
+        call("compact", "out", cwd=tmp_path)
+    output, errors = process.communicate()
+    assert process.returncode == 0, output + errors
+    assert errors == ""
+    assert len(overfit_cli.load(tmp_path / "out")) == 40
+    stored = [
+        key.as_py()
+        for part in parts_in(tmp_path / "out" / "cells")
+        for key in pq.read_table(part)["key"]
+    ]
+    assert len(stored) == len(set(stored)) == 40
+    assert len(RunDirectory(tmp_path / "out").load_trajectories()) == 80
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty", "file.txt"])
+def test_a_directory_without_cells_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.txt").touch()
+    refused = run("compact", name, cwd=tmp_path, expect=2)
+    assert refused.stderr.startswith(f"overfit: DIR {name}: it holds no cells; name a directory")
