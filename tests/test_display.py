@@ -165,8 +165,9 @@ def test_a_patient_stream_remembers_its_first_problem(
 ) -> None:
     path = tmp_path / "a"
     path.touch()
-    with path.open() as unwritable:  # its descriptor takes no writing
-        stream = PatientStream(os.fdopen(os.dup(unwritable.fileno()), "w"))
+    readable = os.open(path, os.O_RDONLY)  # a descriptor that takes no writing
+    with os.fdopen(readable, "w") as unwritable:
+        stream = PatientStream(unwritable)
         stream.write("b")
         stream.flush()
         first = stream.problem

@@ -210,9 +210,9 @@ def test_stages_end_where_the_lemmas_say() -> None:
 def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -> None:
     """As a user draws it: a sweep and a training of the two presets, which share a directory."""
     narrow = ("--set=d=200", "--set=d_h=30", "--set=d_v=10", "--seeds=3", "--jobs=1")
-    done = run("sweep", "dynamics-benign", *narrow, cwd=tmp_path)
-    assert "overfit plot dynamics --from results/dynamics-quick" in done.stdout
-    run("train", "dynamics-harmful", cwd=tmp_path)
+    done = run("sweep", "dynamics-benign", *narrow, "--out=results/both", cwd=tmp_path)
+    assert "overfit plot dynamics --from results/both" in done.stdout
+    run("train", "dynamics-harmful", "--out=results/both", cwd=tmp_path)
     run("plot", "dynamics", "--out", "drawn.svg", cwd=tmp_path)
     text = (tmp_path / "drawn.svg").read_text()
     assert "predicted benign" in text

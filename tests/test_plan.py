@@ -85,6 +85,17 @@ def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:
     assert (whole.share, len(whole.cells)) == (1.0, 120)
 
 
+def test_an_outline_of_a_finished_directory_has_nothing_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overfit_cli.sweep.plan.MOST_PARTS_OUTLINED", 10)
+    sweep_toy(tmp_path, n="1:60")
+    plan = make_plan(grid_of("1:60", "1:2:2"), RunDirectory(tmp_path), "cpu", outlined=True)
+    assert (plan.done, plan.to_run, plan.batches) == (120, 0, [])
+    plan = make_plan(grid_of("1:120", "1:2:2"), RunDirectory(tmp_path), "cpu", outlined=True)
+    assert (plan.done, plan.to_run) == (120, 120)
+
+
 def test_a_dry_run_of_a_vast_grid_answers_soon(tmp_path: Path) -> None:
     began = time.monotonic()
     asked = ("--n=1:1000", "--snr=1:2:5000", "--seeds=1")

@@ -29,10 +29,12 @@ def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> 
     jobs = plural(workforce.jobs, "job") + (
         f" on {workforce.backend}" if workforce.jobs > 1 else ""
     )
-    batches = plural(plan.of_all(len(plan.batches)), "batch")
-    to_run = f"{plan.of_all(plan.to_run)} to run in {batches}, {jobs}"
-    about = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
-    return [covers, about + "; ".join([*there, to_run]) + "."]
+    to_run = f"{plan.of_all(plan.to_run)} to run"
+    if plan.share == 1:
+        batches = plural(len(plan.batches), "batch")
+        return [covers, "; ".join([*there, f"{to_run} in {batches}, {jobs}"]) + "."]
+    about = f"From {len(plan.cells)} cells chosen at random, about: "
+    return [covers, about + "; ".join([*there, f"{to_run}, {jobs}"]) + "."]
 
 
 def estimate_in_words(

@@ -74,11 +74,10 @@ def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"], within: floa
     busy = min(jobs, plan.of_all(len(plan.batches)))
     seconds = disk = None
     if timed:
-        scale = plan.of_all(plan.to_run) / len(batched)
-        seconds = timed[-1].seconds / timed[-1].work * sum(costs) * scale / busy
-        disk = scale * (
-            len(batched) * timed[-1].bytes_per_cell + _BYTES_PER_PART * len(plan.batches)
-        )
+        seconds = timed[-1].seconds / timed[-1].work * plan.of_all(sum(costs)) / busy
+        # Of an outline the cells lie far apart, and its batches are no measure of the sweep's.
+        parts = len(plan.batches) if plan.share == 1 else 0
+        disk = plan.of_all(len(batched)) * timed[-1].bytes_per_cell + _BYTES_PER_PART * parts
     memory = busy * max(study.memory(cell) for cell in batched)
     return Estimate(seconds, memory, disk, cut=len(timed) < len(probes))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
@@ -43,7 +44,7 @@ class Plan:
     @property
     def to_run(self) -> int:
         """The number of cells that will run."""
-        return len(self.cells) - self.done - self.failed
+        return sum(len(batch) for batch in self.batches)
 
     def of_all(self, count: float) -> int:
         """Return about how many of all cells a number of those looked at stands for."""
@@ -78,13 +79,13 @@ def make_plan(
         UserError: if the directory holds another study, or a cell can't fit this machine.
     """
     grid.check_size()
-    _check_study(grid, directory)
+    most = MOST_PARTS_OUTLINED if outlined else None
+    _check_study(grid, directory, most)
     whole = grid.size if cells is None else len(cells)
     if cells is None:
         cells = (grid.thinned(MOST_CELLS_OUTLINED) if outlined else grid).cells()
     if device == "cpu":
         _check_memory(grid, cells)
-    most = MOST_PARTS_OUTLINED if outlined else None
     there = directory.contents(trajectories=trajectories, most=most)
 
     def runs(cell: Cell) -> bool:
@@ -95,20 +96,24 @@ def make_plan(
     chosen = [cell for cell in cells if runs(cell)]
     kept = Counter(there.cells[cell.key][0] for cell in cells if not runs(cell))
     stale = sum(version != grid.study.version for _, version in there.cells.values())
+    done, failed = (round(kept[status] / there.share) for status in ("done", "failed"))
+    if there.share < 1:  # most of what wasn't found lies in the parts that weren't looked at
+        to_run = max(0, len(cells) - done - failed)
+        chosen = random.Random(0).sample(chosen, min(to_run, len(chosen)))
     return Plan(
         grid=grid,
         cells=cells,
         batches=grid.study.batches(chosen, device),
-        done=min(len(cells), round(kept["done"] / there.share)),
-        failed=round(kept["failed"] / there.share),
+        done=min(done, len(cells)),
+        failed=failed,
         again=frozenset(cell.key for cell in chosen if cell.key in there.cells),
         stale=round(stale / there.share),
         share=len(cells) / whole,
     )
 
 
-def _check_study(grid: Grid, directory: RunDirectory) -> None:
-    other = directory.study_name()
+def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) -> None:
+    other = directory.study_name(most_parts)
     if other not in (None, grid.study.name):
         raise UserError(
             f"{directory.flag} {directory.path}: it holds cells of {other}, not of "

@@ -100,10 +100,13 @@ class RunDirectory:
         steps: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
         return steps.drop_duplicates(["key", "step"]).reset_index(drop=True)
 
-    def study_name(self) -> str | None:
+    def study_name(self, most: int | None = None) -> str | None:
         """Return the name of the study whose cells it holds; None where it holds none.
 
         The manifest says it; without one, its part files do.
+
+        Args:
+            most: look at so many parts only, chosen at random; None for all.
 
         Raises:
             UserError: if there is no manifest, and the parts are of several studies.
@@ -111,7 +114,7 @@ class RunDirectory:
         manifest = read_manifest(self.path)
         if manifest is not None:
             return manifest.study
-        indices = self.cells.indices().values()
+        indices = self.cells.indices(most).values()
         found = {study_of(part) for part in indices if isinstance(part, pa.Table)}
         if len(found) > 1:
             raise UserError(
@@ -220,7 +223,7 @@ class RunDirectory:
 
     def _own_indices(self, folder: PartFolder, most: int | None = None) -> list[pa.Table]:
         """The indices of the study's own parts, without a word of those left out."""
-        study = self.study_name()
+        study = self.study_name(most)
         indices = folder.indices(most).values()
         return [part for part in indices if isinstance(part, pa.Table) and study_of(part) == study]
 

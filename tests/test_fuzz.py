@@ -1,0 +1,286 @@
+"""Random input is read, or refused in a sentence: ranges, laws, presets, manifests and parts.
+
+`OVERFIT_FUZZ=100000 pytest tests/test_fuzz.py` searches at length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from overfit_cli.analysis.law import parse_law
+from overfit_cli.errors import UserError
+from overfit_cli.parameters import describe
+from overfit_cli.plain_text import in_markdown, is_text, visible
+from overfit_cli.studies.benign_vit.study import study as benign_vit
+from overfit_cli.study import CellResult
+from overfit_cli.sweep.manifest import MANIFEST, Manifest, read_manifest
+from overfit_cli.sweep.part_file import Refusal, read_part, write_part
+from overfit_cli.sweep.presets import find_preset, preset_texts
+from overfit_cli.sweep.provenance import planned_cells
+from overfit_cli.sweep.ranges import MOST_VALUES, parse_range, parse_seeds
+from overfit_cli.sweep.schema import CELLS, TRAJECTORIES, cell_table
+from overfit_cli.sweep.worker import storable
+from tests.toy_runs import TOY, toy_cells
+
+LENGTH = os.environ.get("OVERFIT_FUZZ")
+fuzz = settings(
+    max_examples=int(LENGTH or 120),
+    derandomize=LENGTH is None,  # the same examples each time, unless it is a search
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+numbers = st.one_of(
+    st.integers().map(str),
+    st.floats().map(repr),
+    st.from_regex(r"-?[0-9]{1,30}(\.[0-9]{0,30})?(e-?[0-9]{1,20})?", fullmatch=True),
+    st.sampled_from(
+        ["9" * 5000, "1e999999999", "-0", "nan", "inf", "", " ", "1_0", "\uff12", "0x1"]
+    ),
+)
+ranges = st.one_of(
+    st.lists(numbers, min_size=1, max_size=5).map(":".join),
+    st.lists(numbers, min_size=1, max_size=5).map(",".join),
+    st.tuples(numbers, numbers, numbers, st.sampled_from(["log", "linear", "x"])).map(":".join),
+    st.text(alphabet="0123456789:,.e-+ logx", max_size=20),
+    st.text(max_size=10),
+)
+
+
+def one_line(error: UserError) -> None:
+    """What is refused is refused in a sentence that a terminal can show."""
+    sentence = str(error)
+    assert sentence.endswith((".", "?")), sentence
+    assert len(sentence) < 1000
+    visible(sentence).encode()
+
+
+@fuzz
+@given(ranges, st.sampled_from(["n", "snr", "d", "label_flip", "noise", "dtype"]))
+def test_a_range_is_values_of_its_kind_or_a_sentence(text: str, name: str) -> None:
+    info = describe(benign_vit.parameters)[name]
+    try:
+        values = parse_range(info, text, f"--set {name}")
+    except UserError as error:
+        one_line(error)
+        return
+    kinds = {"int": int, "float": float, "choice": str}
+    assert 1 <= len(values) <= MOST_VALUES
+    assert len(set(values)) == len(values)
+    assert all(type(value) is kinds[info.kind] for value in values)
+
+
+@fuzz
+@given(ranges)
+def test_seeds_are_whole_numbers_or_a_sentence(text: str) -> None:
+    try:
+        seeds = parse_seeds(text)
+    except UserError as error:
+        one_line(error)
+        return
+    assert seeds
+    assert all(type(seed) is int and seed >= 0 for seed in seeds)
+
+
+terms = st.recursive(
+    st.one_of(st.sampled_from(["n", "snr", "d"]), numbers),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "**", "^", "%"]), inner).map("".join),
+        inner.map(lambda term: f"({term})"),
+        st.tuples(st.sampled_from(["log", "exp", "sqrt", "eval"]), inner).map(
+            lambda call: f"{call[0]}({call[1]})"
+        ),
+    ),
+    max_leaves=12,
+)
+laws = st.one_of(
+    st.tuples(terms, terms).map("=".join),
+    st.text(alphabet="nsr0123456789+-*/()=. _e", max_size=60),
+    st.text(max_size=20),
+)
+
+
+@fuzz
+@given(laws)
+def test_an_equation_is_a_curve_or_a_sentence(text: str) -> None:
+    try:
+        law = parse_law(text, ("n", "snr"))
+    except UserError as error:
+        one_line(error)
+        return
+    values = {"n": np.array([[1.0], [2.0]]), "snr": np.array([[0.0, 3.0, 1e300]])}
+    assert law.difference(values).shape == (2, 3)
+    assert law.names <= {"n", "snr"}
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+def toml_of(value: object) -> str:
+    """A value as TOML writes it, as far as it can."""
+    if isinstance(value, dict):
+        pairs = (f"{json.dumps(name)} = {toml_of(one)}" for name, one in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml_of, value)) + "]"
+    return json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
+
+
+preset_values = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.one_of(json_values, usual)
+        for name, usual in {
+            "title": st.just("a"),
+            "study": st.just("toy"),
+            "figures": st.just(["heatmap"]),
+            "directory": st.sampled_from(["a", "..", "a/b", "a\n"]),
+            "set": st.dictionaries(st.sampled_from(["n", "snr", "x"]), ranges, max_size=2),
+            "quick": st.fixed_dictionaries({}, optional={"seeds": ranges, "set": json_values}),
+            "other": json_values,
+        }.items()
+    },
+)
+
+
+@fuzz
+@given(st.one_of(preset_values, st.binary(max_size=60), st.text(max_size=60)))
+def test_a_preset_is_read_or_refused_in_a_sentence(
+    content: dict[str, object] | bytes | str,
+) -> None:
+    if isinstance(content, dict):
+        lines = (f"{json.dumps(name)} = {toml_of(one)}" for name, one in content.items())
+        content = "\n".join(lines)
+    if isinstance(content, str):
+        content = content.encode(errors="replace")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.toml"
+        path.write_bytes(content)
+        try:
+            preset = find_preset(str(path))
+        except UserError as error:
+            assert str(error).startswith(str(path))
+            visible(str(error)).encode()
+            return
+        assert preset is not None
+        texts, places = preset_texts(preset, "quick")
+        assert texts.keys() == places.keys()
+        assert "/" not in preset.run_name("quick")
+
+
+manifests = st.one_of(
+    json_values,
+    st.fixed_dictionaries(
+        {"schema": st.just(1), "study": st.just("toy"), "version": st.integers()},
+        optional={
+            "data": st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
+            "runs": st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "values": st.dictionaries(
+                            st.sampled_from(["n", "snr", "mood", "x"]),
+                            st.lists(json_values, max_size=4),
+                            max_size=3,
+                        ),
+                        "seeds": st.lists(st.integers(-2, 2**64), max_size=3),
+                    },
+                    optional={"settings": json_values, "more": json_values},
+                ),
+                max_size=3,
+            ),
+        },
+    ),
+)
+
+
+@fuzz
+@given(st.one_of(manifests.map(json.dumps), st.binary(max_size=80)))
+def test_a_manifest_is_read_or_none_with_a_sentence(content: str | bytes) -> None:
+    content = content.encode() if isinstance(content, str) else content
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / MANIFEST
+        path.write_bytes(content)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            manifest = read_manifest(Path(folder))
+            planned = planned_cells(Path(folder), TOY)
+        assert (manifest is None) == bool(said)
+        for one in said:
+            visible(str(one.message)).encode()
+        assert set(planned.columns) == {"seed", *describe(TOY.parameters)}
+        if manifest is not None:
+            text = manifest.model_dump_json(by_alias=True)
+            assert Manifest.model_validate_json(text, strict=True).runs == manifest.runs
+
+
+def part_content() -> bytes:
+    """A part of the toy's, as it lies on disk."""
+    results = [CellResult(cell, "done", "", 1, 0.5, {"test_loss": 0.1}) for cell in toy_cells()]
+    table = cell_table(TOY, [storable(TOY, result) for result in results])
+    with tempfile.TemporaryDirectory() as folder:
+        return write_part(Path(folder), table).read_bytes()
+
+
+CONTENT = part_content()
+mangled = st.one_of(
+    st.integers(0, 8 * len(CONTENT) - 1).map(
+        lambda bit: (
+            CONTENT[: bit // 8]
+            + bytes([CONTENT[bit // 8] ^ 1 << bit % 8])
+            + CONTENT[bit // 8 + 1 :]
+        )
+    ),
+    st.tuples(st.integers(0, len(CONTENT)), st.binary(max_size=40)).map(
+        lambda one: CONTENT[: one[0]] + one[1] + CONTENT[one[0] + len(one[1]) :]
+    ),
+    st.integers(0, len(CONTENT) - 1).map(lambda length: CONTENT[:length]),
+    st.binary(max_size=200),
+)
+
+
+@fuzz
+@given(mangled, st.sampled_from(["{}-{}.parquet", "{}-01234567.parquet", "mine.parquet"]))
+def test_a_mangled_part_is_never_data_under_its_name_and_never_a_crash(
+    content: bytes, name: str
+) -> None:
+    digest = hashlib.sha256(CONTENT).hexdigest()[:16]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name.format("0" * 20, digest)
+        path.write_bytes(content)
+        for kind in (CELLS, TRAJECTORIES):
+            part = read_part(path, kind)
+            whole = content == CONTENT and digest in name.format("", digest)
+            assert isinstance(part, pa.Table if whole and kind is CELLS else Refusal)
+        if isinstance(part, Refusal):
+            assert part.reason
+    pq.read_table(pa.BufferReader(CONTENT))
+
+
+@fuzz
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_is_shown_in_one_line(text: str) -> None:
+    shown = visible(text)
+    assert is_text(shown)
+    assert not set(shown) & {"\n", "\r", "\x1b", "\u202e", "\u2028"}
+    assert visible(shown) == shown
+    page = in_markdown(text)
+    assert "<" not in page
+    assert len(page.splitlines()) <= 1
