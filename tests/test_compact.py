@@ -10,13 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
+from overfit_cli.study import CellResult
 from overfit_cli.sweep import compact as module
 from overfit_cli.sweep.compact import compact_directory
 from overfit_cli.sweep.part_file import read_part
 from overfit_cli.sweep.schema import CELLS, STUDY_MARK, VERSION_MARK
 from overfit_cli.sweep.store import RunDirectory
 from tests.command import call, run, start, wait_for
-from tests.toy_runs import parts_in, sweep_toy
+from tests.toy_runs import TOY, parts_in, sweep_toy, toy_cells
 
 GRID = ("sweep", "toy", "--n=1:6", "--snr=1:2:2", "--seeds=1", "--trajectories", "--out=out")
 
@@ -111,6 +112,24 @@ def test_a_kill_in_the_middle_loses_and_doubles_nothing(
     assert len(stored) == 8
     pd.testing.assert_frame_equal(RunDirectory(directory.path).load_cells(), expected)
     pd.testing.assert_frame_equal(steps_of(RunDirectory(directory.path)), steps)
+
+
+def test_cells_that_stand_twice_stand_once_in_the_joined_part(tmp_path: Path) -> None:
+    """As a fresh sweep leaves them that was killed on its way; a failed row doesn't win."""
+    directory = sweep_toy(tmp_path / "out")
+    before, steps = directory.load_cells(), steps_of(directory)
+    other = sweep_toy(tmp_path / "other", n="2:3")
+    for kind in ("cells", "trajectories"):
+        for part in parts_in(other.path / kind):
+            part.rename(tmp_path / "out" / kind / part.name)
+    directory.write(TOY, [CellResult.failure(cell, "diverged") for cell in toy_cells()[:3]])
+    list(compact_directory(directory))
+    [part] = parts_in(tmp_path / "out" / "cells")
+    assert pq.read_metadata(part).num_rows == 6
+    own = RunDirectory(directory.path)
+    drop = ["seconds"]
+    pd.testing.assert_frame_equal(own.load_cells().drop(columns=drop), before.drop(columns=drop))
+    pd.testing.assert_frame_equal(steps_of(own), steps)
 
 
 def test_readers_beside_it_see_every_row(tmp_path: Path) -> None:

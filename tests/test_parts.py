@@ -226,6 +226,22 @@ def test_a_damaged_part_is_set_aside_and_its_cells_run_again(swept: RunDirectory
     )
 
 
+def test_a_damaged_trajectory_is_logged_again_and_stays(swept: RunDirectory) -> None:
+    """Its new part has the very name of the damaged one, because it has the same content."""
+    steps = swept.load_trajectories()
+    part = parts_in(swept.path / "trajectories")[0]
+    content = part.read_bytes()
+    part.write_bytes(content[:-1])
+    again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
+    assert "its cells run again where steps are logged" in again.stdout
+    assert part.read_bytes() == content
+    found = RunDirectory(swept.path).load_trajectories()
+    by = ["key", "step"]
+    pd.testing.assert_frame_equal(
+        found.sort_values(by, ignore_index=True), steps.sort_values(by, ignore_index=True)
+    )
+
+
 # Nothing is deleted
 
 

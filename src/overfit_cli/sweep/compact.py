@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from overfit_cli.files import locked
 from overfit_cli.sweep.part_file import Refusal, read_part, write_part
-from overfit_cli.sweep.parts import PartFolder, of_another_study
+from overfit_cli.sweep.parts import PartFolder, of_another_study, unrepeated
 from overfit_cli.sweep.schema import SCHEMA_VERSION, VERSION_MARK, marks, study_of
 from overfit_cli.sweep.store import RunDirectory
 
@@ -65,12 +65,13 @@ _Group = dict[Path, pa.Table]
 
 
 def _sizes(folder: PartFolder) -> dict[Path, int]:
-    """The size of each part."""
-    sizes = {}
+    """The size of each part, the newest first."""
+    facts = {}
     for path in (folder.path / name for name in folder.names()):
         with contextlib.suppress(FileNotFoundError):  # another process was quicker
-            sizes[path] = path.stat().st_size
-    return sizes
+            facts[path] = path.stat()
+    newest = sorted(facts, key=lambda path: -facts[path].st_mtime_ns)
+    return {path: facts[path].st_size for path in newest}
 
 
 def _groups(folder: PartFolder, study: str | None) -> Iterator[_Group]:
@@ -97,7 +98,8 @@ def _join(folder: PartFolder, group: _Group) -> int:
     first = next(iter(group.values()))
     if len(group) == 1 and (first.schema.metadata or {}).get(VERSION_MARK) == _CURRENT:
         return 0
-    table = pa.concat_tables([part.replace_schema_metadata(None) for part in group.values()])
+    parts = unrepeated(group).values()
+    table = pa.concat_tables([part.replace_schema_metadata(None) for part in parts])
     table = table.sort_by([(name, "ascending") for name in folder.kind.ordered_by])
     table = table.replace_schema_metadata(marks(study_of(first), folder.kind))
     with locked(folder.path.parent):

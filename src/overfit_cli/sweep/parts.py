@@ -37,7 +37,8 @@ class PartFolder:
     def __init__(self, path: Path, kind: Kind) -> None:
         self.path = path
         self.kind = kind
-        self._indices: dict[str, pa.Table | Refusal] = {}
+        self._indices: dict[str, pa.Table] = {}
+        self._refused: set[str] = set()
 
     def read(self, columns: Sequence[str] | None = None) -> dict[Path, pa.Table | Refusal]:
         """Return every part's rows, or why it is left out, as of one moment; the newest first."""
@@ -79,7 +80,7 @@ class PartFolder:
 
     def has_strangers(self, written: Collection[str]) -> bool:
         """Whether there are parts that this object hasn't looked at, other than those `written`."""
-        return not self._indices.keys() >= set(self.names()).difference(written)
+        return bool({*self.names()} - self._indices.keys() - self._refused - {*written})
 
     def tidy(self, study: str | None, aside: Path) -> Iterator[str]:
         """Move damaged parts to `aside`, and drop rows that stand twice; say what was left out.
@@ -106,7 +107,7 @@ class PartFolder:
         for path, dropped in _repeated(parts).items():
             table = read_part(path, self.kind)
             if isinstance(table, pa.Table):
-                rest = table.filter(pc.invert(pc.is_in(table.column("key"), dropped)))
+                rest = _without(table, dropped)
                 if rest.num_rows:
                     self.add(rest)
                 set_aside(path, aside)
@@ -131,12 +132,17 @@ class PartFolder:
         return dict(sorted(found.items(), key=lambda one: _age(one[0])))
 
     def _index(self, path: Path) -> pa.Table | Refusal:
-        if path.name not in self._indices:
-            part = read_part(path, self.kind, list(self.kind.indexed))
-            if isinstance(part, pa.Table) and self.kind.indexed == ("key",):
-                part = pa.Table.from_arrays([part.column("key").unique()], schema=part.schema)
-            self._indices[path.name] = part
-        return self._indices[path.name]
+        if path.name in self._indices:
+            return self._indices[path.name]
+        part = read_part(path, self.kind, list(self.kind.indexed))
+        if isinstance(part, Refusal):
+            # It is looked at again: a damaged part may be written anew, under the same name.
+            self._refused.add(path.name)
+            return part
+        if self.kind.indexed == ("key",):
+            part = pa.Table.from_arrays([part.column("key").unique()], schema=part.schema)
+        self._indices[path.name] = part
+        return part
 
 
 _SO = {
@@ -169,24 +175,39 @@ def _age(path: Path) -> tuple[int, str]:
         return 0, path.name
 
 
+def unrepeated(parts: Mapping[Path, pa.Table]) -> dict[Path, pa.Table]:
+    """Return the parts with each cell in one of them only: where it is done, else in the first.
+
+    Args:
+        parts: the newest first.
+    """
+    dropped = _repeated(parts)
+    return {
+        path: _without(part, dropped[path]) if path in dropped else part
+        for path, part in parts.items()
+    }
+
+
+def _without(part: pa.Table, keys: pa.Array) -> pa.Table:
+    return part.filter(pc.invert(pc.is_in(part.column("key"), keys)))
+
+
 def _repeated(parts: Mapping[Path, pa.Table]) -> dict[Path, pa.Array]:
-    """The keys that each part is to lose, so that each key stands in one part; newest first."""
-    if not parts:
-        return {}
-    everything = pa.chunked_array([part.column("key").combine_chunks() for part in parts.values()])
-    if pc.count_distinct(everything).as_py() == len(everything):
+    """The keys that each part is to lose, so that each key stands in one part."""
+    keys = {path: part.column("key").unique() for path, part in parts.items()}
+    every = pa.chunked_array([*keys.values()], pa.string())
+    if pc.count_distinct(every).as_py() == len(every):
         return {}
     kept: dict[str, Path] = {}
     for wanted in (True, False):  # first what is done
         for path, part in parts.items():
             chosen = part.filter(_done(part) if wanted else pc.invert(_done(part)))
-            for key in chosen.column("key").to_pylist():
+            for key in chosen.column("key").unique().to_pylist():
                 kept.setdefault(key, path)
     dropped = {
-        path: [key for key in part.column("key").to_pylist() if kept[key] != path]
-        for path, part in parts.items()
+        path: [key for key in own.to_pylist() if kept[key] != path] for path, own in keys.items()
     }
-    return {path: pa.array(keys) for path, keys in dropped.items() if keys}
+    return {path: pa.array(lost, pa.string()) for path, lost in dropped.items() if lost}
 
 
 def _done(part: pa.Table) -> pa.ChunkedArray:

@@ -20,7 +20,7 @@ from overfit_cli.files import TEMPORARY_PREFIX, locked, make_folder, reason_of
 from overfit_cli.study import CellResult, Study
 from overfit_cli.sweep.manifest import read_manifest
 from overfit_cli.sweep.part_file import Refusal
-from overfit_cli.sweep.parts import PartFolder, of_another_study
+from overfit_cli.sweep.parts import PartFolder, of_another_study, unrepeated
 from overfit_cli.sweep.schema import (
     CELLS,
     TRAJECTORIES,
@@ -82,21 +82,14 @@ class RunDirectory:
             raise UserError(f"{self.flag} {self.path}: {self._why_empty()}")
         cells: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
         cells = cells[cells["version"] == newest]
-        # Of a cell that stands twice what is done comes first, then what is newest.
-        cells = cells.sort_values("status", kind="stable").drop_duplicates("key")
+        cells = cells.drop_duplicates("key")
         return cells.sort_values("key").reset_index(drop=True)
 
     def load_trajectories(self) -> pd.DataFrame:
         """Return one row per cell and logged step; no rows where none was logged."""
         parts = self._own(self.trajectories)
         tables = [pa.table({"key": pa.array([], pa.string()), "step": pa.array([], pa.int64())})]
-        logged: set[str] = set()
-        for table in self._fitting(TRAJECTORIES, parts, self.newest_version() or 0):
-            # All steps of a cell come from its newest part: two runs of it aren't mixed.
-            keys = set(table.column("key").unique().to_pylist())
-            known = pa.array(sorted(keys & logged), pa.string())
-            tables.append(table.filter(pc.invert(pc.is_in(table.column("key"), known))))
-            logged |= keys
+        tables += self._fitting(TRAJECTORIES, parts, self.newest_version() or 0)
         steps: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
         return steps.drop_duplicates(["key", "step"]).reset_index(drop=True)
 
@@ -228,15 +221,15 @@ class RunDirectory:
         return [part for part in indices if isinstance(part, pa.Table) and study_of(part) == study]
 
     def _fitting(self, kind: Kind, parts: Mapping[Path, pa.Table], version: int) -> list[pa.Table]:
-        """The parts with the study's columns; warn of each that is left out."""
+        """The parts with the study's columns, each cell in one; warn of each that is left out."""
         wanted = wanted_columns(self.study_name(), version, kind, parts.values())
-        fitting = []
+        fitting = {}
         for path, part in parts.items():
             if reason := wanted.misfit(part.schema):
                 _leave_out(path, reason)
             else:
-                fitting.append(part)
-        return fitting
+                fitting[path] = part
+        return list(unrepeated(fitting).values())
 
     def _why_empty(self) -> str:
         if not self.path.exists():
