@@ -31,6 +31,8 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.landscape
 	$(BIN)/python -m benchmarks.refine
 	$(BIN)/python -m benchmarks.dimension
+	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.storm
 
 # $(call reference,PRESET,FIGURES) makes a kept run anew: its cells, figures and report.
 define reference
@@ -39,6 +41,7 @@ define reference
 	for figure in $(2); do \
 	  $(BIN)/overfit plot $$figure --from results/$(1)-quick || exit; done
 	$(BIN)/overfit report --from results/$(1)-quick --out results/$(1)-quick
+	$(BIN)/overfit compact results/$(1)-quick
 endef
 
 results: $(VENV)/installed
@@ -48,6 +51,7 @@ results: $(VENV)/installed
 	$(BIN)/overfit sweep dynamics-harmful
 	$(BIN)/overfit plot dynamics --from results/dynamics-quick
 	$(BIN)/overfit report --from results/dynamics-quick --out results/dynamics-quick
+	$(BIN)/overfit compact results/dynamics-quick
 	$(call reference,theorem-regime,heatmap cutoff)
 	$(call reference,dimension,dimension)
 	$(call reference,strong-noise,heatmap)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
+import pytest
+
 from overfit_cli.cli import app
 
 TOY = Path(__file__).parent / "toy"
@@ -41,9 +43,22 @@ def start(
 
 
 def run(
-    *arguments: str, cwd: Path, expect: int = 0, env: Mapping[str, str] | None = None
+    *arguments: str,
+    cwd: Path,
+    expect: int = 0,
+    env: Mapping[str, str] | None = None,
+    apart: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `overfit` to its end and hold it to an exit code."""
+    """Run `overfit` to its end and hold it to an exit code.
+
+    What starts workers, or depends on the environment, runs in a process of its own, and so does
+    what is to run `apart`; the rest runs in this one, which is quicker.
+    """
+    one_job = {"--jobs=1", "--dry-run", "--help"} & {*arguments} or "--jobs 1" in " ".join(
+        arguments
+    )
+    if not apart and env is None and (one_job or arguments[:1] != ("sweep",)):
+        return call(*arguments, cwd=cwd, expect=expect)
     process = start(*arguments, cwd=cwd, env=env)
     try:
         output, errors = process.communicate(timeout=120)
@@ -56,7 +71,7 @@ def run(
 
 
 def call(*arguments: str, cwd: Path, expect: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run `overfit` in this process, which is quicker, and hold it to an exit code."""
+    """Run `overfit` in this process and hold it to an exit code."""
     output, errors = io.StringIO(), io.StringIO()
     with (
         contextlib.chdir(cwd),
@@ -66,16 +81,15 @@ def call(*arguments: str, cwd: Path, expect: int = 0) -> subprocess.CompletedPro
         contextlib.redirect_stderr(errors),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("default")
-        try:
+        warnings.resetwarnings()  # as in a process that was just started
+        for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
+            warnings.simplefilter("ignore", category)
+        with pytest.raises(SystemExit) as ended:
             app.main()
-        except SystemExit as ended:
-            code = ended.code
-    done = subprocess.CompletedProcess(
-        arguments, int(code or 0), output.getvalue(), errors.getvalue()
-    )
-    assert done.returncode == expect, done
-    return done
+    code = int(ended.value.code or 0)
+    said = (output.getvalue(), errors.getvalue())
+    assert code == expect, f"{arguments}: {code}\n{said[0]}\n{said[1]}"
+    return subprocess.CompletedProcess(arguments, code, *said)
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:

@@ -17,7 +17,7 @@ from overfit_cli.study import study_names
 from tests.command import run
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("sweep", "train", "plot", "report", "list")
+COMMANDS = ("sweep", "compact", "train", "plot", "report", "list")
 
 
 @pytest.mark.parametrize("document", generate.documents(), ids=lambda path: path.name)
