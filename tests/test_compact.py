@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from pathlib import Path
 
@@ -130,6 +131,18 @@ def test_cells_that_stand_twice_stand_once_in_the_joined_part(tmp_path: Path) ->
     drop = ["seconds"]
     pd.testing.assert_frame_equal(own.load_cells().drop(columns=drop), before.drop(columns=drop))
     pd.testing.assert_frame_equal(steps_of(own), steps)
+
+
+def test_steps_without_a_number_stay_so(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "out")
+    directory.prepare()
+    for cell in toy_cells():
+        trajectory = {"step": [0.0, 1.0, 2.0], "train_loss": [math.nan, math.inf, 0.5]}
+        directory.write(TOY, [CellResult(cell, "done", "", 2, 0.1, {}, trajectory)])
+    before = steps_of(directory)
+    assert [joined.parts_after for joined in compact_directory(directory)] == [1, 1]
+    pd.testing.assert_frame_equal(steps_of(RunDirectory(directory.path)), before)
+    assert before["train_loss"].isna().sum() == 6
 
 
 def test_readers_beside_it_see_every_row(tmp_path: Path) -> None:

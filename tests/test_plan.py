@@ -15,7 +15,7 @@ from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.study import Cell
 from overfit_cli.sweep.estimate import estimate
 from overfit_cli.sweep.grid import Grid, make_grid
-from overfit_cli.sweep.plan import MOST_CELLS_OUTLINED, make_plan
+from overfit_cli.sweep.plan import make_plan
 from overfit_cli.sweep.store import Contents, RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY, sweep_toy
@@ -60,20 +60,23 @@ def test_a_thinned_grid_is_a_part_of_it() -> None:
     assert Grid(TOY, {}, tuple(range(9)), {}).thinned(2).size <= 2
 
 
-def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(tmp_path: Path) -> None:
-    """Half of the cells are there already; the outline looks at one in fifty."""
+def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the cells are there already; the outline looks at one in twenty."""
+    monkeypatch.setattr("overfit_cli.sweep.plan.MOST_CELLS_OUTLINED", 2000)
     directory = RunDirectory(tmp_path, "--out")
     directory.prepare()
-    grid = grid_of("1:1000", "1:2:400", seeds=2)
-    there = grid_of("1:1000", "1:2:400", seeds=1)
+    grid = grid_of("1:1000", "1:2:20", seeds=2)
+    there = grid_of("1:1000", "1:2:20", seeds=1)
     half = make_plan(there, directory, "cpu", outlined=False)
     known = {cell.key: ("done", 1) for cell in half.cells}
     directory.contents = lambda **asked: Contents(known, ())  # type: ignore[method-assign]
     plan = make_plan(grid, directory, "cpu", outlined=True)
-    assert len(plan.cells) <= MOST_CELLS_OUTLINED
-    assert plan.of_all(len(plan.cells)) == grid.size == 800_000
-    assert plan.of_all(plan.done) == pytest.approx(400_000, rel=0.02)
-    assert plan.of_all(plan.to_run) == pytest.approx(400_000, rel=0.02)
+    assert 500 < len(plan.cells) <= 2000
+    assert plan.of_all(len(plan.cells)) == grid.size == 40_000
+    assert plan.of_all(plan.done) == pytest.approx(20_000, rel=0.02)
+    assert plan.of_all(plan.to_run) == pytest.approx(20_000, rel=0.02)
 
 
 def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:

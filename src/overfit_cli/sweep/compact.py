@@ -107,12 +107,19 @@ def _join(folder: PartFolder, group: _Group) -> int:
             return 0  # a sweep has replaced some of these rows
         path = write_part(folder.path, table)
         written = read_part(path, folder.kind)
-        if isinstance(written, Refusal) or not written.equals(table):
+        if isinstance(written, Refusal) or not _same(written, table):
             raise OSError(errno.EIO, "what was written reads back as something else", str(path))
         for joined in group:
             if joined != path:
                 joined.unlink()
     return int(table.num_rows)
+
+
+def _same(one: pa.Table, other: pa.Table) -> bool:
+    """Whether two tables hold the same rows; nan is the same as nan."""
+    nulls = [[column.null_count for column in table.columns] for table in (one, other)]
+    frames = [one.to_pandas(), other.to_pandas()]
+    return bool(one.schema == other.schema and nulls[0] == nulls[1] and frames[0].equals(frames[1]))
 
 
 _CURRENT = SCHEMA_VERSION.encode()

@@ -7,12 +7,14 @@ import multiprocessing
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Literal
 
 from overfit_cli.cache import temporary_cache
+from overfit_cli.parameters import Value
 from overfit_cli.study import Cell, Execution, Study, find_study
+from overfit_cli.sweep.grid import Grid
 from overfit_cli.sweep.plan import Plan
 from overfit_cli.sweep.schema import cell_table
 from overfit_cli.sweep.worker import start_worker, train_all
@@ -20,6 +22,7 @@ from overfit_cli.sweep.worker import start_worker, train_all
 SHORT = 1.0
 """Seconds of a probe beside which its draws count; it is then timed a second time."""
 
+NEIGHBOURS = 200
 _BYTES_PER_PART = 12_000
 
 
@@ -67,9 +70,9 @@ def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"], within: floa
         within: seconds after which a probe is cut.
     """
     study = plan.grid.study
-    costs = [sum(study.cost(cell) for cell in batch) for batch in plan.batches]
+    costs = [_work(study, batch) for batch in plan.batches]
     batched = [cell for batch in plan.batches for cell in batch]
-    probes = _probes(plan, costs)
+    probes = _probes(plan, costs, device)
     timed = _timed_within(study, probes, device, within)
     busy = min(jobs, plan.of_all(len(plan.batches)))
     seconds = disk = None
@@ -82,20 +85,39 @@ def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"], within: floa
     return Estimate(seconds, memory, disk, cut=len(timed) < len(probes))
 
 
-def _probes(plan: Plan, costs: Sequence[float]) -> list[list[Cell]]:
+def _probes(plan: Plan, costs: Sequence[float], device: Literal["cpu", "cuda"]) -> list[list[Cell]]:
     """What to time, the cheapest first: the study's default cell, a cheap batch, the middle one."""
     study = plan.grid.study
     order = sorted(range(len(costs)), key=costs.__getitem__)
-    *smaller, middle = [
-        [study.probe(Cell(study.name, study.version, study.parameters(), seed=0))],
-        *(
-            [study.probe(cell) for cell in plan.batches[at]]
-            for at in (order[0], order[len(order) // 2])
-        ),
-    ]
-    work = {id(probe): sum(map(study.cost, probe)) for probe in (*smaller, middle)}
-    smaller = [probe for probe in smaller if work[id(probe)] < work[id(middle)] / 2]
-    return [*sorted(smaller, key=lambda probe: work[id(probe)]), middle]
+    typical = plan.batches[order[len(order) // 2]]
+    if plan.share < 1:
+        typical = _batch_of(typical[0], plan.grid, device)
+    middle = [study.probe(cell) for cell in typical]
+    default = Cell(study.name, study.version, study.parameters(), seed=0)
+    smaller = [[study.probe(default)], [study.probe(cell) for cell in plan.batches[order[0]]]]
+    limit = _work(study, middle) / 2
+    cheaper = [probe for probe in smaller if _work(study, probe) < limit]
+    return [*sorted(cheaper, key=lambda probe: _work(study, probe)), middle]
+
+
+def _batch_of(cell: Cell, grid: Grid, device: Literal["cpu", "cuda"]) -> list[Cell]:
+    """The batch that a cell would be in, from its neighbours along the longest axis.
+
+    An outline's own batches are of cells that lie far apart, and share less.
+    """
+    name = max(grid.axes, key=lambda axis: len(grid.axes[axis]), default="")
+    own: dict[str, tuple[Value, ...]] = {
+        axis: (getattr(cell.parameters, axis),) for axis in grid.values
+    }
+    if name:
+        at = grid.values[name].index(own[name][0])
+        own[name] = grid.values[name][max(0, at - NEIGHBOURS) : at + NEIGHBOURS]
+    row = replace(grid, values=own, seeds=(cell.seed,)).cells()
+    return next(batch for batch in grid.study.batches(row, device) if cell in batch)
+
+
+def _work(study: Study, cells: Sequence[Cell]) -> float:
+    return sum(study.cost(cell) for cell in cells)
 
 
 def _timed_within(
@@ -144,7 +166,7 @@ def _timed(study_name: str, cells: list[Cell], device: str) -> Probe:
         if seconds > SHORT:
             break
     return Probe(
-        work=sum(study.cost(cell) for cell in cells),
+        work=_work(study, cells),
         seconds=seconds,
         bytes_per_cell=cell_table(study, results).nbytes / len(cells),
     )

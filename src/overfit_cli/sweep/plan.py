@@ -13,7 +13,7 @@ from overfit_cli.study import Cell
 from overfit_cli.sweep.grid import Grid
 from overfit_cli.sweep.store import RunDirectory
 
-MOST_CELLS_OUTLINED = 20_000
+MOST_CELLS_OUTLINED = 50_000
 MOST_PARTS_OUTLINED = 4_000
 
 
