@@ -54,10 +54,9 @@ def run(
     What starts workers, or depends on the environment, runs in a process of its own, and so does
     what is to run `apart`; the rest runs in this one, which is quicker.
     """
-    one_job = {"--jobs=1", "--dry-run", "--help"} & {*arguments} or "--jobs 1" in " ".join(
-        arguments
-    )
-    if not apart and env is None and (one_job or arguments[:1] != ("sweep",)):
+    words = " ".join(arguments)
+    alone = any(how in words for how in ("--jobs=1", "--jobs 1", "--dry-run", "--help"))
+    if not apart and env is None and (alone or expect == 2 or arguments[:1] != ("sweep",)):
         return call(*arguments, cwd=cwd, expect=expect)
     process = start(*arguments, cwd=cwd, env=env)
     try:
