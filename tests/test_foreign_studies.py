@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import overfit_cli
+from overfit_cli.errors import UserError
+from overfit_cli.study import Cell
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.plan import make_plan
+from overfit_cli.sweep.store import RunDirectory
 from tests.command import call, run
+from tests.toy_runs import TOY
 
 GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--trajectories", "--out=out")
 REASONS = {
@@ -16,6 +24,11 @@ REASONS = {
     "interrupts": "error: KeyboardInterrupt",
     "nan": "error: test_loss is nan",
     "word": "error: test_loss is 'low'",
+    "huge": "error: test_loss is 1000",
+    "no-numbers": "error: AttributeError: 'NoneType' object has no attribute 'items'",
+    "stepless": "error: KeyError: 'step'",
+    "wordy": r"so it goes\nso it goes\n",
+    "closes": "error: GeneratorExit",
     "other-column": "error: the study has no column 'tset_loss'",
     "nothing": "error: the study gave no result for it",
     "text": "error: TypeError: the study gave 'a loss of 0.5', which is no CellResult",
@@ -35,6 +48,9 @@ def test_what_goes_wrong_in_a_cell_is_a_failed_row_with_its_reason(
     assert set(failed["status"]) == {"failed"}
     assert all(reason.startswith(REASONS[mood]) for reason in failed["reason"])
     assert failed["test_loss"].isna().all()
+    assert failed["reason"].str.len().max() <= 250
+    with_steps = set(RunDirectory(tmp_path / "out").load_trajectories()["key"])
+    assert not with_steps & set(failed["key"]), "no steps are kept of a cell that has no row"
     assert set(cells.loc[cells["mood"] == "well", "status"]) == {"done"}
 
 
@@ -53,6 +69,53 @@ def test_a_training_says_why_it_failed(tmp_path: Path, mood: str) -> None:
     [sentence] = done.stderr.splitlines()
     assert sentence.startswith(f"overfit: The cell failed: {REASONS[mood]}")
     assert overfit_cli.load(tmp_path / "out")["status"].tolist() == ["failed"]
+
+
+UNPLANNED = {
+    "figures": ("list figures", "note: The study 'bad' fails at its figures: RuntimeError: no."),
+    "claims": ("list claims", "note: The study 'bad' fails at its claims: RuntimeError: no."),
+    "batches": ("sweep bad", "overfit: The study 'bad' fails at making batches: RuntimeError"),
+    "prepare": ("sweep bad", "overfit: The study 'bad' fails at preparing its data: RuntimeError"),
+    "memory": ("sweep bad", "overfit: The study 'bad' fails at the memory of a cell: Runtime"),
+    "cost": ("sweep bad", "overfit: The study 'bad' fails at the cost of a cell: RuntimeError"),
+}
+
+
+@pytest.mark.parametrize("member", UNPLANNED)
+def test_a_member_that_raises_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: str
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise RuntimeError("no")
+
+    bad = type("Bad", (type(TOY),), {"name": "bad", member: refuse})()
+    monkeypatch.setattr("overfit_cli.study._entry_points", lambda: {"bad": Loaded(bad)})
+    command, said = UNPLANNED[member]
+    arguments = [*command.split(), *(["--jobs=1"] if "sweep" in command else [])]
+    done = call(*arguments, cwd=tmp_path, expect=2 if "sweep" in command else 0)
+    [sentence] = done.stderr.splitlines()
+    assert sentence.startswith(said)
+
+
+@pytest.mark.parametrize("made", [lambda cells: [], lambda cells: [cells, cells]])
+def test_batches_that_lose_or_double_cells_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[list[Cell]], object]
+) -> None:
+    monkeypatch.setattr(type(TOY), "batches", lambda study, cells, device: made(cells))
+    grid = make_grid(TOY, {"n": "1:3"}, (0,), {})
+    with pytest.raises(UserError, match="puts a cell into no batch, or into several"):
+        make_plan(grid, RunDirectory(tmp_path), "cpu")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An entry point that is loaded already."""
+
+    study: object
+    value: str = "nowhere"
+
+    def load(self) -> object:
+        return self.study
 
 
 BROKEN = {

@@ -136,14 +136,17 @@ def test_both_splits_are_kept_apart_and_one_is_cut_in_two(
 
 BROKEN = {
     "magic": (idx(0x0000_0D03, (1, 28, 28), bytes(784)), "its magic number is 3331; an IDX file"),
-    "short": (idx(IMAGES, (2, 28, 28), bytes(784)), "it has 800 bytes; its header asks for 1584"),
+    "short": (
+        idx(IMAGES, (2, 28, 28), bytes(784)),
+        "it has 800 bytes; its header promises 1584",
+    ),
     "long": (
         idx(IMAGES, (1, 28, 28), bytes(785)),
-        "it has 801 bytes or more; its header asks for 800",
+        "it has 801 bytes or more; its header promises 800",
     ),
     "lying": (
         idx(IMAGES, (1 << 31, 1 << 31, 1 << 31), b""),
-        "its header asks for 99\\d+ bytes; up to",
+        "its header promises 99\\d+ bytes; up to",
     ),
     "empty": (b"", "it has 0 bytes; its header alone has 16"),
 }
@@ -168,7 +171,7 @@ def test_what_comes_after_the_images_is_never_unpacked(tmp_path: Path) -> None:
             file.write(bytes(1_000_000))
     tracemalloc.start()
     try:
-        with pytest.raises(UserError, match="it has 801 bytes or more; its header asks for 800"):
+        with pytest.raises(UserError, match="it has 801 bytes or more; its header promises 800"):
             read_idx(path, IMAGES)
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:

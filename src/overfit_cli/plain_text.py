@@ -9,7 +9,8 @@ _UNSEEN = re.compile(
     "\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"  # marks that reorder or break a line
     "\ud800-\udfff]"  # bytes of a name that are no text
 )
-_MARKDOWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {mark: f"\\{mark}" for mark in "\\`*|"}
+_EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")
+_MARKDOWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {mark: f"\\{mark}" for mark in "\\`*|~$"}
 
 
 def visible(text: str) -> str:
@@ -29,4 +30,4 @@ def is_text(name: str) -> bool:
 def in_markdown(text: str) -> str:
     """Return `text` so that Markdown shows it as it is: no markup, no HTML, no links, one line."""
     escaped = "".join(_MARKDOWN.get(character, character) for character in visible(text))
-    return escaped.replace("](", "]\\(")
+    return _EMPHASIS.sub(r"\\_", escaped).replace("](", "]\\(")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -221,14 +222,50 @@ def installed_studies() -> Iterator[Study]:
             warnings.warn(str(error), UserWarning, stacklevel=2)
 
 
+@contextlib.contextmanager
+def blaming(study: Study, doing: str) -> Iterator[None]:
+    """Have what a study raises in here name it, in a sentence.
+
+    Raises:
+        UserError: in place of every other exception; one of its own stays as it is.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise UserError(f"The study {study.name!r} fails at {doing}: {said}.") from error
+
+
+def figures_of(study: Study) -> Mapping[str, Figure]:
+    """Return a study's figures; none, with a warning, where it can't name them."""
+    try:
+        with blaming(study, "its figures"):
+            return study.figures()
+    except UserError as error:
+        warnings.warn(str(error), UserWarning, stacklevel=2)
+        return {}
+
+
+def claims_of(study: Study) -> Sequence[Claim]:
+    """Return a study's claims; none, with a warning, where it can't name them."""
+    try:
+        with blaming(study, "its claims"):
+            return study.claims()
+    except UserError as error:
+        warnings.warn(str(error), UserWarning, stacklevel=2)
+        return ()
+
+
 def _not_a_study(study: Study, name: str) -> str:
     """Why what an entry point names is no study of that name; empty where it is one."""
     for member, kind in (("name", str), ("version", int), ("columns", tuple)):
         if not isinstance(getattr(study, member, None), kind):
-            return f"its {member!r} is no {kind.__name__}"
+            return f"its {member} must be of type {kind.__name__}"
     model = getattr(study, "parameters", None)
     if not (isinstance(model, type) and issubclass(model, StudyParameters)):
-        return "its 'parameters' are no class that inherits from StudyParameters"
+        return "its parameters must be a class that inherits from StudyParameters"
     describe(model)
     return "" if study.name == name else f"its name is {study.name!r}"
 

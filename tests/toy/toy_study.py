@@ -21,10 +21,13 @@ from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.streams import stream
 from overfit_cli.study import Cell, CellResult, Column, Execution, Study
 
-Ends = Literal["raises", "diverges", "kills", "kills-once", "exits", "interrupts", "prints"]
+Ends = Literal[
+    "raises", "diverges", "kills", "kills-once", "exits", "interrupts", "prints", "closes"
+]
 """How a training can end otherwise than with a result, or on its way to one."""
 
-Results = Literal["nan", "word", "other-column", "nothing", "text", "other-cell", "ragged"]
+Numbers = Literal["nan", "word", "huge", "other-column", "no-numbers"]
+Results = Literal[Numbers, "nothing", "text", "other-cell", "ragged", "stepless", "wordy"]
 """What can be wrong with a result."""
 
 
@@ -122,6 +125,8 @@ def misbehave(mood: str) -> None:
         raise RuntimeError("the toy\nis broken")
     if mood == "exits":
         sys.exit("enough")
+    if mood == "closes":
+        raise GeneratorExit
     if mood == "interrupts":
         raise KeyboardInterrupt
     if mood == "prints":
@@ -139,9 +144,11 @@ def spoilt(result: CellResult, mood: str) -> Iterator[Any]:
     """Give the result, or what a careless study gives in its place."""
     if mood == "nothing":
         return
-    numbers: dict[str, dict[str, Any]] = {
+    numbers: dict[str, Any] = {
         "nan": {"test_loss": math.nan},
         "word": {"test_loss": "low"},
+        "huge": {"test_loss": 10**400},
+        "no-numbers": None,
         "other-column": {"tset_loss": 0.5},
     }
     if mood in numbers:
@@ -152,6 +159,10 @@ def spoilt(result: CellResult, mood: str) -> Iterator[Any]:
         yield replace(result, cell=replace(result.cell, seed=99))
     elif mood == "ragged":
         yield replace(result, trajectory={"step": [0, 1], "train_loss": [1.0]})
+    elif mood == "stepless":
+        yield replace(result, trajectory={"train_loss": [1.0]})
+    elif mood == "wordy":
+        yield CellResult.failure(result.cell, "so it goes\n" * 1000)
     else:
         yield result
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,6 +55,8 @@ def find_subject(name: str) -> Subject:
     from overfit_cli.study import find_study, study_names
     from overfit_cli.sweep.presets import find_preset, preset_names
 
+    if not is_text(name):
+        raise UserError(f"{name}: the name isn't text; it takes a path in UTF-8.")
     if name in study_names():
         return Subject(find_study(name), None)
     preset = find_preset(name)
@@ -114,10 +118,11 @@ def read_whole(flag: str, text: str, at_least: int) -> int:
     Raises:
         UserError: if the text is none, or is below `at_least`.
     """
-    number = read_number(flag, text, f"a whole number of at least {at_least}", whole=True)
-    if number < at_least:
-        raise UserError(f"{flag} {text}: it takes a whole number of at least {at_least}.")
-    return int(number)
+    accepts = f"a whole number of at least {at_least}"
+    number = read_number(flag, text, accepts, whole=True)
+    if not at_least <= number < 2**63:
+        raise UserError(f"{flag} {shortened(text)}: it takes {accepts}.")
+    return int(Decimal(text))
 
 
 def read_number(flag: str, text: str, accepts: str = "a number", *, whole: bool = False) -> float:
@@ -185,6 +190,12 @@ def console() -> Console:
     plain = Plain(highlight=False, markup=False, emoji=False)
     plain.soft_wrap = not plain.is_terminal
     return plain
+
+
+def next_lines(command: Sequence[str]) -> list[str]:
+    """Return the line that proposes a command; none where its words can't be shown as they are."""
+    line = shlex.join(["overfit", *command])
+    return [f"Next: {line}"] if visible(line) == line else []
 
 
 def duration(seconds: float) -> str:

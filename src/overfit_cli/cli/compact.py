@@ -15,7 +15,7 @@ def compact(
         str, typer.Argument(metavar="DIR", help="A run directory; a sweep may be writing to it.")
     ],
 ) -> int:
-    """Join a run directory's part files into few; every row stays as it is."""
+    """Join a run directory's part files into few; every cell stays as it is."""
     from overfit_cli.files import reason_of
     from overfit_cli.sweep.compact import compact_directory
     from overfit_cli.sweep.store import RunDirectory
@@ -30,11 +30,10 @@ def compact(
     output = console()
     try:
         for joined in compact_directory(run_directory):
-            output.print(
-                f"{joined.folder}: {plural(joined.parts_before, 'part')} of "
-                f"{size(joined.bytes_before)} are {plural(joined.parts_after, 'part')} of "
-                f"{size(joined.bytes_after)} now; {plural(joined.rows, 'row')}."
-            )
+            before = f"{plural(joined.parts_before, 'part')} of {size(joined.bytes_before)}"
+            after = f"{plural(joined.parts_after, 'part')} of {size(joined.bytes_after)}"
+            said = f"{before} joined into {after}" if joined.rows else f"{before}, nothing to join"
+            output.print(f"{joined.folder}: {said}.")
     except OSError as error:
         raise UserError(
             f"DIR {path}: it can't be written to ({reason_of(error)}); every row is still there.",

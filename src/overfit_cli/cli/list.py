@@ -60,18 +60,18 @@ def _presets() -> Iterable[tuple[str, ...]]:
 
 
 def _figures() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.study import installed_studies
+    from overfit_cli.study import figures_of, installed_studies
 
     for study in installed_studies():
-        for figure in study.figures().values():
+        for figure in figures_of(study).values():
             yield figure.name, figure.title, figure.source, study.name
 
 
 def _claims() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.study import installed_studies
+    from overfit_cli.study import claims_of, installed_studies
 
     for study in installed_studies():
-        for claim in study.claims():
+        for claim in claims_of(study):
             yield claim.name, claim.statement, claim.accepted, claim.source
 
 

@@ -120,10 +120,10 @@ def _refuse_unheeded(figure: Figure, asked: FigureOptions) -> None:
 
 def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
     """The run directory written last that has what the figure is drawn from."""
-    from overfit_cli.study import installed_studies
+    from overfit_cli.study import figures_of, installed_studies
     from overfit_cli.sweep.current import run_directories
 
-    figures = {study.name: study.figures() for study in installed_studies()}
+    figures = {study.name: figures_of(study) for study in installed_studies()}
     known = {name for of_study in figures.values() for name in of_study}
     if figure not in known:
         raise UserError(f"{figure!r} is no figure; {nearest(figure, known)}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Sequence
 
 from overfit_cli.analysis.boundary_curves import CONFIDENCE
 from overfit_cli.analysis.boundary_search import Found
-from overfit_cli.cli.common import duration, plural
+from overfit_cli.cli.common import duration, next_lines, plural
 from overfit_cli.cli.running import Runner
 from overfit_cli.cli.sentences import failed_in_words, restarts_in_words
 from overfit_cli.sweep.execute import Summary
@@ -53,13 +52,13 @@ def refine(
         if runner.fail_fast and summary.failed:
             break
     place = runner.directory.path
-    following = ["overfit", "plot", refinement.question.figure, "--from", str(place)]
+    following = ["plot", refinement.question.figure, "--from", str(place)]
     for sentence in [
         *([f"{plan.stale} cells there are stale, of another version."] if plan.stale else []),
         _done(refinement, total, reused),
         *_in_words(refinement, found),
         f"The cells are in {place}/cells.",
-        f"Next: {shlex.join(following)}",
+        *next_lines(following),
     ]:
         runner.output.print(sentence)
     return total

@@ -12,7 +12,7 @@ from overfit_cli.cli.progress import Progress
 from overfit_cli.cli.sentences import plan_in_words
 from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of
-from overfit_cli.study import Execution
+from overfit_cli.study import Execution, blaming
 from overfit_cli.sweep.execute import Summary, Workforce, execute
 from overfit_cli.sweep.plan import Plan
 from overfit_cli.sweep.provenance import check_data, record_run
@@ -55,7 +55,9 @@ class Runner:
         Raises:
             UserError: if it is missing, or isn't what the directory's cells were trained on.
         """
-        read = plan.grid.study.prepare([cell for batch in plan.batches for cell in batch])
+        study = plan.grid.study
+        with blaming(study, "preparing its data"):
+            read = study.prepare([cell for batch in plan.batches for cell in batch])
         check_data(self.directory.path, read)
         return read
 
@@ -63,8 +65,9 @@ class Runner:
         """Say what a plan covers."""
         for sentence in plan_in_words(plan, self.directory, self.workforce(plan)):
             self.output.print(sentence)
-        for sentence in plan.grid.study.remarks(plan.cells):
-            self.output.print(sentence)
+        with blaming(plan.grid.study, "its remarks"):
+            for sentence in plan.grid.study.remarks(plan.cells):
+                self.output.print(sentence)
 
     def record(self, plan: Plan, read: Mapping[str, str], **settings: int | float) -> None:
         """Put the directory in order, and enter a run that trains something into its manifest.
@@ -97,7 +100,8 @@ class Runner:
             KeyboardInterrupt: when interrupted, after a sentence about what is kept.
         """
         execution = Execution(device=self.device, trajectories=self.trajectories)
-        progress = Progress(plan, self.output)
+        with blaming(plan.grid.study, "the cost of a cell"):
+            progress = Progress(plan, self.output)
         try:
             with progress.shown():
                 return execute(

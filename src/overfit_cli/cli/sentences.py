@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Literal
 
-from overfit_cli.cli.common import Subject, duration, plural, size
+from overfit_cli.cli.common import Subject, duration, next_lines, plural, size
 from overfit_cli.sweep.estimate import estimate
 from overfit_cli.sweep.execute import Summary, Workforce
 from overfit_cli.sweep.plan import Plan
@@ -82,7 +81,7 @@ def summary_in_words(
     done += restarts_in_words(summary)
     return [
         f"Done: {done}. The cells are in {directory.path}/cells.",
-        f"Next: {shlex.join(_next_command(plan, directory, chosen))}",
+        *next_lines(_next_command(plan, directory, chosen)),
     ]
 
 
@@ -105,5 +104,5 @@ def _next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[
     if len(plan.grid.axes) != 2:  # over two axes, figures settle for those there are
         others = []
     for name in (*of_steps, *own, *others):
-        return ["overfit", "plot", name, *source]
-    return ["overfit", "report", *source]
+        return ["plot", name, *source]
+    return ["report", *source]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +17,7 @@ from overfit_cli.cli.common import (
     console,
     duration,
     find_subject,
+    next_lines,
     read_path,
     read_settings,
     read_whole,
@@ -106,8 +106,8 @@ def train(
         output.print(line)
     of_steps = [one.name for one in chosen.study.figures().values() if one.reads == "trajectories"]
     command = ["plot", of_steps[0]] if result.trajectory and of_steps else ["report"]
-    following = shlex.join(["overfit", *command, "--from", str(directory.path)])
-    output.print(f"Took {duration(result.seconds)}. Next: {following}")
+    following = next_lines([*command, "--from", str(directory.path)])
+    output.print(" ".join([f"Took {duration(result.seconds)}.", *following]))
     return 0 if result.status == "done" else 1
 
 

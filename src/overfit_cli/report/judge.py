@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.study import installed_studies
+from overfit_cli.study import claims_of, installed_studies
 from overfit_cli.sweep.current import current_cells, run_directories
 from overfit_cli.sweep.store import RunDirectory
 
@@ -55,7 +55,7 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
     judged = []
     for study in installed_studies():
         own = [frame for frame in frames if _is_of(frame[1], study.name)]
-        for claim in study.claims():
+        for claim in claims_of(study):
             judged += _judge(study.name, claim, own, every=bool(sources))
     return judged
 

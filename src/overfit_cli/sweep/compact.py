@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -14,9 +15,9 @@ import pyarrow as pa
 
 from overfit_cli.files import locked
 from overfit_cli.sweep.part_file import Refusal, read_part, write_part
-from overfit_cli.sweep.parts import PartFolder, of_another_study, unrepeated
+from overfit_cli.sweep.parts import PartFolder, of_another_study, set_aside, unrepeated
 from overfit_cli.sweep.schema import SCHEMA_VERSION, VERSION_MARK, marks, study_of
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweep.store import SET_ASIDE, RunDirectory
 
 MOST_BYTES = 64_000_000
 """How large a joined part may get, in bytes of the parts that it is made of."""
@@ -44,8 +45,9 @@ class Joined:
 def compact_directory(directory: RunDirectory) -> Iterator[Joined]:
     """Join the parts of the directory's study, in each of its folders; say what was done.
 
-    A part goes when all its rows lie in a larger one that was written and read back. Parts that
-    readers leave out stay where they are, with a warning. A kill leaves some rows twice, which
+    A part goes when all its rows lie in a larger one that was written and read back; one that has
+    cells that stand elsewhere too moves to `set-aside/`. Parts that readers leave out stay where
+    they are, with a warning. A kill leaves some rows twice, which
     readers see once, and the next sweep puts in order.
 
     Raises:
@@ -55,7 +57,10 @@ def compact_directory(directory: RunDirectory) -> Iterator[Joined]:
     for folder in (directory.cells, directory.trajectories):
         before = _sizes(folder)
         if before:
-            rows = sum(_join(folder, group) for group in _groups(folder, study))
+            aside = directory.path / SET_ASIDE / folder.kind.name
+            with locked(directory.path):
+                folder.drop_repeated(study, aside)
+            rows = sum(_join(folder, group, aside) for group in _groups(folder, study))
             after = _sizes(folder)
             sizes = (sum(before.values()), sum(after.values()))
             yield Joined(folder.path, len(before), len(after), *sizes, rows)
@@ -93,25 +98,32 @@ def _groups(folder: PartFolder, study: str | None) -> Iterator[_Group]:
     yield from groups.values()
 
 
-def _join(folder: PartFolder, group: _Group) -> int:
-    """Put a group's rows into one part; return how many were written."""
+def _join(folder: PartFolder, group: _Group, aside: Path) -> int:
+    """Put a group's rows into one part; return how many were written.
+
+    It is as old as the newest of the group: what a sweep wrote meanwhile stays newer.
+    """
     first = next(iter(group.values()))
     if len(group) == 1 and (first.schema.metadata or {}).get(VERSION_MARK) == _CURRENT:
         return 0
-    parts = unrepeated(group).values()
-    table = pa.concat_tables([part.replace_schema_metadata(None) for part in parts])
+    parts = unrepeated(group)
+    table = pa.concat_tables([part.replace_schema_metadata(None) for part in parts.values()])
     table = table.sort_by([(name, "ascending") for name in folder.kind.ordered_by])
     table = table.replace_schema_metadata(marks(study_of(first), folder.kind))
     with locked(folder.path.parent):
         if not all(path.exists() for path in group):
             return 0  # a sweep has replaced some of these rows
+        newest = max(part.stat().st_mtime_ns for part in group)
         path = write_part(folder.path, table)
+        os.utime(path, ns=(newest, newest))
         written = read_part(path, folder.kind)
         if isinstance(written, Refusal) or not _same(written, table):
             raise OSError(errno.EIO, "what was written reads back as something else", str(path))
         for joined in group:
-            if joined != path:
+            if joined != path and parts[joined].num_rows == group[joined].num_rows:
                 joined.unlink()
+            elif joined != path:
+                set_aside(joined, aside)  # a sweep has written some of its cells again
     return int(table.num_rows)
 
 

@@ -122,7 +122,7 @@ class _Run:
     ) -> None:
         self.summary = Summary()
         self.stop = threading.Event()
-        self._directory = directory.path
+        self._directory = directory.path.absolute()  # a cell may change the folder
         self._execution = execution
         self._workforce = workforce
         self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
@@ -130,7 +130,7 @@ class _Run:
         self._strikes: Counter[int] = Counter()
 
     def records(self) -> Iterator[BatchRecord]:
-        """Give a record a batch; after a killed worker go on with what is missing."""
+        """Give a record for each batch; after a killed worker go on with what is missing."""
         while self._waiting and not self.stop.is_set():
             # A batch that was in flight at a kill may be the culprit: it goes alone.
             suspects = [index for index in self._waiting if self._strikes[index]]

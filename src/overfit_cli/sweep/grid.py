@@ -44,14 +44,17 @@ class Grid:
         """The number of cells."""
         return math.prod(len(values) for values in self.values.values()) * len(self.seeds)
 
-    def check_size(self) -> None:
-        """Refuse a grid that is too large to go through.
+    def check(self) -> None:
+        """Refuse a grid that is too large, or has a value that its parameter doesn't take.
 
         Raises:
-            UserError: with how many cells it has.
+            UserError: with how many cells it has, or naming the value.
         """
         if self.size > MOST_CELLS:
             raise UserError(f"The grid has {self.size} cells; a sweep takes up to {MOST_CELLS}.")
+        for name, values in self.values.items():
+            for value in values:
+                self._check_alone(name, value)
 
     def cells(self) -> list[Cell]:
         """Return every cell.
@@ -59,10 +62,7 @@ class Grid:
         Raises:
             UserError: naming the first value that its parameter doesn't take.
         """
-        self.check_size()
-        for name, values in self.values.items():
-            for value in values:
-                self._check_alone(name, value)
+        self.check()
         names = list(self.values)
         points = [
             build(self.study.parameters, dict(zip(names, point, strict=True)), self.flags)

@@ -76,7 +76,7 @@ class Manifest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     schema_version: Literal[1] = Field(alias="schema")
-    study: str
+    study: Annotated[str, Field(min_length=1)]
     version: _Whole
     data: Mapping[str, str] = Field(default_factory=dict)
     runs: tuple[Run, ...] = ()

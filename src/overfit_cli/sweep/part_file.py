@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from overfit_cli.files import read_bounded, reason_of, write_whole
@@ -23,6 +24,8 @@ from overfit_cli.sweep.schema import (
     SCHEMA_VERSION,
     VERSION_MARK,
     Kind,
+    installed_columns,
+    installed_version,
     misfit,
     study_of,
 )
@@ -75,7 +78,7 @@ def read_part(path: Path, kind: Kind, columns: Sequence[str] | None = None) -> p
         table = file.read(columns=columns, use_threads=len(content) > _LARGE)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError):
         return TORN
-    return _of_one_study(table)
+    return _of_its_study(table, file.schema_arrow, kind)
 
 
 def write_part(folder: Path, table: pa.Table) -> Path:
@@ -114,8 +117,18 @@ def _not_of(kind: Kind, schema: pa.Schema, *, named: bool) -> str:
     return misfit(schema, kind.columns)
 
 
-def _of_one_study(table: pa.Table) -> pa.Table | Refusal:
-    """The rows, if they are of the study that the file says it is of."""
+def _of_its_study(table: pa.Table, schema: pa.Schema, kind: Kind) -> pa.Table | Refusal:
+    """The rows, if they are of the study that the file says, and have its columns.
+
+    The columns of another version of the study, or of one that isn't installed, aren't known.
+    """
+    study = study_of(table)
+    wanted = installed_columns(study, kind.name)
+    if "version" in table.column_names:
+        newest = pc.max(table.column("version")).as_py()
+        wanted = wanted if newest == installed_version(study) else None
+    if wanted is not None and (reason := wanted.misfit(schema)):
+        return Refusal(reason)
     if "study" in table.column_names:
         others = set(table.column("study").unique().to_pylist()) - {study_of(table)}
         if others:

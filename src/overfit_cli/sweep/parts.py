@@ -16,7 +16,8 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from overfit_cli.files import locked
+from overfit_cli.errors import UserError
+from overfit_cli.files import locked, reason_of
 from overfit_cli.sweep.part_file import Refusal, read_part, write_part
 from overfit_cli.sweep.schema import Kind, study_of
 
@@ -57,7 +58,11 @@ class PartFolder:
         return {self.path / name: self._index(self.path / name) for name in chosen}
 
     def names(self) -> list[str]:
-        """Return the names of the files that look like parts."""
+        """Return the names of the files that look like parts.
+
+        Raises:
+            UserError: if the folder can't be read.
+        """
         try:
             with os.scandir(self.path) as entries:
                 return sorted(
@@ -69,6 +74,8 @@ class PartFolder:
                 )
         except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError as error:
+            raise UserError(f"{self.path}: it can't be read ({reason_of(error)}).") from error
 
     def add(self, table: pa.Table) -> str:
         """Write a part and return its name.
@@ -92,7 +99,6 @@ class PartFolder:
             study: the study whose parts these are; None where there are none.
             aside: a folder for what is taken away; it need not exist.
         """
-        parts = dict[Path, pa.Table]()
         for path, part in self.indices().items():
             if isinstance(part, Refusal):
                 if part.damaged:
@@ -102,8 +108,20 @@ class PartFolder:
                     yield f"{path} is left out: {part.reason}."
             elif study_of(part) != study:
                 yield f"{path} is left out: {of_another_study(part, study)}."
-            else:
-                parts[path] = part
+        self.drop_repeated(study, aside)
+
+    def drop_repeated(self, study: str | None, aside: Path) -> None:
+        """Leave each cell in one part only; a part that loses rows moves to `aside`.
+
+        Args:
+            study: the study whose parts these are; the others are left as they are.
+            aside: a folder for what is taken away; it need not exist.
+        """
+        parts = {
+            path: part
+            for path, part in self.indices().items()
+            if isinstance(part, pa.Table) and study_of(part) == study
+        }
         for path, dropped in _repeated(parts).items():
             table = read_part(path, self.kind)
             if isinstance(table, pa.Table):

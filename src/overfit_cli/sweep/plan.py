@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from overfit_cli.errors import UserError
-from overfit_cli.study import Cell
+from overfit_cli.study import Cell, Study, blaming
 from overfit_cli.sweep.grid import Grid
 from overfit_cli.sweep.store import RunDirectory
 
@@ -78,14 +78,15 @@ def make_plan(
     Raises:
         UserError: if the directory holds another study, or a cell can't fit this machine.
     """
-    grid.check_size()
+    grid.check()
     most = MOST_PARTS_OUTLINED if outlined else None
     _check_study(grid, directory, most)
     whole = grid.size if cells is None else len(cells)
     if cells is None:
         cells = (grid.thinned(MOST_CELLS_OUTLINED) if outlined else grid).cells()
     if device == "cpu":
-        _check_memory(grid, cells)
+        with blaming(grid.study, "the memory of a cell"):
+            _check_memory(grid, cells)
     there = directory.contents(trajectories=trajectories, most=most)
 
     def runs(cell: Cell) -> bool:
@@ -103,13 +104,23 @@ def make_plan(
     return Plan(
         grid=grid,
         cells=cells,
-        batches=grid.study.batches(chosen, device),
+        batches=_batches(grid.study, chosen, device),
         done=min(done, len(cells)),
         failed=failed,
         again=frozenset(cell.key for cell in chosen if cell.key in there.cells),
         stale=round(stale / there.share),
         share=len(cells) / whole,
     )
+
+
+def _batches(study: Study, cells: list[Cell], device: Literal["cpu", "cuda"]) -> list[list[Cell]]:
+    """The study's batches, if each cell is in one of them."""
+    with blaming(study, "making batches"):
+        batches = [list(batch) for batch in study.batches(cells, device)]
+    batched = sorted(cell.key for batch in batches for cell in batch)
+    if batched != sorted(cell.key for cell in cells):
+        raise UserError(f"The study {study.name!r} puts a cell into no batch, or into several.")
+    return [batch for batch in batches if batch]
 
 
 def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) -> None:

@@ -7,14 +7,19 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from overfit_cli.errors import UserError, nearest
+from overfit_cli.errors import UserError, nearest, shortened
 from overfit_cli.files import read_bounded, reason_of
 
 MOST_BYTES = 1 << 20
 PROFILES = ("quick", "paper")
+
+
+_Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+_Value = str | bool | _Whole | float
 
 
 class Profile(BaseModel):
@@ -22,8 +27,8 @@ class Profile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    seeds: str | int = 3
-    set: Mapping[str, str | int | float | bool] = Field(default_factory=dict)
+    seeds: str | _Whole = 3
+    set: Mapping[str, _Value] = Field(default_factory=dict)
 
 
 class PresetFile(BaseModel):
@@ -46,7 +51,7 @@ class PresetFile(BaseModel):
     figures: tuple[str, ...] = ()
     trajectories: bool = False
     directory: str = Field(default="", pattern=r"^[\w.-]*$")
-    set: Mapping[str, str | int | float | bool] = Field(default_factory=dict)
+    set: Mapping[str, _Value] = Field(default_factory=dict)
     quick: Profile = Profile()
     paper: Profile = Profile()
 
@@ -124,7 +129,8 @@ def _read(path: Path) -> Preset:
 
 def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
-    parts = [str(part) for part in first["loc"] if part not in ("str", "int", "float", "bool")]
+    kinds = ("str", "int", "float", "bool", "constrained-int")
+    parts = [str(part) for part in first["loc"] if part not in kinds]
     place = ".".join(parts)
     if first["type"] == "extra_forbidden":
         inside = len(first["loc"]) > 1
@@ -132,6 +138,15 @@ def _sentence(error: ValidationError) -> str:
         return f"it has no {place!r}; {nearest(str(first['loc'][-1]), known)}"
     if first["type"] == "missing":
         return f"it lacks {place!r}, which every preset has."
+    given = _quoted(first["input"])
     if "set" in parts[:-1]:
-        return f"{place} is {first['input']!r}: it takes one value, or a range in quotes."
-    return f"{place} is {first['input']!r}: {first['msg'].lower()}."
+        return f"{place} is {given}: it takes one value, or a range in quotes."
+    return f"{place} is {given}: {first['msg'].lower()}."
+
+
+def _quoted(value: object) -> str:
+    """What a file holds somewhere, as far as a sentence can carry it."""
+    try:
+        return shortened(repr(value))
+    except ValueError:  # a number of thousands of digits
+        return "a number too long to show"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import itertools
+import math
 import os
 import platform
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +29,9 @@ from overfit_cli.sweep.store import SET_ASIDE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST_PLANNED = 200_000
+"""Points of which a figure shows the missing ones; to make millions takes minutes."""
 
 _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "scipy", "matplotlib")
 
@@ -69,11 +74,17 @@ def record_run(
 
     Raises:
         OSError: if it can't be written; the old manifest stays then.
+        UserError: if another study has been run into the directory meanwhile.
     """
     with locked(directory):
         if is_unreadable(directory):
             set_aside(directory / MANIFEST, directory / SET_ASIDE)
         before = read_manifest(directory)
+        if before is not None and before.study != grid.study.name:
+            raise UserError(
+                f"{directory}: it holds cells of {before.study}, not of {grid.study.name}; name "
+                "another directory."
+            )
         manifest = Manifest(
             schema=1,
             study=grid.study.name,
@@ -96,11 +107,20 @@ def planned_cells(directory: Path, study: Study) -> pd.DataFrame:
     frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
     # A sweep that was resumed twenty times has twenty entries of the same cells.
     works = {repr((run.values, run.seeds)): run for run in (manifest.runs if manifest else ())}
+    points = sum(math.prod(map(len, run.values.values())) for run in works.values())
+    if points > MOST_PLANNED:
+        warnings.warn(
+            f"{directory / MANIFEST} plans {points} points, over {MOST_PLANNED}: what is missing "
+            "of them isn't shown.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return frames[0]
     for run in works.values():
-        points = pd.DataFrame(list(_points(study, run.values)))
+        planned = pd.DataFrame(list(_points(study, run.values)))
         seeds = pd.DataFrame({"seed": list(run.seeds)})
-        if len(points) and len(seeds):
-            frames.append(seeds.merge(points, how="cross"))
+        if len(planned) and len(seeds):
+            frames.append(seeds.merge(planned, how="cross"))
     known = [frame for frame in frames if len(frame)] or frames
     return pd.concat(known).drop_duplicates(ignore_index=True)
 

@@ -86,6 +86,8 @@ def _whole(
     step = _count(rest[0]) if rest else 1
     if len(rest) > 1 or not step or step == ENDLESS:
         raise refusal
+    if step > max(1, stop - start):
+        raise UserError(f"{refusal} Its step is larger than the range.")
     if (stop - start) // step >= MOST_VALUES:
         raise UserError(
             f"{refusal} It names {(stop - start) // step + 1} values, more than {MOST_VALUES}."
@@ -120,7 +122,8 @@ def _count(text: str) -> int | None:
     digits = text.strip()
     if not (digits.isascii() and digits.isdecimal()):
         return None
-    return int(digits) if len(digits.lstrip("0")) < 19 else ENDLESS
+    digits = digits.lstrip("0") or "0"
+    return int(digits) if len(digits) < 19 else ENDLESS
 
 
 def _rounded(value: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def cell_schema(study: Study) -> pa.Schema:
 
 
 def trajectory_schema(study: Study) -> pa.Schema:
-    """Return the schema of the study's trajectories: one row a cell and logged step."""
+    """Return the schema of the study's trajectories: one row per cell and logged step."""
     columns = [
         *TRAJECTORIES.columns.items(),
         *((column.name, _TYPES[column.kind]) for column in study.trajectory_columns),
@@ -146,6 +147,29 @@ def misfit(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> str:
     return ""
 
 
+@functools.cache
+def installed_version(study: str | None) -> int | None:
+    """Return the numerical version of an installed study; None where there is none of that name."""
+    if study is None or study not in study_names():
+        return None
+    with contextlib.suppress(UserError):  # a study that can't be loaded
+        return find_study(study).version
+    return None
+
+
+@functools.cache
+def installed_columns(study: str | None, kind: str) -> WantedColumns | None:
+    """Return the columns of an installed study's parts of a kind; None where there is none."""
+    if study is None or installed_version(study) is None:
+        return None
+    found = find_study(study)
+    own = cell_schema(found) if kind == CELLS.name else trajectory_schema(found)
+    common = CELLS if kind == CELLS.name else TRAJECTORIES
+    settings = describe(found.parameters) if common is CELLS else ()
+    types = {field.name: field.type for field in own}
+    return WantedColumns(types, frozenset([*common.columns, *settings]))
+
+
 @dataclass(frozen=True)
 class WantedColumns:
     """The columns that the parts of one study and version have.
@@ -178,15 +202,9 @@ def wanted_columns(
         kind: what they hold.
         parts: them.
     """
-    if study is not None and study in study_names():
-        with contextlib.suppress(UserError):  # a study that can't be loaded
-            found = find_study(study)
-            if found.version == version:
-                own = cell_schema(found) if kind is CELLS else trajectory_schema(found)
-                settings = describe(found.parameters) if kind is CELLS else ()
-                return WantedColumns(
-                    {field.name: field.type for field in own}, frozenset([*kind.columns, *settings])
-                )
+    own = installed_columns(study, kind.name)
+    if own is not None and installed_version(study) == version:
+        return own
     votes = Counter((field.name, field.type) for part in parts for field in part.schema)
     types = {name: found for (name, found), _ in reversed(votes.most_common())}
     return WantedColumns(types, frozenset(kind.columns))

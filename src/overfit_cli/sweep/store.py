@@ -7,7 +7,7 @@ deleted: what is damaged or replaced moves to `set-aside/`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from overfit_cli.sweep.schema import (
     TRAJECTORIES,
     Kind,
     cell_table,
+    installed_version,
     study_of,
     trajectory_table,
     wanted_columns,
@@ -67,7 +68,7 @@ class RunDirectory:
         self.trajectories = PartFolder(path / TRAJECTORIES.name, TRAJECTORIES)
 
     def load_cells(self) -> pd.DataFrame:
-        """Return one row per cell, of the newest numerical version in the directory.
+        """Return one row per cell, of the study's numerical version, or else of the newest there.
 
         Raises:
             UserError: if there is no such directory, no cell in it, or cells of several studies
@@ -75,7 +76,7 @@ class RunDirectory:
         """
         parts = self._own(self.cells)
         versions = {path: pc.max(part.column("version")).as_py() for path, part in parts.items()}
-        newest = max((version for version in versions.values() if version is not None), default=0)
+        newest = self._current_version(versions.values()) or 0
         current = {path: part for path, part in parts.items() if versions[path] == newest}
         tables = self._fitting(CELLS, current, newest)
         if not any(table.num_rows for table in tables):
@@ -117,11 +118,14 @@ class RunDirectory:
         return found.pop() if found else None
 
     def newest_version(self) -> int | None:
-        """Return the newest numerical version among its cells; None where it holds none."""
+        """Return the numerical version of its cells; None where it holds none.
+
+        That is the installed study's where there are such cells, else the newest.
+        """
         versions = [
             pc.max(part.column("version")).as_py() for part in self._own_indices(self.cells)
         ]
-        return max((version for version in versions if version is not None), default=None)
+        return self._current_version(versions)
 
     def logged_keys(self) -> set[str]:
         """Return the keys of the cells that have a trajectory."""
@@ -173,11 +177,11 @@ class RunDirectory:
         Raises:
             OSError: if they can't be written; what was there is untouched.
         """
-        steps = trajectory_table(study, results)
+        cells, steps = cell_table(study, results), trajectory_table(study, results)
         with locked(self.path):
             # Trajectories first: a cell that is there has its trajectory.
             names = [self.trajectories.add(steps)] if steps.num_rows else []
-            return [*names, self.cells.add(cell_table(study, results))] if results else names
+            return [*names, self.cells.add(cells)] if results else names
 
     def finish(self, written: Collection[str], *, replaced: bool) -> None:
         """Leave every cell there once, at the end of a sweep.
@@ -192,7 +196,13 @@ class RunDirectory:
         folders = (self.cells, self.trajectories)
         if replaced or any(folder.has_strangers(written) for folder in folders):
             with locked(self.path):
-                self._tidy()
+                for sentence in self._tidy():
+                    warnings.warn(sentence, UserWarning, stacklevel=2)
+
+    def _current_version(self, versions: Iterable[int | None]) -> int | None:
+        found = {version for version in versions if version is not None}
+        own = installed_version(self.study_name())
+        return own if own in found else max(found, default=None)
 
     def _tidy(self) -> list[str]:
         study, aside = self.study_name(), self.path / SET_ASIDE

@@ -10,10 +10,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import pyarrow as pa
 
 from overfit_cli.display import make_streams_patient
 from overfit_cli.files import reason_of
@@ -82,7 +80,9 @@ def write_results(
     try:
         try:
             parts = store.write(study, results)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        except OSError:
+            raise
+        except Exception:  # a result that is no row: the others are kept
             results = [storable(study, result) for result in results]
             parts = store.write(study, results)
     except OSError as error:
@@ -112,23 +112,31 @@ def train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iter
     """
     left = {cell.key: cell for cell in batch}
     reason = "the study gave no result for it"
-    try:
-        for result in study.train(batch, execution):
-            yield _checked(study, _asked_for(left, result), result)
-    except (Interrupted, GeneratorExit):
-        raise
-    except BaseException as error:  # whatever a study of somebody else's raises
-        reason = _in_one_line(error)
-        if len(batch) > 1:
-            for cell in left.values():
-                yield from train_all(study, [cell], execution)
-            return
+    results: Iterator[CellResult] | None = None
+    while True:
+        try:
+            results = iter(study.train(batch, execution)) if results is None else results
+            result = next(results)
+            cell = _asked_for(left, result)
+            checked = _checked(study, cell, result)
+        except StopIteration:
+            break
+        except Interrupted:
+            raise
+        except BaseException as error:  # whatever a study of somebody else's raises
+            reason = _in_one_line(error)
+            break
+        del left[cell.key]
+        yield checked
     for cell in left.values():
-        yield CellResult.failure(cell, f"error: {reason}")
+        if len(batch) > 1 and not reason.startswith("the study gave no"):
+            yield from train_all(study, [cell], execution)
+        else:
+            yield CellResult.failure(cell, f"error: {reason}")
 
 
 def _asked_for(left: dict[str, Cell], result: object) -> Cell:
-    """Take the cell that a result is of from those that are left.
+    """The cell that a result is of, among those that are left.
 
     Raises:
         TypeError: if it is no result.
@@ -138,13 +146,15 @@ def _asked_for(left: dict[str, Cell], result: object) -> Cell:
         raise TypeError(f"the study gave {result!r}, which is no CellResult")
     if result.cell.key not in left:
         raise LookupError("the study gave a result of another cell, or a second one of this")
-    return left.pop(result.cell.key)
+    return left[result.cell.key]
 
 
 def _checked(study: Study, cell: Cell, result: CellResult) -> CellResult:
     """The result, if its numbers are numbers and belong somewhere; a failed one otherwise."""
     if result.status not in ("done", "failed"):
         return _refused(cell, f"the study gave the status {result.status!r}")
+    if result.status == "failed":
+        result = replace(result, reason=visible(str(result.reason))[:LONGEST_REASON])
     columns = {column.name for column in study.columns}
     for name, value in result.measurements.items():
         if name not in columns:
@@ -157,7 +167,7 @@ def _checked(study: Study, cell: Cell, result: CellResult) -> CellResult:
 def _is_number(value: object) -> bool:
     try:
         return not isinstance(value, str) and not math.isnan(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 
@@ -166,7 +176,7 @@ def storable(study: Study, result: CellResult) -> CellResult:
     try:
         cell_table(study, [result])
         trajectory_table(study, [result])
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+    except Exception as error:  # a result may hold anything
         return _refused(result.cell, _in_one_line(error))
     return result
 
@@ -176,7 +186,10 @@ def _refused(cell: Cell, reason: str) -> CellResult:
 
 
 def _in_one_line(error: BaseException) -> str:
-    words = visible(" ".join(str(error).split()))
+    try:
+        words = visible(" ".join(str(error).split()))
+    except Exception:  # an exception of somebody else's may not even have words
+        words = ""
     return f"{type(error).__name__}: {words[:LONGEST_REASON]}" if words else type(error).__name__
 
 

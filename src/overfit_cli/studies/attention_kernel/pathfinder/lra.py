@@ -111,13 +111,14 @@ def _array_rows(path: Path, content: bytes) -> list[list[str]]:
         if kind.kind not in "SU" or math.prod(shape) * kind.itemsize != len(content) - file.tell():
             raise ValueError
         array = np.load(io.BytesIO(content), allow_pickle=False)
+        words = array[..., :_NEEDED].astype(str)
     except Exception as error:  # a malformed header raises whatever Python's parser does
         raise UserError(f"{path}: the array can't be read; {_COLUMNS}, as text.") from error
     if array.ndim != 2:
         raise UserError(f"{path}: the array has {array.ndim} dimensions, not 2; {_COLUMNS}.")
     if len(array) > MOST_IMAGES:
         raise UserError(f"{path}: it has {len(array)} rows; up to {MOST_IMAGES} are accepted.")
-    return [[str(word) for word in row] for row in array[:, :_NEEDED].astype(str)]
+    return [[str(word) for word in row] for row in words]
 
 
 def _text_rows(path: Path, content: bytes) -> list[list[str]]:

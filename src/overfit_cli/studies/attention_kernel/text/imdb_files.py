@@ -20,6 +20,7 @@ KINDS = ("neg", "pos")
 
 MOST_REVIEWS = 300_000
 MOST_BYTES_OF_A_REVIEW = 1 << 20
+MOST_TEXT = 500_000_000
 MOST_UNPACKED = 2_000_000_000
 """Several times what was published: 100,000 reviews of up to 14 kB, half a gigabyte unpacked."""
 
@@ -50,10 +51,14 @@ def folder_reviews(folder: Path) -> Reviews:
     """
     reviews: Reviews = {}
     places = [folder / split / kind for split in SPLITS for kind in KINDS]
+    left = MOST_TEXT
     for path in (path for place in places if place.is_dir() for path in place.iterdir()):
         review = _review("/".join(path.parts[-3:]))
         if review is not None:
             reviews[review] = read_bounded(path, MOST_BYTES_OF_A_REVIEW)
+            left -= len(reviews[review])
+            if left < 0:
+                raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT} bytes", str(folder))
             if len(reviews) > MOST_REVIEWS:
                 raise OSError(errno.EFBIG, f"it has more than {MOST_REVIEWS} reviews", str(folder))
     return reviews
@@ -116,8 +121,8 @@ class _Header(tarfile.TarInfo):
             tarfile.ReadError: if what belongs to the header would be large.
         """
         found = super().frombuf(buf, encoding, errors)
-        large = found.size > MOST_BYTES_OF_A_REVIEW
-        if large and (found.type in _PARTS_OF_HEADERS or _review(_inside(found.name))):
+        small = found.type in _PARTS_OF_HEADERS or _review(_inside(found.name)) is not None
+        if not 0 <= found.size <= (MOST_BYTES_OF_A_REVIEW if small else MOST_UNPACKED):
             raise tarfile.ReadError(f"{found.name!r} has {found.size} bytes")
         return found
 
@@ -156,4 +161,12 @@ _PARTS_OF_HEADERS = (
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
 )
-_DAMAGED = (gzip.BadGzipFile, tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError)
+_DAMAGED = (
+    gzip.BadGzipFile,
+    tarfile.TarError,
+    EOFError,
+    zlib.error,
+    ValueError,
+    OverflowError,
+    RecursionError,
+)

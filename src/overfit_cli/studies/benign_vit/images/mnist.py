@@ -103,12 +103,12 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
         expected = math.prod(shape)
         if expected > MOST_BYTES:
             raise UserError(
-                f"{path}: its header asks for {expected} bytes; up to {MOST_BYTES} are accepted."
+                f"{path}: its header promises {expected} bytes; up to {MOST_BYTES} are accepted."
             )
         content = file.read(expected + 1)  # What comes after that is never unpacked.
     if len(content) != expected:
         present = f"{length + len(content)} bytes" + (" or more" if len(content) > expected else "")
-        raise UserError(f"{path}: it has {present}; its header asks for {length + expected}.")
+        raise UserError(f"{path}: it has {present}; its header promises {length + expected}.")
     return np.frombuffer(content, dtype=np.uint8).reshape(shape)
 
 
