@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,7 +16,7 @@ import overfit_cli
 from overfit_cli.study import CellResult
 from overfit_cli.sweep import compact as module
 from overfit_cli.sweep.compact import compact_directory
-from overfit_cli.sweep.part_file import read_part
+from overfit_cli.sweep.part_file import read_part, write_part
 from overfit_cli.sweep.schema import CELLS, STUDY_MARK, VERSION_MARK
 from overfit_cli.sweep.store import RunDirectory
 from tests.command import call, run, start, wait_for
@@ -143,6 +145,23 @@ def test_steps_without_a_number_stay_so(tmp_path: Path) -> None:
     assert [joined.parts_after for joined in compact_directory(directory)] == [1, 1]
     pd.testing.assert_frame_equal(steps_of(RunDirectory(directory.path)), before)
     assert before["train_loss"].isna().sum() == 6
+
+
+def test_joining_makes_no_old_row_newer_than_a_fresh_one(tmp_path: Path) -> None:
+    """As after a fresh sweep that was killed; the old parts have columns of their own."""
+    directory = sweep_toy(tmp_path / "out")
+    expected = directory.load_cells()
+    for part in parts_in(tmp_path / "out" / "cells"):
+        table = pq.read_table(part).drop_columns("draw")
+        at = table.column_names.index("test_loss")
+        old = write_part(part.parent, table.set_column(at, "test_loss", pa.array([-1.0, -1.0])))
+        os.utime(old, (10**9, 10**9))
+    list(compact_directory(RunDirectory(directory.path)))
+    own = RunDirectory(directory.path)
+    pd.testing.assert_frame_equal(own.load_cells(), expected)
+    own.prepare()
+    pd.testing.assert_frame_equal(own.load_cells(), expected)
+    assert len(parts_in(tmp_path / "out" / "set-aside" / "cells")) == 3, "nothing is deleted"
 
 
 def test_readers_beside_it_see_every_row(tmp_path: Path) -> None:

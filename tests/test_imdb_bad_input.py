@@ -116,6 +116,16 @@ def huge_header(folder: Path) -> Path:
     return archive_of(folder, (member("pax", 1 << 40, tarfile.XHDTYPE), b"x" * 512))
 
 
+def huge_stranger(folder: Path) -> Path:
+    return archive_of(folder, (member("something else", 10**15), b"x" * 512))
+
+
+def endless_names(folder: Path) -> Path:
+    """Each long name is followed by another."""
+    long = member("././@LongLink", 10, tarfile.GNUTYPE_LONGNAME)
+    return archive_of(folder, *[(long, b"x" * 10)] * 3000)
+
+
 def negative_size(folder: Path) -> Path:
     header = bytearray(member("aclImdb/train/pos/5_9.txt", 0).tobuf(tarfile.GNU_FORMAT))
     header[124:136] = b"\xff" * 12
@@ -152,7 +162,9 @@ IMDB = r"IMDb's folder aclImdb or its archive aclImdb\*\.tar\.gz as published, o
         (huge_member, r"/aclImdb\.tar\.gz: it is damaged or cut short \('.*' has 1099511627776 b"),
         (huge_name, r"/aclImdb\.tar\.gz: it is damaged or cut short \('.*' has 1099511627776 b"),
         (huge_header, r"/aclImdb\.tar\.gz: it is damaged or cut short \('pax' has 10995116277"),
-        (negative_size, r"/aclImdb\.tar\.gz: it "),
+        (negative_size, r"/aclImdb\.tar\.gz: it is damaged or cut short \('.*' has -"),
+        (huge_stranger, r"/aclImdb\.tar\.gz: it is damaged or cut short \('something else' has"),
+        (endless_names, r"/aclImdb\.tar\.gz: it "),
         (links, r"/aclImdb\.tar\.gz: it has no reviews in train/neg; accepted are " + IMDB),
         (not_an_archive, r"/aclImdb\.tar\.gz: it is damaged or cut short \(Not a gzipped file"),
         (

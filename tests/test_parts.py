@@ -18,10 +18,10 @@ import pytest
 
 import overfit_cli
 from overfit_cli.errors import UserError
-from overfit_cli.study import CellResult
+from overfit_cli.study import CellResult, find_study
 from overfit_cli.sweep.grid import make_grid
 from overfit_cli.sweep.manifest import MANIFEST
-from overfit_cli.sweep.part_file import Refusal, read_part
+from overfit_cli.sweep.part_file import Refusal, read_part, write_part
 from overfit_cli.sweep.plan import make_plan
 from overfit_cli.sweep.provenance import record_run
 from overfit_cli.sweep.schema import CELLS, KIND_MARK, STUDY_MARK, TRAJECTORIES, VERSION_MARK
@@ -143,6 +143,33 @@ def test_a_part_with_other_columns_types_or_marks_is_left_out_by_name(
     pd.testing.assert_frame_equal(
         left, expected[expected["key"].isin(left["key"])].reset_index(drop=True)
     )
+
+
+@pytest.mark.parametrize("change", [without_n, with_words, with_another])
+def test_an_unfit_part_takes_no_good_one_away(
+    swept: RunDirectory, change: Callable[[pa.Table], pa.Table]
+) -> None:
+    """It holds the same cells, is newer, and is whole: only its columns speak against it."""
+    expected = rows(swept)
+    part = parts_in(swept.path / "cells")[1]
+    write_part(part.parent, change(pq.read_table(part)))
+    again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
+    assert "6 there already; 0 to run" in again.stdout
+    assert again.stdout.count("is left out: it") == 1
+    with pytest.warns(UserWarning, match="is left out: it"):
+        pd.testing.assert_frame_equal(rows(swept), expected)
+    part.unlink()
+    mended = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
+    assert "4 there already; 2 to run" in mended.stdout
+
+
+def test_a_part_of_a_version_to_come_hides_nothing(swept: RunDirectory) -> None:
+    expected = rows(swept)
+    table = pq.read_table(parts_in(swept.path / "cells")[0])
+    at = table.column_names.index("version")
+    write_part(swept.path / "cells", table.set_column(at, "version", pa.array([9, 9])))
+    pd.testing.assert_frame_equal(rows(RunDirectory(swept.path)), expected)
+    assert RunDirectory(swept.path).newest_version() == 1
 
 
 def test_a_renamed_part_is_left_out_and_stays_where_it_is(swept: RunDirectory) -> None:
@@ -317,6 +344,14 @@ def test_studies_mixed_without_a_manifest_are_refused_by_name(mixed: RunDirector
         refused = call(*command.split(), "out", cwd=mixed.path.parent, expect=2)
         [sentence] = refused.stderr.splitlines()
         assert "cells of benign-vit and of toy" in sentence
+
+
+def test_a_run_of_another_study_is_not_recorded(swept: RunDirectory, tmp_path: Path) -> None:
+    """As where two sweeps begin at once in a directory that is still empty."""
+    record_run(swept.path, make_grid(TOY, {"n": "1"}, (0,), {}), {})
+    other = make_grid(find_study("benign-vit"), {"n": "2"}, (0,), {})
+    with pytest.raises(UserError, match="it holds cells of toy, not of benign-vit"):
+        record_run(swept.path, other, {})
 
 
 # Readers beside writers

@@ -411,6 +411,8 @@ def test_arrays_of_other_kinds_are_named_in_a_sentence(tmp_path: Path) -> None:
     path = write_lra(tmp_path, as_array=True) / "metadata" / "0.npy"
     np.save(path, np.array(["imgs/0", "sample_0.png", "0", "1"]))
     refused(tmp_path, "hard", [str(path), "1 dimensions, not 2"])
+    np.save(path, np.array([[b"imgs/0", b"s\xff.png", b"0", b"1"]]))
+    refused(tmp_path, "hard", [str(path), "the array can't be read"])
     np.save(path, np.array([["imgs/0", "sample_0.png", 0, 1]], dtype=object))
     refused(tmp_path, "hard", [str(path), "the array can't be read"])
 
