@@ -6,6 +6,8 @@ import json
 import random
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +23,7 @@ from overfit_cli.sweep.plan import Plan, make_plan
 from overfit_cli.sweep.provenance import planned_cells
 from overfit_cli.sweep.schema import cell_schema
 from overfit_cli.sweep.store import RunDirectory
-from tests.command import run, start, wait_for
+from tests.command import environment, run, start, wait_for
 
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
 
@@ -309,8 +311,17 @@ def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(tmp_path: Path
     run(*grid, cwd=tmp_path)
     newer = run(*grid, cwd=tmp_path, env={"TOY_VERSION": "2"})
     assert "2 stale, of another version of the study; 2 to run" in newer.stdout
-    cells = overfit_cli.load(tmp_path / "out")
-    assert cells["version"].tolist() == [2, 2]
+    script = "import overfit_cli; print(overfit_cli.load('out')['version'].tolist())"
+    for version in ("1", "2"):  # each overfit reads the cells of its own version
+        loaded = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=tmp_path,
+            env=environment(TOY_VERSION=version),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert loaded.stdout == f"[{version}, {version}]\n"
 
 
 def test_a_refused_command_writes_nothing(tmp_path: Path) -> None:
