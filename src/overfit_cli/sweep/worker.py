@@ -111,7 +111,7 @@ def train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iter
     culprit. A cell that raises, exits, or has no result that could be stored is a failed one.
     """
     left = {cell.key: cell for cell in batch}
-    reason = "the study gave no result for it"
+    reason, raised = "the study gave no result for it", False
     results: Iterator[CellResult] | None = None
     while True:
         try:
@@ -124,12 +124,12 @@ def train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iter
         except Interrupted:
             raise
         except BaseException as error:  # whatever a study of somebody else's raises
-            reason = _in_one_line(error)
+            reason, raised = _in_one_line(error), True
             break
         del left[cell.key]
         yield checked
     for cell in left.values():
-        if len(batch) > 1 and not reason.startswith("the study gave no"):
+        if raised and len(batch) > 1:
             yield from train_all(study, [cell], execution)
         else:
             yield CellResult.failure(cell, f"error: {reason}")
