@@ -15,7 +15,10 @@ import statistics
 import time
 from typing import Any, NamedTuple
 
-from overfit_cli.study import Cell, CellResult, Execution, find_study
+from overfit_cli.registry import find_study
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution
 
 DIMENSIONS = tuple(10**power for power in range(3, 13))
 FIGURE_1: dict[str, Any] = {"sampling": "law", "initialisation": "gaussian", "noise_per": "token"}
@@ -39,7 +42,7 @@ def train(settings: dict[str, Any], seed: int) -> tuple[float, CellResult]:
     study = find_study("benign-vit")
     cell = Cell(study.name, study.version, study.parameters.model_validate(settings), seed)
     began = time.perf_counter()
-    [result] = study.train([cell], Execution(device="cpu"))
+    [result] = train_all(study, [cell], Execution(device="cpu"))
     return time.perf_counter() - began, result
 
 

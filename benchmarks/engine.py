@@ -19,7 +19,9 @@ from benchmarks.timing import timed
 from overfit_cli.studies.benign_vit.data import draw_directly
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution
 from tests.oracles.benign_vit import Trained, train_one_cell
 
 SEED = 1
@@ -46,7 +48,7 @@ def measure(n: int, ratios: list[float], dtype: str, *, with_draws: bool) -> Row
     ]
     cells = [Cell(study.name, study.version, one, SEED) for one in settings]
     draws = draw_directly(settings[0], SEED)
-    engine, results = timed(lambda: list(study.train(cells, Execution())))
+    engine, results = timed(lambda: list(train_all(study, cells, Execution())))
     given, trained = timed(lambda: [train_one_cell(one, SEED, draws) for one in settings])
     loop = given
     if with_draws:
@@ -91,7 +93,7 @@ def train_steps(n: int, dtype: str, steps: int) -> None:
     settings = BenignVitParameters.model_validate(
         {"n": n, "snr": 1.0, "dtype": dtype, "epsilon": 1e-6, "max_steps": steps}
     )
-    list(study.train([Cell(study.name, study.version, settings, SEED)], Execution()))
+    list(train_all(study, [Cell(study.name, study.version, settings, SEED)], Execution()))
 
 
 def main() -> None:

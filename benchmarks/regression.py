@@ -13,7 +13,9 @@ import torch
 from benchmarks.timing import timed
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution
 from tests.oracles.kernel_regression import plain_descent
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -35,7 +37,9 @@ def cells(kernel: str, steps: int) -> list[Cell]:
 def together(batch: list[Cell]) -> list[CellResult]:
     """Train all cells as the study does."""
     return [
-        result for part in study.batches(batch, "cpu") for result in study.train(part, Execution())
+        result
+        for part in study.batches(batch, "cpu")
+        for result in train_all(study, part, Execution())
     ]
 
 

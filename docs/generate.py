@@ -19,7 +19,7 @@ from overfit_cli.cli.tables import (
     column_rows,
     parameter_rows,
 )
-from overfit_cli.study import find_study
+from overfit_cli.registry import find_study
 
 FOLDER = Path(__file__).parent
 PART = re.compile(r"(<!-- generated: (\w+) ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

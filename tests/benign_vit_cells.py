@@ -12,7 +12,7 @@ from overfit_cli.studies.benign_vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.study import Cell
-from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweeps.grid import make_grid
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 PRESETS = Path(__file__).parent.parent / "experiments"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -10,11 +10,11 @@ import matplotlib.figure
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Claim
-from overfit_cli.figure import Figure, FigureData, FigureOptions
+from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import save
 from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.study import Cell, CellResult, Column, Execution, Study
+from overfit_cli.study import Cells, Column, Results, Study
+from overfit_cli.training import Training
 
 NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 SNRS = np.linspace(1, 25, 25).tolist()
@@ -30,12 +30,12 @@ class FakeParameters(StudyParameters):
     kernel: Literal["softmax", "gaussian"] = parameter("softmax", "kernel")
 
 
-class FakeStudy(Study):
+class FakeStudy(Study[FakeParameters]):
     name = "fake"
     version = 1
     title = "A study of nothing"
     paper = "Nobody 2024"
-    parameters: type[StudyParameters] = FakeParameters
+    parameters = FakeParameters
     columns: tuple[Column, ...] = (
         Column("train_loss", "training loss"),
         Column("test_loss", "test loss"),
@@ -46,31 +46,9 @@ class FakeStudy(Study):
         Column("attention", "attention on the signal"),
     )
     headline = "test_loss"
-    watched: tuple[str, ...] = ("train_loss", "test_loss")
 
-    def figures(self) -> Mapping[str, Figure]:
-        return {}
-
-    def claims(self) -> Sequence[Claim]:
-        return []
-
-    def probe(self, cell: Cell) -> Cell:
-        return cell
-
-    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
-        return [[cell] for cell in cells]
-
-    def cost(self, cell: Cell) -> float:
-        return 1.0
-
-    def memory(self, cell: Cell) -> float:
-        return 1.0
-
-    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+    def train(self, batch: Cells[FakeParameters], training: Training) -> Results[FakeParameters]:
         return iter(())
-
-    def conclusion(self, result: CellResult) -> str:
-        return ""
 
 
 def fake_loss(n: float, snr: float, noise: float = 0.0) -> float:

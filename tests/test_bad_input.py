@@ -18,9 +18,10 @@ import pytest
 
 from overfit_cli.cli import app
 from overfit_cli.studies.attention_kernel.regression.study import study as regression
-from overfit_cli.study import Execution
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution
 from tests.command import run
 
 RANGES = [
@@ -330,7 +331,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rates.prepare()
     cells = make_grid(regression, few, (0,), {}).cells()
     for cell in cells:
-        rates.write(regression, list(regression.train([cell], Execution(trajectories=True))))
+        rates.write(regression, list(train_all(regression, [cell], Execution(trajectories=True))))
     (folder / "file.txt").write_text("a file")
     (folder / "empty").mkdir()
     (folder / "foreign" / "cells").mkdir(parents=True)

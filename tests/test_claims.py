@@ -186,16 +186,16 @@ def test_a_conclusion_names_the_regime_and_its_numbers() -> None:
     cell = Cell("benign-vit", 1, BenignVitParameters(n=20, snr=10), 0)
     numbers = {"train_loss": 0.0094, "test_loss": 0.107, "test_error": 0.01}
     numbers["output_norm"] = 0.562
-    benign = study.conclusion(CellResult(cell, "done", "", 21, 0.1, numbers))
+    benign = study.summary(CellResult(cell, numbers, 21))
     assert benign.startswith("Benign overfitting: fitted to a training loss of 0.0094 in 21 steps")
     assert "test loss of 0.107" in benign
     assert "N·SNR² = 2000" in benign
     assert "Theorem 4.1's T, with a constant of 1, is 0.773 steps." in benign
     assert "5 of 10 items are met" in benign
     assert "(1) 4e+10 ≤ d_h: it is 512, missed by 7.9 decades" in benign
-    harmful = study.conclusion(CellResult(cell, "done", "", 21, 0.1, numbers | {"test_loss": 0.5}))
+    harmful = study.summary(CellResult(cell, numbers | {"test_loss": 0.5}, 21))
     assert harmful.startswith("Harmful overfitting")
-    failed = study.conclusion(CellResult(cell, "failed", "step limit", 9, 0.1, numbers))
+    failed = study.summary(CellResult(cell, numbers, 9, "step limit"))
     assert failed.startswith("Not fitted (step limit)")
 
 

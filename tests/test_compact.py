@@ -14,11 +14,11 @@ import pytest
 
 import overfit_cli
 from overfit_cli.study import CellResult
-from overfit_cli.sweep import compact as module
-from overfit_cli.sweep.compact import compact_directory
-from overfit_cli.sweep.part_file import read_part, write_part
-from overfit_cli.sweep.schema import CELLS, STUDY_MARK, VERSION_MARK
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps import compact as module
+from overfit_cli.sweeps.compact import compact_directory
+from overfit_cli.sweeps.part_file import read_part, write_part
+from overfit_cli.sweeps.schema import CELLS, STUDY_MARK, VERSION_MARK
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run, start, wait_for
 from tests.toy_runs import TOY, parts_in, sweep_toy, toy_cells
 
@@ -140,7 +140,7 @@ def test_steps_without_a_number_stay_so(tmp_path: Path) -> None:
     directory.prepare()
     for cell in toy_cells():
         trajectory = {"step": [0.0, 1.0, 2.0], "train_loss": [math.nan, math.inf, 0.5]}
-        directory.write(TOY, [CellResult(cell, "done", "", 2, 0.1, {}, trajectory)])
+        directory.write(TOY, [CellResult(cell, {}, 2, trajectory=trajectory)])
     before = steps_of(directory)
     assert [joined.parts_after for joined in compact_directory(directory)] == [1, 1]
     pd.testing.assert_frame_equal(steps_of(RunDirectory(directory.path)), before)

@@ -223,16 +223,16 @@ def test_a_first_step_is_balanced_where_the_theory_says(ratio: float, tokens: in
 
 
 def test_the_curve_is_figure_1s_with_its_tokens_and_the_balance_of_learning_with_others() -> None:
-    law_of = FIGURES["heatmap"].law_of
-    assert law_of is not None
+    equation_of = FIGURES["heatmap"].equation_of
+    assert equation_of is not None
     cells = made_up("d", {1e3: 1e3})
     data = FigureData(study, cells, cells, pd.DataFrame())
-    assert law_of(data) == "n * snr**2 = 1000"
+    assert equation_of(data) == "n * snr**2 = 1000"
     weaker = replace(data, cells=cells.assign(sigma_p_tilde=2.0, tokens=4))
-    assert law_of(weaker) == "n * snr**2 = 204"
+    assert equation_of(weaker) == "n * snr**2 = 204"
     assert predicted_boundary([20, 20, 10], [16, 4, 4]).tolist() == [1000, 804, 204]
     mixed = replace(data, cells=cells.assign(tokens=np.where(cells["n"] > 10, 4, 16)))
-    assert law_of(mixed) is None
+    assert equation_of(mixed) is None
 
 
 TINY = ["--set=tokens=3", "--set=test_samples=10", "--set=d_h=8", "--set=epsilon=0.1"]

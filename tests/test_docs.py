@@ -13,7 +13,7 @@ import pytest
 
 import overfit_cli
 from docs import generate
-from overfit_cli.study import study_names
+from overfit_cli.registry import study_names
 from tests.command import run
 
 ROOT = Path(__file__).parents[1]

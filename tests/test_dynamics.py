@@ -21,7 +21,9 @@ from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.stages import stage_ends
 from overfit_cli.studies.benign_vit.start import start_of
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.study import Cell, Execution
+from overfit_cli.study import Cell
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution
 from tests.command import run
 
 SMALL: dict[str, object] = {
@@ -148,7 +150,7 @@ def test_lemma_5_1_gives_the_step_actually_taken() -> None:
 def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
     """Lemmas 5.2's and E.3's comparisons, from the weights that autograd trains."""
     settings = small()
-    [result] = study.train([Cell(study.name, 2, settings, SEED)], Execution(trajectories=True))
+    [result] = train_all(study, [Cell(study.name, 2, settings, SEED)], Execution(trajectories=True))
     oracle = Autograd(settings)
     for step in range(result.steps + 1):
         values = oracle.values(oracle.x)

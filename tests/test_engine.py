@@ -16,7 +16,9 @@ from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.start import Start, start_of
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.studies.benign_vit.training import train_together
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution, Training
 from tests.oracles.benign_vit import Trained, train_one_cell
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
@@ -153,7 +155,9 @@ def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one() -> No
     ]
     [batch] = study.batches(cells, "cuda")
     with torch.inference_mode():
-        together = {result.cell.key: result for result in train_together(batch, Execution())}
+        together = {
+            result.cell.key: result for result in train_together(batch, Training(Execution()))
+        }
     assert len({result.steps for result in together.values()}) > 1, "none leaves before the others"
     for one in cells:
         [alone] = train(one)
@@ -293,7 +297,9 @@ def test_train_and_test_draws_differ_and_longer_sets_extend_shorter_ones() -> No
 def test_a_gpu_gives_the_cpus_rows() -> None:
     cells = [cell(seed=seed, n=4, snr=snr, dtype="float64") for seed in (0, 1) for snr in (0.5, 2)]
     [batch] = study.batches(cells, "cuda")
-    on_gpu = {result.cell.key: result for result in study.train(batch, Execution(device="cuda"))}
+    on_gpu = {
+        result.cell.key: result for result in train_all(study, batch, Execution(device="cuda"))
+    }
     for one in cells:
         [result] = train(one)
         assert on_gpu[one.key].steps == result.steps

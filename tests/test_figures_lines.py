@@ -16,9 +16,9 @@ from matplotlib.contour import QuadContourSet
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import Figure, FigureData, FigureOptions
-from overfit_cli.figures.choice import settled
 from overfit_cli.figures.curves import draw_columns, draw_curves
 from overfit_cli.figures.lines import draw_lines
+from overfit_cli.figures.options import resolved_options
 from overfit_cli.figures.panels import MOST, Panel, panels
 from overfit_cli.figures.style import styled
 from overfit_cli.figures.surface import Surface, draw_surfaces
@@ -182,7 +182,7 @@ def test_of_several_parameters_the_first_that_varies_is_panels(
 ) -> None:
     data = data_of(fake_cells([5, 10], [1.0, 2.0]))
     figure = Figure("a", "", "", "cells", FigureOptions(x="snr", by=own), frozenset(), draw_lines)
-    assert settled(figure, FigureOptions(by=asked), data).by == taken
+    assert resolved_options(figure, FigureOptions(by=asked), data).by == taken
 
 
 # Curves in panels and columns

@@ -18,19 +18,19 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overfit_cli.analysis.law import parse_law
+from overfit_cli.analysis.equation import parse_equation
 from overfit_cli.errors import UserError
 from overfit_cli.parameters import describe
 from overfit_cli.plain_text import in_markdown, is_text, visible
 from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.study import CellResult
-from overfit_cli.sweep.manifest import MANIFEST, Manifest, read_manifest
-from overfit_cli.sweep.part_file import Refusal, read_part, write_part
-from overfit_cli.sweep.presets import find_preset, preset_texts
-from overfit_cli.sweep.provenance import planned_cells
-from overfit_cli.sweep.ranges import MOST_VALUES, parse_range, parse_seeds
-from overfit_cli.sweep.schema import CELLS, TRAJECTORIES, cell_table
-from overfit_cli.sweep.worker import storable
+from overfit_cli.sweeps.manifest import MANIFEST, Manifest, read_manifest
+from overfit_cli.sweeps.part_file import Refusal, read_part, write_part
+from overfit_cli.sweeps.presets import find_preset, preset_texts
+from overfit_cli.sweeps.provenance import planned_cells
+from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds
+from overfit_cli.sweeps.schema import CELLS, TRAJECTORIES, cell_table
+from overfit_cli.sweeps.worker import storable
 from tests.toy_runs import TOY, toy_cells
 
 LENGTH = os.environ.get("OVERFIT_FUZZ")
@@ -116,7 +116,7 @@ laws = st.one_of(
 @given(laws)
 def test_an_equation_is_a_curve_or_a_sentence(text: str) -> None:
     try:
-        law = parse_law(text, ("n", "snr"))
+        law = parse_equation(text, ("n", "snr"))
     except UserError as error:
         one_line(error)
         return
@@ -233,7 +233,7 @@ def test_a_manifest_is_read_or_none_with_a_sentence(content: str | bytes) -> Non
 
 def part_content() -> bytes:
     """A part of the toy's, as it lies on disk."""
-    results = [CellResult(cell, "done", "", 1, 0.5, {"test_loss": 0.1}) for cell in toy_cells()]
+    results = [CellResult(cell, {"test_loss": 0.1}, 1) for cell in toy_cells()]
     table = cell_table(TOY, [storable(TOY, result) for result in results])
     with tempfile.TemporaryDirectory() as folder:
         return write_part(Path(folder), table).read_bytes()

@@ -24,7 +24,8 @@ from overfit_cli.studies.benign_vit.images.mnist import IMAGES, LABELS, read_idx
 from overfit_cli.studies.benign_vit.images.model import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.images.study import study
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.training import Execution
 from tests.command import run
 
 TINY = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "batch_size": 16, "max_epochs": 200}
@@ -261,12 +262,12 @@ def test_a_cell_trains_as_a_plain_loop_does() -> None:
     parameters = tiny(dtype="float64", max_epochs=3, epsilon=1e-9)
     result = train(parameters)
     assert (result.status, result.reason, result.steps) == ("failed", "step limit", 9)
-    from overfit_cli.streams import stream
+    from overfit_cli.rng import named_rng
 
     task, model = image_task(parameters, 0), ImageTransformer(parameters, 0).double()
     x, y = torch.from_numpy(task.train.pixels).double(), torch.from_numpy(task.train.labels)
     optimiser = torch.optim.Adam(model.parameters(), lr=parameters.learning_rate)
-    order = stream(0, "train", "order")
+    order = named_rng(0, "train", "order")
     for _ in range(3):
         rows = torch.from_numpy(order.permutation(40))
         for first in (0, 16, 32):
@@ -291,7 +292,7 @@ def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
     assert logged.measurements == fitted.measurements
     assert logged.trajectory["step"][-1] == fitted.steps
     assert logged.trajectory["train_loss"][-1] == fitted.measurements["train_loss"]
-    assert "Fitted to a training loss of 0.0" in study.conclusion(fitted)
+    assert "Fitted to a training loss of 0.0" in study.summary(fitted)
 
 
 def test_a_cell_that_is_fitted_in_its_last_pass_is_done() -> None:

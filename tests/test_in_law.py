@@ -11,14 +11,16 @@ import pytest
 import torch
 from scipy.stats import ks_2samp
 
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.benign_vit.law import bartlett_rows, draw_in_law
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.start import start_of
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.studies.benign_vit.training import train_together
-from overfit_cli.study import Cell, Execution
+from overfit_cli.study import Cell
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution, Training
 from tests.oracles.benign_vit import train_one_cell
 
 SEEDS = 200
@@ -36,7 +38,7 @@ def small(**settings: object) -> BenignVitParameters:
 
 def train(settings: BenignVitParameters, seed: int) -> pd.Series[float]:
     cell = Cell(study.name, study.version, settings, seed)
-    [result] = study.train([cell], Execution(device="cpu"))
+    [result] = train_all(study, [cell], Execution(device="cpu"))
     return pd.Series({"steps": result.steps, **result.measurements})
 
 
@@ -46,7 +48,7 @@ def train_many(settings: BenignVitParameters, first: int) -> pd.DataFrame:
     cells = [Cell(study.name, study.version, settings, seed) for seed in seeds]
     torch.set_num_threads(1)  # more only get in each other's way
     with torch.inference_mode():
-        results = list(train_together(cells, Execution(device="cpu")))
+        results = list(train_together(cells, Training(Execution(device="cpu"))))
     assert len(results) == SEEDS
     return pd.DataFrame([{"steps": result.steps, **result.measurements} for result in results])
 
@@ -120,7 +122,7 @@ def test_the_comparison_would_notice_another_law(setting: str, other: dict[str, 
 
 def many(rows: int, dimension: int, count: int) -> np.ndarray:
     """`count` factors of some vectors and some more, (count, rows, width)."""
-    one, other = ((stream(7, word, "normals"), stream(7, word, "lengths")) for word in "ab")
+    one, other = ((named_rng(7, word, "normals"), named_rng(7, word, "lengths")) for word in "ab")
     factors = np.zeros((count, rows, min(rows, dimension)))
     first = rows // 2
     for factor in factors:
@@ -202,7 +204,7 @@ def _seen(settings: BenignVitParameters, seed: int) -> list[np.ndarray]:
 
 def test_more_vectors_extend_fewer() -> None:
     few, more = (
-        bartlett_rows(stream(1, "normals"), stream(1, "lengths"), rows, 50) for rows in (4, 9)
+        bartlett_rows(named_rng(1, "normals"), named_rng(1, "lengths"), rows, 50) for rows in (4, 9)
     )
     assert np.array_equal(more[:4, :4], few)
     assert not more[:4, 4:].any()
@@ -300,7 +302,7 @@ def test_a_leap_of_zero_takes_single_steps_whatever_its_neighbours_do() -> None:
         Cell(study.name, study.version, small(n=4, leap=leap, learning_rate=1e-3), 0)
         for leap in (0.0, 0.05)
     ]
-    results = {r.cell.key: r for r in train_together(cells, Execution(device="cpu"))}
+    results = {r.cell.key: r for r in train_together(cells, Training(Execution(device="cpu")))}
     single, leaping = (results[cell.key] for cell in cells)
     assert (
         single.measurements["updates"]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier import training
 from overfit_cli.studies.attention_kernel.classifier.model import Dropout, Shape, Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
@@ -18,7 +18,9 @@ from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution
 from tests.oracles import transformer as oracle
 
 SHAPE = Shape(vocabulary=11, length=6, layers=2, heads=2, d=6, hidden=5)
@@ -44,7 +46,7 @@ def cell(parameters: KernelTextParameters, seed: int = 0) -> Cell:
 
 
 def trained(*cells: Cell, trajectories: bool = False) -> list[CellResult]:
-    return list(study.train(cells, Execution(trajectories=trajectories)))
+    return list(train_all(study, cells, Execution(trajectories=trajectories)))
 
 
 def build(kernel: str, dropout: float = 0.0, seed: int = 0) -> Transformer:
@@ -122,7 +124,7 @@ def test_first_weights_are_drawn_as_they_are_said_to_be() -> None:
 
 @pytest.mark.parametrize("chance", [0.1, 0.5])
 def test_dropout_drops_its_share_and_keeps_the_mean(chance: float) -> None:
-    dropout = Dropout(chance, stream(0, "train", "dropout"))
+    dropout = Dropout(chance, named_rng(0, "train", "dropout"))
     dropped = dropout(torch.ones(1000, 200, dtype=torch.float64))
     assert float((dropped == 0).double().mean()) == pytest.approx(chance, abs=0.004)
     assert float(dropped.mean()) == pytest.approx(1, abs=0.01)
@@ -133,7 +135,7 @@ def test_dropout_drops_its_share_and_keeps_the_mean(chance: float) -> None:
 
 def test_dropout_hangs_on_the_seed_alone() -> None:
     def drop(seed: int) -> torch.Tensor:
-        dropped: torch.Tensor = Dropout(0.5, stream(seed, "train", "dropout"))(torch.ones(99))
+        dropped: torch.Tensor = Dropout(0.5, named_rng(seed, "train", "dropout"))(torch.ones(99))
         return dropped
 
     first = drop(0)
@@ -143,10 +145,10 @@ def test_dropout_hangs_on_the_seed_alone() -> None:
 
 
 def test_each_pass_drops_anew_and_a_restart_drops_as_at_first() -> None:
-    dropout = Dropout(0.5, stream(0, "a"))
+    dropout = Dropout(0.5, named_rng(0, "a"))
     first, second = dropout(torch.ones(99)), dropout(torch.ones(99))
     assert not torch.equal(first, second)
-    dropout.restart(stream(0, "a"))
+    dropout.restart(named_rng(0, "a"))
     assert torch.equal(dropout(torch.ones(99)), first)
 
 
@@ -182,7 +184,7 @@ def test_neither_global_draws_nor_a_cell_in_between_disturb_a_training() -> None
         torch.rand(3)
         trained(other)
 
-    [disturbed] = study.train([one], Execution(on_step=interrupt))
+    [disturbed] = train_all(study, [one], Execution(on_step=interrupt))
     assert numbers(disturbed) == numbers(alone)
 
 
@@ -333,7 +335,7 @@ def test_a_diverging_cell_is_a_failed_row() -> None:
     assert result.measurements.keys() == {"shortcut_accuracy"}
     assert result.trajectory["step"][-1] < result.steps
     assert np.isfinite(result.trajectory["test_loss"]).all()
-    assert study.conclusion(result) == f"The training diverged at step {result.steps}."
+    assert study.summary(result) == f"The training diverged at step {result.steps}."
     assert fine.status == "done"
 
 
@@ -345,12 +347,12 @@ def test_a_conclusion_names_accuracy_shortcut_and_a_dead_head() -> None:
         "shortcut_accuracy": 0.6,
         "silent_head": 0.5,
     }
-    lively = CellResult(result.cell, "done", "", 6, 0.1, got)
-    assert study.conclusion(lively) == (
+    lively = CellResult(result.cell, got, 6)
+    assert study.summary(lively) == (
         "Test accuracy 75.1% after 6 steps; the shortcut rule has 60.0%."
     )
-    dead = CellResult(result.cell, "done", "", 6, 0.1, {**got, "silent_head": 1.0})
-    assert "The head is dead" in study.conclusion(dead)
+    dead = CellResult(result.cell, {**got, "silent_head": 1.0}, 6)
+    assert "The head is dead" in study.summary(dead)
 
 
 def test_every_cell_has_a_batch_of_its_own_the_costliest_first() -> None:

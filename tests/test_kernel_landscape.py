@@ -28,8 +28,10 @@ from overfit_cli.studies.attention_kernel.landscape.progress import KeptLosses
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
 from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
-from overfit_cli.study import Cell, CellResult, Execution
-from overfit_cli.sweep.schema import cell_table, trajectory_table
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.schema import cell_table, trajectory_table
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution
 from tests.fake_study import words
 
 SMALL: dict[str, Value] = {
@@ -86,7 +88,7 @@ def cell(values: Mapping[str, Value] | None = None, seed: int = 0, **more: Value
 
 
 def trained(*cells: Cell) -> list[CellResult]:
-    results = list(study.train(cells, Execution(trajectories=True)))
+    results = list(train_all(study, cells, Execution(trajectories=True)))
     assert [result.cell for result in results] == list(cells)
     return results
 
@@ -438,8 +440,8 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     batch = fixed_batch(parameters, task, 0)
     assert len(batch.labels) == 5
     assert got["centre_loss"] == evaluate(model, batch, "cpu").loss
-    assert f"around {got['centre_loss']:.4f}" in study.conclusion(result)
-    [quiet] = study.train([one], Execution())
+    assert f"around {got['centre_loss']:.4f}" in study.summary(result)
+    [quiet] = train_all(study, [one], Execution())
     assert quiet.trajectory == {}
     assert quiet.measurements == got
 
@@ -449,7 +451,7 @@ def test_a_network_that_diverged_is_a_failed_row() -> None:
         cell(optimiser="sgd", learning_rate=1000.0, training_steps=40, dtype="float32")
     )
     assert (result.status, result.reason, dict(result.measurements)) == ("failed", "diverged", {})
-    assert study.conclusion(result) == "The training diverged: there is no surface."
+    assert study.summary(result) == "The training diverged: there is no surface."
 
 
 def network_of(one: Cell) -> tuple[int, object]:

@@ -15,7 +15,9 @@ from overfit_cli.studies.attention_kernel.regression import engine, recording, s
 from overfit_cli.studies.attention_kernel.regression.data import draw_problem, token_values
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution
 from tests.oracles import kernel_regression as oracle
 
 SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "heads": 2, "training_steps": 40}
@@ -339,6 +341,6 @@ def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
 def test_a_gpu_gives_the_numbers_of_the_cpu() -> None:
     cells = [cell(settings(trained="all", learning_rate=0.05), seed) for seed in range(4)]
     for cpu, gpu in zip(
-        trained(*cells), list(study.train(cells, Execution(device="cuda"))), strict=True
+        trained(*cells), list(train_all(study, cells, Execution(device="cuda"))), strict=True
     ):
         assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

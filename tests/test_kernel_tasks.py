@@ -24,9 +24,11 @@ from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.reviews import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.text.study import study as text
-from overfit_cli.study import Cell, Execution, Study
-from overfit_cli.sweep.schema import cell_table
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.study import Cell, Study
+from overfit_cli.sweeps.schema import cell_table
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution
 from tests.command import run
 from tests.imdb_files import REVIEWS, write_folder
 
@@ -220,7 +222,7 @@ def test_a_pathfinder_cell_trains_on_either_source(
     lra: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
     cells = [cell_of(pathfinder, TINY | values) for values in (SMALL, lra)]
     pathfinder.prepare(cells)
-    drawn, read = pathfinder.train(cells, Execution())
+    drawn, read = train_all(pathfinder, cells, Execution())
     assert drawn.status == read.status == "done"
     assert "shortcut_accuracy" in drawn.measurements
     assert "shortcut_accuracy" not in read.measurements  # LRA doesn't say where the discs are.
@@ -283,7 +285,7 @@ def test_the_settings_of_the_images_are_the_parameters() -> None:
 
 
 def figure_data(values: dict[str, Value], seed: int = 0) -> FigureData:
-    [result] = pathfinder.train([cell_of(pathfinder, TINY | values, seed)], Execution())
+    [result] = train_all(pathfinder, [cell_of(pathfinder, TINY | values, seed)], Execution())
     cells = cell_table(pathfinder, [result]).to_pandas()
     return FigureData(pathfinder, cells, pd.DataFrame(), pd.DataFrame())
 
@@ -330,5 +332,5 @@ def test_heads_that_do_not_share_the_width_are_refused(
 def test_a_gpu_gives_the_numbers_of_the_cpu(study: Study) -> None:
     own: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
     one = cell_of(study, TINY | own | {"dropout": 0.0, "dtype": "float64"})
-    [cpu], [gpu] = (list(study.train([one], Execution(device=on))) for on in ("cpu", "cuda"))
+    [cpu], [gpu] = (list(train_all(study, [one], Execution(device=on))) for on in ("cpu", "cuda"))
     assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

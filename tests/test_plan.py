@@ -13,10 +13,10 @@ import pytest
 from overfit_cli.parameters import describe, parse_value
 from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.study import Cell
-from overfit_cli.sweep.estimate import estimate
-from overfit_cli.sweep.grid import Grid, make_grid
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.store import Contents, RunDirectory
+from overfit_cli.sweeps.estimate import estimate
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.store import Contents, RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY, sweep_toy
 
@@ -64,7 +64,7 @@ def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of the cells are there already; the outline looks at one in twenty."""
-    monkeypatch.setattr("overfit_cli.sweep.plan.MOST_CELLS_OUTLINED", 2000)
+    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_CELLS_OUTLINED", 2000)
     directory = RunDirectory(tmp_path, "--out")
     directory.prepare()
     grid = grid_of("1:1000", "1:2:20", seeds=2)
@@ -91,7 +91,7 @@ def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:
 def test_an_outline_of_a_finished_directory_has_nothing_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overfit_cli.sweep.plan.MOST_PARTS_OUTLINED", 10)
+    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_PARTS_OUTLINED", 10)
     sweep_toy(tmp_path, n="1:60")
     plan = make_plan(grid_of("1:60", "1:2:2"), RunDirectory(tmp_path), "cpu", outlined=True)
     assert (plan.done, plan.to_run, plan.batches) == (120, 0, [])

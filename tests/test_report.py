@@ -14,10 +14,10 @@ from overfit_cli.cli import app
 from overfit_cli.report.judge import Judged, worth_showing
 from overfit_cli.report.page import number_in_words, write_report
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.presets import PresetFile
-from overfit_cli.sweep.provenance import planned_cells, record_run
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.presets import PresetFile
+from overfit_cli.sweeps.provenance import planned_cells, record_run
+from overfit_cli.sweeps.store import RunDirectory
 
 
 def judged(

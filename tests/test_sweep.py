@@ -16,13 +16,14 @@ import pytest
 
 import overfit_cli
 from overfit_cli.studies.benign_vit.study import study as benign_vit
-from overfit_cli.study import Cell, CellResult, Execution
-from overfit_cli.sweep.execute import Workforce, execute
-from overfit_cli.sweep.grid import Grid, make_grid
-from overfit_cli.sweep.plan import Plan, make_plan
-from overfit_cli.sweep.provenance import planned_cells
-from overfit_cli.sweep.schema import cell_schema
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.execute import Workforce, execute
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.provenance import planned_cells
+from overfit_cli.sweeps.schema import cell_schema
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.training import Execution
 from tests.command import environment, run, start, wait_for
 
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
@@ -249,7 +250,7 @@ def test_a_training_replaces_a_cell_that_had_failed(tmp_path: Path) -> None:
     cell = Cell("toy", 1, parameters, 0)
     assert cell.key == key
     directory = RunDirectory(tmp_path / "a")
-    result = CellResult(cell, "done", "", 1, 0.0, {"test_loss": 0.5})
+    result = CellResult(cell, {"test_loss": 0.5}, 1)
     toy = pytest.importorskip("toy_study").study
     directory.write(toy, [result])
     assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["done"]

@@ -33,15 +33,15 @@ def test_weights_drawn_as_the_condition_asks_lie_within_its_bounds() -> None:
 
 
 def test_the_condition_is_gone_through_and_shown_where_it_is_tightest() -> None:
-    said = study.remarks(preset("theorem-regime"))
+    said = study.notes(preset("theorem-regime"))
     assert "is met by 680 of 680 cells" in said[0]
     for number, words in ((1, "1.48e+10 ≤ d_h: it is 1.5e+10"), (9, "ε ≤ 0.0241: it is 0.024")):
         [line] = [line for line in said if line.startswith(f"  ({number}) ")]
         assert words in line
-    narrow = study.remarks(preset("theorem-regime", d="1e15"))
+    narrow = study.notes(preset("theorem-regime", d="1e15"))
     assert "is met by 0 of 680 cells" in narrow[0]
     assert "missed by 3.0 decades; 680 cells miss it" in narrow[2]
-    assert not study.remarks(preset("fig1"))
+    assert not study.notes(preset("fig1"))
 
 
 def test_the_tightest_cell_is_the_one_that_misses_most() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from overfit_cli.study import Cell, Execution, find_study
-from overfit_cli.sweep.execute import Workforce, execute
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.registry import find_study
+from overfit_cli.study import Cell
+from overfit_cli.sweeps.execute import Workforce, execute
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.training import Execution
 
 TOY = find_study("toy")
 

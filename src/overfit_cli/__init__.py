@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from overfit_cli.api import draw, judge, load, sweep
+    from overfit_cli.claim import Claim, Measurement
+    from overfit_cli.errors import UserError
+    from overfit_cli.functions.study import experiment
+    from overfit_cli.parameters import Parameter
+    from overfit_cli.study import Column, Study
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "load"]
+__all__ = [
+    "Claim",
+    "Column",
+    "Measurement",
+    "Parameter",
+    "Study",
+    "UserError",
+    "__version__",
+    "draw",
+    "experiment",
+    "judge",
+    "load",
+    "sweep",
+]
+
+_PLACES = {
+    **dict.fromkeys(("draw", "judge", "load", "sweep"), "api"),
+    **dict.fromkeys(("Claim", "Measurement"), "claim"),
+    **dict.fromkeys(("Column", "Study"), "study"),
+    "Parameter": "parameters",
+    "UserError": "errors",
+    "experiment": "functions.study",
+}
+"""Where each public name lives: it is imported when it is first asked for, so that the command
+line starts quickly."""
 
 
-def load(directory: str | Path) -> pd.DataFrame:
-    """Return the cells of a run directory, one row each, failed ones too.
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
 
-    Raises:
-        UserError: if `directory` holds no cells.
-    """
-    from overfit_cli.sweep.store import RunDirectory
 
-    return RunDirectory(Path(directory)).load_cells()
+def __dir__() -> list[str]:
+    return sorted(__all__)

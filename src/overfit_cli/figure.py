@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas as pd
 
-    from overfit_cli.study import Study
+    from overfit_cli.study import AnyStudy
 
     Draw = Callable[["FigureData", "FigureOptions"], matplotlib.figure.Figure]
 
@@ -24,7 +24,7 @@ class FigureOptions:
         x, y: names of the parameters on the axes.
         value: name of the measured column that is drawn.
         threshold: the value at which a cell changes sides.
-        law: a curve to draw, an equation in the names of the axes: `n * snr**2 = 1000`.
+        law: an equation to draw as a curve, in the names of the axes: `n * snr**2 = 1000`.
         by: name of the parameter whose values are panels side by side; a study's own choice may
             name several, with commas between, of which the first that varies is taken.
     """
@@ -43,15 +43,16 @@ class FigureData:
 
     Attributes:
         study: the study that was run.
-        cells: one row a cell, done and failed, as `overfit_cli.load` returns them.
+        cells: one row per cell, done and failed, as `overfit_cli.load` returns them.
         planned: the cells that the run directory was meant to hold, one row each with `seed` and
             the parameters; those that `cells` lacks are missing.
-        trajectories: one row a cell and logged step (`key`, `step`, ...); empty where none is kept.
+        trajectories: one row per cell and logged step (`key`, `step`, ...); empty where there
+            is none.
         refined: whether the cells were chosen one by one, by a sweep that refines.
         collections: fingerprints of the data that the cells were trained on, by name.
     """
 
-    study: Study
+    study: AnyStudy
     cells: pd.DataFrame
     planned: pd.DataFrame
     trajectories: pd.DataFrame
@@ -94,21 +95,25 @@ class Figure:
     Attributes:
         name: what `overfit plot` calls it.
         title: what it shows, in a phrase.
-        source: the figure of the paper that it stands for; empty where it is our own.
         reads: whether it needs a sweep's `cells` or logged `trajectories`.
-        options: the study's choices where the user makes none.
-        accepts: the names of the options that this figure heeds.
         draw: makes the picture; raises `UserError` where the data can't carry it.
-        law_of: the law for these cells, where that hangs on more than its axes; None leaves it out.
+        source: the figure of the paper that it stands for; empty where it is our own.
+        options: the study's choices where the user makes none.
+        accepts: the names of the options that it takes.
+        axes: how many of x and y it needs; those that `options` leaves open are parameters that
+            vary.
+        equation_of: the equation to draw for these cells, where that depends on more than the axes;
+            None leaves it out.
         fits: whether a run directory has what it is drawn from, where that isn't said by its axes.
     """
 
     name: str
     title: str
-    source: str
     reads: Literal["cells", "trajectories"]
-    options: FigureOptions
-    accepts: frozenset[str]
     draw: Draw
-    law_of: Callable[[FigureData], str | None] | None = None
+    source: str = ""
+    options: FigureOptions = FigureOptions()
+    accepts: frozenset[str] = frozenset()
+    axes: int = 0
+    equation_of: Callable[[FigureData], str | None] | None = None
     fits: Callable[[FigureData], bool] = lambda data: True

@@ -1,4 +1,4 @@
-"""A study's typed knobs: the one source of a parameter's flag, help, check and column."""
+"""Typed parameters: the one source of a parameter's flag, help, check and column."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Value = int | float | bool | str
+Kind = Literal["int", "float", "bool", "choice", "text"]
 
 
 class StudyParameters(BaseModel):
@@ -41,6 +42,44 @@ def as_json(parameters: StudyParameters) -> str:
 Parameters = TypeVar("Parameters", bound=StudyParameters)
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """What a parameter means, and what it takes: `Annotated[int, Parameter("samples")]`.
+
+    Attributes:
+        meaning: one phrase for help texts, documents and axis labels.
+        symbol: the paper's symbol, in matplotlib's mathtext without the dollar signs.
+        unit: what one counts in; empty for a pure number.
+        at_least, above, at_most, below: the bounds of what is accepted.
+    """
+
+    meaning: str = ""
+    symbol: str = ""
+    unit: str = ""
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+
+    def field(self, default: Value | None, *, real: bool) -> Any:
+        """Return it as a field of a `StudyParameters` model.
+
+        Args:
+            default: None where the parameter must be given.
+            real: whether it is a real number; those take neither nan nor infinity.
+        """
+        return Field(
+            ... if default is None else default,
+            description=self.meaning,
+            ge=self.at_least,
+            gt=self.above,
+            le=self.at_most,
+            lt=self.below,
+            allow_inf_nan=False if real else None,
+            json_schema_extra={"symbol": self.symbol, "unit": self.unit},
+        )
+
+
 def parameter(
     default: Value,
     meaning: str,
@@ -52,25 +91,9 @@ def parameter(
     at_most: float | None = None,
     below: float | None = None,
 ) -> Any:
-    """Declare a field of a `StudyParameters` model.
-
-    Args:
-        default: the paper's value.
-        meaning: one phrase for help texts, documents and axis labels.
-        symbol: the paper's symbol, in matplotlib's mathtext without the dollar signs.
-        unit: what one counts in; empty for a pure number.
-        at_least, above, at_most, below: the bounds of what is accepted.
-    """
-    return Field(
-        default,
-        description=meaning,
-        ge=at_least,
-        gt=above,
-        le=at_most,
-        lt=below,
-        allow_inf_nan=None if isinstance(default, (str, int)) else False,
-        json_schema_extra={"symbol": symbol, "unit": unit},
-    )
+    """Declare a field of a `StudyParameters` model: the paper's value, and see `Parameter`."""
+    declared = Parameter(meaning, symbol, unit, at_least, above, at_most, below)
+    return declared.field(default, real=isinstance(default, float))
 
 
 @functools.cache
@@ -92,12 +115,13 @@ def _json(value: Value) -> str:
 class ParameterInfo:
     """What a parameter's model says of it, for people.
 
-    `kind` is `int`, `float`, `bool` or `choice`; `accepts` says in words what is accepted.
+    `kind` is `int`, `float`, `bool`, `choice` or `text`; `accepts` says in words what is accepted.
+    The default is None where the parameter must be given.
     """
 
     name: str
-    kind: Literal["int", "float", "bool", "choice"]
-    default: Value
+    kind: Kind
+    default: Value | None
     meaning: str
     symbol: str
     unit: str
@@ -105,9 +129,13 @@ class ParameterInfo:
     accepts: str
 
 
-@functools.cache
 def describe(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
     """Return every parameter of `model` by name, in the order of its declaration."""
+    return _described(model)
+
+
+@functools.cache
+def _described(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
     found = {name: _describe_one(model, name) for name in model.model_fields}
     return MappingProxyType(found)
 
@@ -121,6 +149,8 @@ def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
     text = text.strip()
     said = shortened(text)
     refusal = UserError(f"{flag} {said}: {info.name} takes {info.accepts}, not {said!r}.")
+    if info.kind == "text":
+        return text
     if info.kind == "choice":
         if text not in info.choices:
             raise refusal
@@ -164,6 +194,9 @@ def build(
     for name in values:
         if name not in known:
             raise unknown_parameter(name, known, flags.get(name))
+    for name, info in known.items():
+        if info.default is None and name not in values:
+            raise UserError(f"--{name}: it has no default; give {info.accepts}.")
     try:
         return model(**values)
     except ValidationError as error:
@@ -192,17 +225,12 @@ def _describe_one(model: type[StudyParameters], name: str) -> ParameterInfo:
     field = model.model_fields[name]
     extra = field.json_schema_extra
     assert isinstance(extra, dict), f"{name} is declared without parameter()"
-    choices: tuple[str, ...] = ()
-    kind: Literal["int", "float", "bool", "choice"]
-    if get_origin(field.annotation) is Literal:
-        kind, choices = "choice", tuple(str(choice) for choice in get_args(field.annotation))
-    else:
-        assert field.annotation in (int, float, bool), f"{name} has a type that is no parameter's"
-        kind = field.annotation.__name__  # type: ignore[assignment]
+    kind, choices = _kind(field.annotation)
+    assert kind is not None, f"{name} has a type that is no parameter's"
     return ParameterInfo(
         name=name,
         kind=kind,
-        default=field.default,
+        default=None if field.is_required() else field.default,
         meaning=field.description or "",
         symbol=str(extra["symbol"]),
         unit=str(extra["unit"]),
@@ -211,9 +239,23 @@ def _describe_one(model: type[StudyParameters], name: str) -> ParameterInfo:
     )
 
 
-def _accepts(kind: str, choices: tuple[str, ...], constraints: list[Any]) -> str:
-    if kind == "choice":
+def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
+    """The kind of a type, and what is chosen from; None where it is no parameter's type."""
+    if get_origin(annotation) is not Literal:
+        kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool"}
+        return kinds.get(annotation, "text" if annotation is str else None), ()
+    choices = get_args(annotation)
+    if all(isinstance(choice, str) for choice in choices):
+        return "choice", choices
+    whole = all(isinstance(choice, int) and not isinstance(choice, bool) for choice in choices)
+    return ("int" if whole else None), tuple(str(choice) for choice in choices)
+
+
+def _accepts(kind: Kind, choices: tuple[str, ...], constraints: list[Any]) -> str:
+    if choices:
         return "one of " + ", ".join(choices)
+    if kind == "text":
+        return "a text"
     if kind == "bool":
         return "true or false"
     words = {"ge": "of at least", "gt": "above", "le": "up to", "lt": "below"}

@@ -1,32 +1,37 @@
-"""What a study is, what a cell is, and where studies are found."""
+"""What a study is: its parameters, what it measures, and how its cells are trained."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, entry_points
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
+
+from typing_extensions import TypeVar
 
 from overfit_cli.claim import Claim
-from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import Figure
-from overfit_cli.parameters import StudyParameters, as_json, describe
+from overfit_cli.parameters import StudyParameters, as_json
 
-ENTRY_POINT_GROUP = "overfit.studies"
+if TYPE_CHECKING:
+    from overfit_cli.training import Training
+
+P = TypeVar("P", bound=StudyParameters)
+P_co = TypeVar("P_co", bound=StudyParameters, covariant=True, default=StudyParameters)
+
+MOST_PROGRESS_COLUMNS = 5
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Generic[P_co]):
     """One training run: a study at a numerical version, a value for every parameter, and a seed."""
 
     study: str
     version: int
-    parameters: StudyParameters
+    parameters: P_co
     seed: int
 
     @functools.cached_property
@@ -55,98 +60,127 @@ class Column:
 
 
 @dataclass(frozen=True)
-class CellResult:
+class CellResult(Generic[P_co]):
     """What training one cell gave.
 
     Attributes:
         cell: the cell.
-        status: `done` or `failed`.
-        reason: why it failed (`diverged`, `step limit`, ...); empty when done.
-        steps: gradient steps taken.
-        seconds: wall time of the cell; where cells are trained together, its share.
         measurements: values by the names of the study's `columns`; what is absent is null.
+        steps: gradient steps taken.
+        reason: why it failed (`diverged`, `step limit`, ...); empty when it is done.
+        seconds: wall time of the cell; where cells are trained together, its share. The machine
+            fills it in.
         trajectory: values by `step` and the names of the study's `trajectory_columns`, equally
-            long; empty where none was asked for.
+            long; empty where none was asked for. The machine fills it in with what was logged.
     """
 
-    cell: Cell
-    status: Literal["done", "failed"]
-    reason: str
-    steps: int
-    seconds: float
+    cell: Cell[P_co]
     measurements: Mapping[str, float] = field(default_factory=dict)
+    steps: int = 0
+    reason: str = ""
+    seconds: float = 0.0
     trajectory: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
-    @classmethod
-    def failure(cls, cell: Cell, reason: str) -> CellResult:
-        """Return the result of a cell that ended without a number."""
-        return cls(cell, "failed", reason, steps=0, seconds=0.0)
+    @property
+    def status(self) -> Literal["done", "failed"]:
+        """`failed` where there is a reason for it, else `done`."""
+        return "failed" if self.reason else "done"
 
 
-@dataclass(frozen=True)
-class Execution:
-    """How, not what: nothing in here changes a number.
+Cells: TypeAlias = Sequence[Cell[P]]
+Batches: TypeAlias = list[list[Cell[P]]]
+Results: TypeAlias = Iterator[CellResult[P]]
 
-    Attributes:
-        device: `cpu` or `cuda`.
-        trajectories: whether to log every step.
-        on_step: called with each logged row (`step` and the trajectory columns) as it comes.
+
+class Study(ABC, Generic[P]):
+    """One experiment. A module-level instance of a subclass is what an entry point names.
+
+    Every study has a name, a version, parameters, columns and `train`. Everything else has a
+    default that works.
     """
 
-    device: str = "cpu"
-    trajectories: bool = False
-    on_step: Callable[[Mapping[str, float]], None] | None = None
+    title: str = ""
+    """What it is, in a line."""
 
+    paper: str = ""
+    """The paper's authors and year."""
 
-class Study(Protocol):
-    """One experiment of a paper. A module-level instance of it is what an entry point names.
+    trajectory_columns: tuple[Column, ...] = ()
+    """What is logged on the way, when asked for."""
 
-    A study inherits from it, and so gets `prepare` and `remarks` where it has nothing to add.
-    """
+    threshold: float | None = None
+    """The value of the headline at which a cell changes sides."""
+
+    open_columns: bool = False
+    """Whether results may have other columns too: what a plain function returns isn't declared."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Study[P]:
+        """Refuse to make a study that lacks an obligatory member, in a sentence.
+
+        Raises:
+            TypeError: naming what it lacks.
+        """
+        if lacking := sorted(cls.__abstractmethods__):
+            raise TypeError(f"{cls.__name__} lacks {', '.join(lacking)}, which every study has")
+        return super().__new__(cls)
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """Its name on the command line."""
 
     @property
+    @abstractmethod
     def version(self) -> int:
         """Its numerical version: raised when the same cell would give other numbers."""
 
     @property
-    def title(self) -> str:
-        """What it is, in a line."""
+    @abstractmethod
+    def parameters(self) -> type[P]:
+        """The model of its parameters."""
 
     @property
-    def paper(self) -> str:
-        """The paper's authors and year."""
-
-    @property
-    def parameters(self) -> type[StudyParameters]:
-        """The model of its knobs."""
-
-    @property
+    @abstractmethod
     def columns(self) -> tuple[Column, ...]:
-        """What is measured once a cell."""
+        """What is measured once per cell."""
+
+    @abstractmethod
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+        """Train a batch and give one result per cell, in any order.
+
+        It runs on one thread. What it raises, and nan among its measurements, become failed cells.
+
+        Args:
+            batch: one of the lists that `batches` made.
+            training: the device, and where to log steps.
+        """
 
     @property
-    def trajectory_columns(self) -> tuple[Column, ...]:
-        """What is logged at each step, when asked for."""
+    def label(self) -> str:
+        """Its name in the names of run directories."""
+        return self.name
 
     @property
     def headline(self) -> str:
         """The column shown while a sweep runs, and by figures asked for no other."""
+        return self.columns[0].name if self.columns else ""
 
     @property
-    def watched(self) -> tuple[str, ...]:
-        """The trajectory columns shown while a single cell trains, about five."""
+    def progress_columns(self) -> tuple[str, ...]:
+        """The trajectory columns shown while a single cell trains."""
+        return tuple(column.name for column in self.trajectory_columns[:MOST_PROGRESS_COLUMNS])
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return its figures by name. Heavy imports belong inside."""
+        """Return its figures by name: by default those that any grid can have."""
+        from overfit_cli.standard_figures import any_grid
+
+        return any_grid(self.threshold)
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of the paper that its cells can decide."""
+        return ()
 
-    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
+    def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
         """Make ready what the cells need from outside, such as data; a sweep's parent calls it.
 
         Returns:
@@ -158,132 +192,40 @@ class Study(Protocol):
         """
         return {}
 
-    def remarks(self, cells: Sequence[Cell]) -> Sequence[str]:
-        """Return what is to be said of cells before they are trained, a line each."""
+    def notes(self, cells: Cells[P]) -> Sequence[str]:
+        """Return what to say about cells before they are trained, one line each."""
         return ()
 
-    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
-        """Split `cells` into lists that are trained together, in the order to start them."""
+    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
+        """Split `cells` into lists that are trained together, in the order to start them.
 
-    def cost(self, cell: Cell) -> float:
+        By default each cell is by itself, the costliest first. How many batches a worker takes at
+        a time is the machine's business: about a second's work.
+        """
+        return [[cell] for cell in sorted(cells, key=lambda cell: (-self.cost(cell), cell.seed))]
+
+    def cost(self, cell: Cell[P]) -> float:
         """Return the work of a cell, in any unit that is the same for all of the study's cells."""
+        return 1.0
 
-    def probe(self, cell: Cell) -> Cell:
+    def probe(self, cell: Cell[P]) -> Cell[P]:
         """Return a cell like this one that takes seconds, to estimate a sweep's time from."""
+        return cell
 
-    def memory(self, cell: Cell) -> float:
-        """Return about how many bytes training the cell takes, at its peak."""
+    def memory(self, cell: Cell[P]) -> float | None:
+        """Return about how many bytes training the cell takes, at its peak.
 
-    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
-        """Train a batch and give one result a cell, in any order."""
+        None, the default, leaves it to the probe.
+        """
+        return None
 
-    def conclusion(self, result: CellResult) -> str:
+    def summary(self, result: CellResult[P]) -> str:
         """Say in a sentence what one trained cell shows."""
+        numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.measurements.items())
+        after = f" after {result.steps} steps" if result.steps else ""
+        if result.reason:
+            return f"Failed ({result.reason}){after}{': ' if numbers else ''}{numbers}."
+        return f"Trained{after}: {numbers}."
 
 
-@functools.cache
-def _entry_points() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
-
-
-def study_names() -> list[str]:
-    """Return the names of all installed studies."""
-    return sorted(_entry_points())
-
-
-def find_study(name: str) -> Study:
-    """Return the installed study `name`.
-
-    Raises:
-        UserError: if there is none of that name, or its package can't be loaded.
-    """
-    points = _entry_points()
-    if name not in points:
-        raise UserError(f"{name!r} is no study; {nearest(name, points)}")
-    try:
-        study: Study = points[name].load()
-        reason = _not_a_study(study, name)
-    except BaseException as error:  # a package of somebody else's may even exit
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        reason = f"{type(error).__name__}: {error}"
-    if reason:
-        source = points[name].value
-        raise UserError(f"The study {name!r} can't be loaded from {source}: {reason}")
-    return study
-
-
-def installed_studies() -> Iterator[Study]:
-    """Give every installed study; warn of each that can't be loaded."""
-    for name in study_names():
-        try:
-            yield find_study(name)
-        except UserError as error:
-            warnings.warn(str(error), UserWarning, stacklevel=2)
-
-
-@contextlib.contextmanager
-def blaming(study: Study, doing: str) -> Iterator[None]:
-    """Have what a study raises in here name it, in a sentence.
-
-    Raises:
-        UserError: in place of every other exception; one of its own stays as it is.
-    """
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        raise UserError(f"The study {study.name!r} fails at {doing}: {said}.") from error
-
-
-def figures_of(study: Study) -> Mapping[str, Figure]:
-    """Return a study's figures; none, with a warning, where it can't name them."""
-    try:
-        with blaming(study, "its figures"):
-            return study.figures()
-    except UserError as error:
-        warnings.warn(str(error), UserWarning, stacklevel=2)
-        return {}
-
-
-def claims_of(study: Study) -> Sequence[Claim]:
-    """Return a study's claims; none, with a warning, where it can't name them."""
-    try:
-        with blaming(study, "its claims"):
-            return study.claims()
-    except UserError as error:
-        warnings.warn(str(error), UserWarning, stacklevel=2)
-        return ()
-
-
-def _not_a_study(study: Study, name: str) -> str:
-    """Why what an entry point names is no study of that name; empty where it is one."""
-    for member, kind in (("name", str), ("version", int), ("columns", tuple)):
-        if not isinstance(getattr(study, member, None), kind):
-            return f"its {member} must be of type {kind.__name__}"
-    model = getattr(study, "parameters", None)
-    if not (isinstance(model, type) and issubclass(model, StudyParameters)):
-        return "its parameters must be a class that inherits from StudyParameters"
-    describe(model)
-    return "" if study.name == name else f"its name is {study.name!r}"
-
-
-def axis_label(study: Study, name: str) -> str:
-    """Return the label of a parameter or column: meaning, symbol and unit, in mathtext.
-
-    Raises:
-        UserError: if the study has neither a parameter nor a column of that name.
-    """
-    parameters = describe(study.parameters)
-    columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
-    if name in {"steps", "step"}:
-        return "gradient steps"
-    if name not in parameters and name not in columns:
-        known = [*parameters, *columns, "steps"]
-        raise UserError(f"{study.name} has no column {name!r}; {nearest(name, known)}")
-    described = parameters[name] if name in parameters else columns[name]
-    symbol = f" ${described.symbol}$" if described.symbol else ""
-    unit = f" ({described.unit})" if described.unit else ""
-    return f"{described.meaning}{symbol}{unit}"
+AnyStudy = Study[Any]

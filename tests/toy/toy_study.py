@@ -13,13 +13,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.figure import Figure, FigureOptions, drawn_by
+from overfit_cli.figure import Figure, FigureOptions
 from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.streams import stream
-from overfit_cli.study import Cell, CellResult, Column, Execution, Study
+from overfit_cli.rng import named_rng
+from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
+from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.training import Training
 
 Ends = Literal[
     "raises", "diverges", "kills", "kills-once", "exits", "interrupts", "prints", "closes"
@@ -27,7 +29,8 @@ Ends = Literal[
 """How a training can end otherwise than with a result, or on its way to one."""
 
 Numbers = Literal["nan", "word", "huge", "other-column", "no-numbers"]
-Results = Literal[Numbers, "nothing", "text", "other-cell", "ragged", "stepless", "wordy"]
+Steps = Literal["wordy-step", "numberless-step"]
+Outcomes = Literal[Numbers, Steps, "nothing", "text", "other-cell", "wordy"]
 """What can be wrong with a result."""
 
 
@@ -35,10 +38,10 @@ class ToyParameters(StudyParameters):
     n: int = parameter(4, "samples", symbol="N", at_least=1, at_most=1000)
     snr: float = parameter(1.0, "signal-to-noise ratio", above=0)
     pause: float = parameter(0.0, "time a cell takes", unit="s", at_least=0, at_most=60)
-    mood: Literal["well", Ends, Results] = parameter("well", "what goes wrong")
+    mood: Literal["well", Ends, Outcomes] = parameter("well", "what goes wrong")
 
 
-class Toy(Study):
+class Toy(Study[ToyParameters]):
     name = "toy"
     version = int(os.environ.get("TOY_VERSION", "1"))
     title = "A toy"
@@ -46,20 +49,10 @@ class Toy(Study):
     parameters = ToyParameters
     columns = (Column("test_loss", "test loss"), Column("draw", "a random number"))
     trajectory_columns = (Column("train_loss", "training loss"),)
-    headline = "test_loss"
-    watched = ("train_loss",)
 
     def figures(self) -> Mapping[str, Figure]:
-        draw_heatmap = drawn_by("overfit_cli.figures.heatmap:draw_heatmap")
-        draw_curves = drawn_by("overfit_cli.figures.curves:draw_curves")
         options = FigureOptions(x="snr", y="n", value="test_loss")
-        every = frozenset({"x", "y", "value", "threshold", "law"})
-        return {
-            "heatmap": Figure("heatmap", "A map", "", "cells", options, every, draw_heatmap),
-            "curves": Figure(
-                "curves", "Curves", "", "trajectories", FigureOptions(), frozenset(), draw_curves
-            ),
-        }
+        return by_name(replace(HEATMAP, options=options), CURVES)
 
     def claims(self) -> Sequence[Claim]:
         return [
@@ -78,44 +71,36 @@ class Toy(Study):
             )
         ]
 
-    def probe(self, cell: Cell) -> Cell:
-        return cell
-
-    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
-        by_row: dict[tuple[int, int], list[Cell]] = {}
+    def batches(self, cells: Cells[ToyParameters], device: str) -> Batches[ToyParameters]:
+        by_row: dict[tuple[int, int], list[Cell[ToyParameters]]] = {}
         for cell in cells:
-            settings = cast(ToyParameters, cell.parameters)
-            by_row.setdefault((cell.seed, settings.n), []).append(cell)
+            by_row.setdefault((cell.seed, cell.parameters.n), []).append(cell)
         return list(by_row.values())
 
-    def cost(self, cell: Cell) -> float:
-        return 1.0 + cast(ToyParameters, cell.parameters).pause
+    def cost(self, cell: Cell[ToyParameters]) -> float:
+        return 1.0 + cell.parameters.pause
 
-    def memory(self, cell: Cell) -> float:
+    def memory(self, cell: Cell[ToyParameters]) -> float:
         return 1e6
 
-    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+    def train(self, batch: Cells[ToyParameters], training: Training) -> Results[ToyParameters]:
         for cell in batch:
-            settings = cast(ToyParameters, cell.parameters)
-            began = time.perf_counter()
+            settings = cell.parameters
             time.sleep(float(os.environ.get("TOY_PAUSE", settings.pause)))
             misbehave(settings.mood)
             if settings.mood == "diverges" and settings.n % 2:
-                yield CellResult.failure(cell, "diverged")
+                yield CellResult(cell, reason="diverged")
                 continue
-            draw = float(stream(cell.seed, "train").random(settings.n)[-1])
+            draw = float(named_rng(cell.seed, "train").random(settings.n)[-1])
             loss = 1 / (1 + settings.n * settings.snr**2)
-            steps: dict[str, list[float]] = {}
-            if execution.trajectories:
-                steps = {"step": [0, 1], "train_loss": [1.0, loss]}
-            for row in zip(*steps.values(), strict=True):
-                if execution.on_step is not None:
-                    execution.on_step(dict(zip(steps, row, strict=True)))
-            seconds, numbers = time.perf_counter() - began, {"test_loss": loss, "draw": draw}
-            result = CellResult(cell, "done", "", 1, seconds, numbers, steps)
-            yield from spoilt(result, settings.mood)
+            training.log(cell, 0, {"train_loss": 1.0})
+            step: Any = "last" if settings.mood == "numberless-step" else 1
+            logged: Any = "low" if settings.mood == "wordy-step" else loss
+            training.log(cell, step, {"train_loss": logged})
+            numbers = {"test_loss": loss, "draw": draw}
+            yield from spoilt(CellResult(cell, numbers, steps=1), settings.mood)
 
-    def conclusion(self, result: CellResult) -> str:
+    def summary(self, result: CellResult[ToyParameters]) -> str:
         return f"A loss of {result.measurements['test_loss']:.3f}."
 
 
@@ -157,12 +142,8 @@ def spoilt(result: CellResult, mood: str) -> Iterator[Any]:
         yield "a loss of 0.5"
     elif mood == "other-cell":
         yield replace(result, cell=replace(result.cell, seed=99))
-    elif mood == "ragged":
-        yield replace(result, trajectory={"step": [0, 1], "train_loss": [1.0]})
-    elif mood == "stepless":
-        yield replace(result, trajectory={"train_loss": [1.0]})
     elif mood == "wordy":
-        yield CellResult.failure(result.cell, "so it goes\n" * 1000)
+        yield CellResult(result.cell, reason="so it goes\n" * 1000)
     else:
         yield result
 

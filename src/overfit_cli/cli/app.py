@@ -12,6 +12,7 @@ import typer
 from overfit_cli import __version__
 from overfit_cli.cli.compact import compact
 from overfit_cli.cli.list import list_everything
+from overfit_cli.cli.options import PARAMETER_OPTIONS
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.sweep import sweep
@@ -32,8 +33,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command(add_help_option=False)(sweep)
-app.command()(train)
+app.command(add_help_option=False, context_settings=PARAMETER_OPTIONS)(sweep)
+app.command(context_settings=PARAMETER_OPTIONS)(train)
 app.command()(plot)
 app.command()(report)
 app.command()(compact)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from overfit_cli.cli.common import console, plural, read_path, size
+from overfit_cli.cli.common import console, plural, size
+from overfit_cli.cli.options import read_path
 from overfit_cli.errors import UserError
 
 
@@ -17,8 +18,8 @@ def compact(
 ) -> int:
     """Join a run directory's part files into few; every cell stays as it is."""
     from overfit_cli.files import reason_of
-    from overfit_cli.sweep.compact import compact_directory
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.compact import compact_directory
+    from overfit_cli.sweeps.store import RunDirectory
 
     path = read_path("DIR", directory)
     assert path is not None

@@ -43,14 +43,14 @@ def list_everything(
 
 
 def _studies() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.study import installed_studies
+    from overfit_cli.registry import installed_studies
 
     for study in installed_studies():
         yield study.name, study.title, study.paper
 
 
 def _presets() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.sweep.presets import find_preset, preset_names
+    from overfit_cli.sweeps.presets import find_preset, preset_names
 
     for name in preset_names():
         preset = find_preset(name)
@@ -60,7 +60,7 @@ def _presets() -> Iterable[tuple[str, ...]]:
 
 
 def _figures() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.study import figures_of, installed_studies
+    from overfit_cli.registry import figures_of, installed_studies
 
     for study in installed_studies():
         for figure in figures_of(study).values():
@@ -68,7 +68,7 @@ def _figures() -> Iterable[tuple[str, ...]]:
 
 
 def _claims() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.study import claims_of, installed_studies
+    from overfit_cli.registry import claims_of, installed_studies
 
     for study in installed_studies():
         for claim in claims_of(study):

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from overfit_cli.cli.common import (
-    RESULTS,
-    DataFolder,
-    console,
-    read_number,
-    read_path,
-    use_data,
-)
+from overfit_cli.cli.common import RESULTS, console
+from overfit_cli.cli.options import DataFolder, read_number, read_path, use_data
 from overfit_cli.errors import UserError, nearest
 
 if TYPE_CHECKING:
+    import matplotlib.figure
+
     from overfit_cli.figure import Figure, FigureData, FigureOptions
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory
 
 
 def plot(
@@ -58,18 +54,15 @@ def plot(
     """Draw a figure from what a sweep or a training wrote."""
     use_data(data_folder)
     from overfit_cli.figure import FigureOptions
-    from overfit_cli.figures.choice import settled
     from overfit_cli.figures.style import save
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory
 
     cut = None if threshold is None else read_number("--threshold", threshold, "a finite number")
     asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law, by=by)
     named = read_path("--from", source)
     path = read_path("--out", out)
     directory = _newest_for(figure, asked) if named is None else RunDirectory(named)
-    chosen, data = _figure_and_data(figure, directory)
-    _refuse_unheeded(chosen, asked)
-    picture = chosen.draw(data, settled(chosen, asked, data))
+    picture = draw_figure(figure, directory, asked)
     path = path or directory.path / "figures" / f"{figure}.png"
     save(picture, path)
     output = console()
@@ -79,36 +72,40 @@ def plot(
     return 0
 
 
-def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, FigureData]:
-    from overfit_cli.figure import FigureData
-    from overfit_cli.sweep.current import current_cells
-    from overfit_cli.sweep.manifest import read_manifest
-    from overfit_cli.sweep.provenance import planned_cells
+def draw_figure(
+    name: str, directory: RunDirectory, asked: FigureOptions
+) -> matplotlib.figure.Figure:
+    """Draw a figure of a run directory.
 
-    study, cells = current_cells(directory)
-    figures = study.figures()
+    Raises:
+        UserError: if its study has no such figure, the figure doesn't take an option, or the
+            directory doesn't hold what it is drawn from.
+    """
+    from overfit_cli.figures.options import resolved_options
+
+    figure, data = _figure_and_data(name, directory)
+    _refuse_unheeded(figure, asked)
+    return figure.draw(data, resolved_options(figure, asked, data))
+
+
+def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, FigureData]:
+    from overfit_cli.sweeps.loading import load_figure_data
+
+    data = load_figure_data(directory)
+    figures = data.study.figures()
     if name not in figures:
-        raise UserError(f"{study.name} has no figure {name!r}; {nearest(name, figures)}")
-    chosen = figures[name]
-    trajectories = directory.load_trajectories()
-    if chosen.reads == "trajectories" and trajectories.empty:
+        raise UserError(f"{data.study.name} has no figure {name!r}; {nearest(name, figures)}")
+    figure = figures[name]
+    if figure.reads == "trajectories" and data.trajectories.empty:
         raise UserError(
             f"--from {directory.path}: it holds no trajectories, which {name} is drawn from; "
             "`overfit train` writes them, and `overfit sweep --trajectories` does."
         )
-    manifest = read_manifest(directory.path)
-    return chosen, FigureData(
-        study,
-        cells,
-        planned_cells(directory.path, study),
-        trajectories,
-        refined=manifest is not None and any("refine" in run.settings for run in manifest.runs),
-        collections={} if manifest is None else manifest.data,
-    )
+    return figure, data
 
 
 def _refuse_unheeded(figure: Figure, asked: FigureOptions) -> None:
-    """Refuse an option that the figure doesn't heed."""
+    """Refuse an option that the figure doesn't take."""
     for field in fields(asked):
         given = getattr(asked, field.name)
         if given is not None and field.name not in figure.accepts:
@@ -120,16 +117,18 @@ def _refuse_unheeded(figure: Figure, asked: FigureOptions) -> None:
 
 def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
     """The run directory written last that has what the figure is drawn from."""
-    from overfit_cli.study import figures_of, installed_studies
-    from overfit_cli.sweep.current import run_directories
+    from overfit_cli.registry import figures_of, installed_studies
+    from overfit_cli.standard_figures import any_grid
+    from overfit_cli.sweeps.loading import function_of, usable_directories
 
     figures = {study.name: figures_of(study) for study in installed_studies()}
-    known = {name for of_study in figures.values() for name in of_study}
+    known = {*any_grid(), *(name for of_study in figures.values() for name in of_study)}
     if figure not in known:
         raise UserError(f"{figure!r} is no figure; {nearest(figure, known)}")
-    for directory in run_directories(RESULTS):
-        chosen = figures.get(directory.study_name() or "", {}).get(figure)
-        if chosen is not None and _fits(directory, chosen, asked):
+    for directory in usable_directories(RESULTS):
+        function = function_of(directory)
+        own = any_grid() if function else figures.get(directory.study_name() or "", {})
+        if figure in own and _fits(directory, own[figure], asked):
             return directory
     raise UserError(
         f"No run directory in {RESULTS}/ fits {figure}; `overfit sweep` or `overfit train` "
@@ -140,15 +139,17 @@ def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
 def _fits(directory: RunDirectory, figure: Figure, asked: FigureOptions) -> bool:
     """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
     from overfit_cli.figures.axis import parameter_values
-    from overfit_cli.figures.choice import settled
+    from overfit_cli.figures.options import resolved_options
 
     if figure.reads == "trajectories" and not directory.logged_keys():
         return False
     _, data = _figure_and_data(figure.name, directory)
-    options = settled(figure, asked, data)
+    options = resolved_options(figure, asked, data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]
     varied = {name for name, taken in values.items() if len(taken) > 1}
-    if axes and varied - {*axes, options.by}:
+    if len(axes) < figure.axes:
+        return False
+    if figure.axes == 2 and varied - {*axes, options.by}:
         return False  # their values would be mixed
     return varied.issuperset(axes) and figure.fits(data)

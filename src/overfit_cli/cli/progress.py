@@ -18,8 +18,8 @@ from overfit_cli.figures.terminal import phase_diagram
 
 if TYPE_CHECKING:
     from overfit_cli.parameters import Value
-    from overfit_cli.sweep.plan import Plan
-    from overfit_cli.sweep.worker import BatchRecord
+    from overfit_cli.sweeps.plan import Plan
+    from overfit_cli.sweeps.worker import TaskRecord
 
 SECONDS_BETWEEN_LINES = 5.0
 _SMALLEST_WIDTH_OF_DIAGRAM = 60
@@ -27,7 +27,7 @@ _LINES_AROUND_DIAGRAM = 6
 
 
 class Progress:
-    """The state of a running sweep, fed with one record a batch.
+    """The state of a running sweep, fed with one record per task.
 
     Args:
         plan: what runs.
@@ -62,8 +62,8 @@ class Progress:
             self._live.update(self._picture(), refresh=True)
             yield self
 
-    def add(self, record: BatchRecord) -> None:
-        """Take in a finished batch, and show it."""
+    def add(self, record: TaskRecord) -> None:
+        """Take in a finished task, and show it."""
         self._failed += record.reasons.total()
         for key, headline in record.headlines:
             cell = self._cell_of[key]
@@ -118,7 +118,7 @@ class Progress:
             cast("tuple[float, ...]", x_values),
             cast("tuple[float, ...]", y_values),
             table,
-            title=f"{self._study.headline} over {x_name} (across) and {y_name} (up)",
+            title=f"{self._study.headline or 'result'} over {x_name} (across) and {y_name} (up)",
             width=min(self._output.width, 80),
             height=max(4, min(24, self._output.height - _LINES_AROUND_DIAGRAM)),
             log=True,

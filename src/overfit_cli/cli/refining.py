@@ -10,14 +10,11 @@ from overfit_cli.analysis.boundary_search import Found
 from overfit_cli.cli.common import duration, next_lines, plural
 from overfit_cli.cli.running import Runner
 from overfit_cli.cli.sentences import failed_in_words, restarts_in_words
-from overfit_cli.sweep.execute import Summary
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.refine import Refinement
+from overfit_cli.sweeps.execute import Summary
+from overfit_cli.sweeps.refine import Refinement
 
 
-def refine(
-    runner: Runner, refinement: Refinement, rounds: int, *, fresh: bool, retry_failed: bool
-) -> Summary:
+def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
     """Run the coarse grid and up to `rounds` rounds after it; say what is known at the end.
 
     Returns:
@@ -30,15 +27,7 @@ def refine(
         cells = refinement.next_cells()
         if not cells:
             break
-        plan = make_plan(
-            refinement.coarse_grid,
-            runner.directory,
-            runner.device,
-            cells=cells,
-            fresh=fresh,
-            retry_failed=retry_failed,
-            trajectories=runner.trajectories,
-        )
+        plan = runner.plan(refinement.coarse_grid, cells)
         read = runner.prepare(plan)
         what = "The coarse grid" if number == 0 else f"Round {number}"
         runner.output.print(f"{what}: {plural(len(cells), 'cell')}, {plan.to_run} to run.")
@@ -52,7 +41,7 @@ def refine(
         if runner.fail_fast and summary.failed:
             break
     place = runner.directory.path
-    following = ["plot", refinement.question.figure, "--from", str(place)]
+    following = ["plot", refinement.target.figure, "--from", str(place)]
     for sentence in [
         *([f"{plan.stale} cells there are stale, of another version."] if plan.stale else []),
         _done(refinement, total, reused),
@@ -79,16 +68,16 @@ def _done(refinement: Refinement, total: Summary, reused: int) -> str:
 
 def _in_words(refinement: Refinement, found: Sequence[Found]) -> list[str]:
     """What is known of the boundary, and what isn't."""
-    search, question = refinement.search, refinement.question
+    search, target = refinement.search, refinement.target
     crossing = [one for one in found if one.crossing_seeds]
     settled = [one for one in crossing if one.settled]
     sentences = [
-        f"Where {question.value} crosses {question.threshold:g} along {question.x}, as a mean of "
+        f"Where {target.value} crosses {target.threshold:g} along {target.x}, as a mean of "
         f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
-        f"({CONFIDENCE:.0%}) at {len(settled)} of {plural(len(found), 'value')} of {question.y}."
+        f"({CONFIDENCE:.0%}) at {len(settled)} of {plural(len(found), 'value')} of {target.y}."
     ]
     for one in found:
-        name = f"{question.y} = {one.y:g}"
+        name = f"{target.y} = {one.y:g}"
         if not one.crossing_seeds:
             side = f"stay {one.side}" if one.side else "have no number"
             of = f"{plural(one.never_seeds, 'seed')} of {len(search.seeds)}"

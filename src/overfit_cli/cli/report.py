@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from overfit_cli.cli.common import RESULTS, console, read_path
+from overfit_cli.cli.common import RESULTS, console
+from overfit_cli.cli.options import read_path
 
 
 def report(

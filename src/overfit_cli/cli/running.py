@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from rich.console import Console
 
@@ -12,11 +11,14 @@ from overfit_cli.cli.progress import Progress
 from overfit_cli.cli.sentences import plan_in_words
 from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of
-from overfit_cli.study import Execution, blaming
-from overfit_cli.sweep.execute import Summary, Workforce, execute
-from overfit_cli.sweep.plan import Plan
-from overfit_cli.sweep.provenance import check_data, record_run
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.registry import blaming
+from overfit_cli.study import Cell
+from overfit_cli.sweeps.execute import Backend, Summary, Workforce, execute
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.provenance import check_data, record_run, source_changed
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.training import Device, Execution
 
 
 @dataclass(frozen=True)
@@ -25,21 +27,53 @@ class Runner:
 
     Attributes:
         output: where to say things.
-        directory: where to write; it is prepared.
+        directory: where to write.
         jobs: cells trained at a time.
         backend: the joblib backend.
         device: where cells train.
         trajectories: whether steps are logged.
+        fresh: whether cells run again that are there.
+        retry_failed: whether cells run again that failed.
         fail_fast: whether to stop at the first failed cell.
     """
 
     output: Console
     directory: RunDirectory
     jobs: int
-    backend: Literal["loky", "threading"]
-    device: Literal["cpu", "cuda"]
-    trajectories: bool
-    fail_fast: bool
+    backend: Backend
+    device: Device
+    trajectories: bool = False
+    fresh: bool = False
+    retry_failed: bool = False
+    fail_fast: bool = False
+
+    def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
+        """Run what a grid lacks, from its plan to its last cell.
+
+        Raises:
+            UserError: if the directory can't take it, or data is missing.
+            KeyboardInterrupt: when interrupted, after a sentence about what is kept.
+        """
+        plan = self.plan(grid)
+        read = self.prepare(plan)
+        self.describe(plan)
+        self.record(plan, read)
+        return plan, self.run(plan)
+
+    def plan(
+        self, grid: Grid, cells: Sequence[Cell] | None = None, *, outlined: bool = False
+    ) -> Plan:
+        """Compare a grid, or some cells of it, with what the directory holds; see `make_plan`."""
+        return make_plan(
+            grid,
+            self.directory,
+            self.device,
+            cells=None if cells is None else list(cells),
+            fresh=self.fresh,
+            retry_failed=self.retry_failed,
+            trajectories=self.trajectories,
+            outlined=outlined,
+        )
 
     def workforce(self, plan: Plan) -> Workforce:
         """Return who trains a plan.
@@ -63,10 +97,16 @@ class Runner:
 
     def describe(self, plan: Plan) -> None:
         """Say what a plan covers."""
+        study = plan.grid.study
         for sentence in plan_in_words(plan, self.directory, self.workforce(plan)):
             self.output.print(sentence)
-        with blaming(plan.grid.study, "its remarks"):
-            for sentence in plan.grid.study.remarks(plan.cells):
+        if plan.done and source_changed(self.directory.path, study):
+            self.output.print(
+                f"The source of {study.name} has changed since cells were trained there; they are "
+                "kept. Add --fresh to train them again, or --out DIR to keep both."
+            )
+        with blaming(study, "its notes"):
+            for sentence in study.notes(plan.cells):
                 self.output.print(sentence)
 
     def record(self, plan: Plan, read: Mapping[str, str], **settings: int | float) -> None:
@@ -87,7 +127,7 @@ class Runner:
             **settings,
         }
         try:
-            record_run(self.directory.path, plan.grid, how, read)
+            record_run(self.directory.path, plan.grid, how, read, fresh=self.fresh)
         except OSError as error:
             raise UserError(
                 f"{self.directory.path} can't be written to ({reason_of(error)})."

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from overfit_cli.cli.common import Subject, duration, next_lines, plural, size
-from overfit_cli.sweep.estimate import estimate
-from overfit_cli.sweep.execute import Summary, Workforce
-from overfit_cli.sweep.plan import Plan
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.cli.common import duration, plural, size
+from overfit_cli.cli.subject import Subject
+from overfit_cli.sweeps.estimate import estimate
+from overfit_cli.sweeps.execute import Summary, Workforce
+from overfit_cli.sweeps.plan import Plan
+from overfit_cli.sweeps.store import RunDirectory
 
 
 def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> list[str]:
@@ -28,12 +29,9 @@ def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> 
     jobs = plural(workforce.jobs, "job") + (
         f" on {workforce.backend}" if workforce.jobs > 1 else ""
     )
-    to_run = f"{plan.of_all(plan.to_run)} to run"
-    if plan.share == 1:
-        batches = plural(len(plan.batches), "batch")
-        return [covers, "; ".join([*there, f"{to_run} in {batches}, {jobs}"]) + "."]
-    about = f"From {len(plan.cells)} cells chosen at random, about: "
-    return [covers, about + "; ".join([*there, f"{to_run}, {jobs}"]) + "."]
+    to_run = f"{plan.of_all(plan.to_run)} to run, {jobs}"
+    about = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
+    return [covers, about + "; ".join([*there, to_run]) + "."]
 
 
 def estimate_in_words(
@@ -43,19 +41,19 @@ def estimate_in_words(
     if not plan.batches:
         return "Nothing would run."
     likely = estimate(plan, workforce.jobs, device, within)
-    memory, nothing = f"{size(likely.memory)} of memory", "Nothing was run or written."
+    nothing = "Nothing was run or written."
+    memory = [] if likely.memory is None else [f"{size(likely.memory)} of memory"]
     if likely.seconds is None or likely.disk is None:
+        known = "".join(f"; about {needed}" for needed in memory)
         return (
-            f"No probe ended within {duration(within)}, so how long it takes isn't known; about "
-            f"{memory}. {nothing}"
+            f"No probe ended within {duration(within)}, so how long it takes isn't known{known}. "
+            f"{nothing}"
         )
     source = "From one timed probe"
     if likely.cut:
         source = f"From a small probe, because a typical one took over {duration(within)}"
-    return (
-        f"{source}: about {duration(likely.seconds)}, {memory}, {size(likely.disk)} on disk. "
-        f"{nothing}"
-    )
+    takes = [duration(likely.seconds), *memory, f"{size(likely.disk)} on disk"]
+    return f"{source}: about {', '.join(takes)}. {nothing}"
 
 
 def failed_in_words(summary: Summary) -> str:
@@ -71,38 +69,35 @@ def restarts_in_words(summary: Summary) -> str:
     return f"; workers were killed and started again {plural(summary.restarts, 'time')}"
 
 
-def summary_in_words(
-    plan: Plan, directory: RunDirectory, summary: Summary, chosen: Subject
-) -> list[str]:
-    """Return what a sweep did, where it lies, and the next command to type."""
+def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> list[str]:
+    """Return what a sweep did, and where it lies."""
     done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
     if summary.failed:
         done += f", {failed_in_words(summary)}"
     done += restarts_in_words(summary)
-    return [
-        f"Done: {done}. The cells are in {directory.path}/cells.",
-        *next_lines(_next_command(plan, directory, chosen)),
-    ]
+    return [f"Done: {done}. The cells are in {directory.path}/cells."]
 
 
-def _next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
-    """A command that works on what was swept: the preset's figure, one over two axes, a report."""
+def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
+    """Return a command for what was swept: the preset's figure, one over its axes, a report.
+
+    Empty where none makes sense.
+    """
     figures = chosen.study.figures()
     wanted = chosen.preset.content.figures if chosen.preset else ()
     logged = chosen.preset is not None and chosen.preset.content.trajectories
-    source = ["--from", str(directory.path)]
+    axes = plan.grid.axes
 
     def drawable(name: str) -> bool:
         if figures[name].reads == "trajectories":
             return logged
         options = figures[name].options
-        return all(axis is None or axis in plan.grid.axes for axis in (options.x, options.y))
+        return all(axis is None or axis in axes for axis in (options.x, options.y))
 
     own = [name for name in wanted if drawable(name)]
     of_steps = [name for name in own if figures[name].reads == "trajectories"]
-    others = [name for name, figure in figures.items() if figure.reads == "cells"]
-    if len(plan.grid.axes) != 2:  # over two axes, figures settle for those there are
-        others = []
+    others = [name for name, figure in figures.items() if figure.axes == len(axes) > 0]
+    source = ["--from", str(directory.path)]
     for name in (*of_steps, *own, *others):
         return ["plot", name, *source]
-    return ["report", *source]
+    return ["report", *source] if chosen.study.claims() else []

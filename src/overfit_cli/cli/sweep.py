@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import enum
 import time
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from overfit_cli.cli.common import (
-    DEFAULT_STUDY,
-    RESULTS,
+from overfit_cli.cli.common import RESULTS, console, next_lines, plural
+from overfit_cli.cli.naming import sweep_name
+from overfit_cli.cli.options import (
     DataFolder,
+    Device,
     DeviceName,
-    Subject,
-    console,
-    find_subject,
+    Settings,
+    check_parameters,
+    own_options,
     read_number,
     read_path,
-    read_settings,
     read_whole,
+    subject_and_settings,
     use_data,
 )
-from overfit_cli.cli.naming import sweep_name
+from overfit_cli.cli.subject import Subject, find_subject
 from overfit_cli.errors import UserError
 
 if TYPE_CHECKING:
-    from overfit_cli.sweep.grid import Grid
-    from overfit_cli.sweep.refine import Refinement
+    from overfit_cli.cli.running import Runner
+    from overfit_cli.sweeps.grid import Grid
+    from overfit_cli.sweeps.refine import Refinement
 
-DEFAULT_SEEDS = "3"
 LONGEST_DRY_RUN = 8.0
 LEAST_FOR_PROBE = 3.0
 
@@ -41,25 +42,21 @@ class BackendName(enum.StrEnum):
     THREADING = "threading"
 
 
+def flag(name: str, words: str) -> Any:
+    """Return an option that is given or not."""
+    return typer.Option(f"--{name}", help=words)
+
+
 def sweep(
     context: typer.Context,
-    subject: Annotated[
-        str,
-        typer.Argument(metavar="STUDY|PRESET", help="What to sweep; `overfit list` names them."),
-    ] = DEFAULT_STUDY,
-    n: Annotated[str | None, typer.Option(metavar="RANGE", help="Short for --set n=RANGE.")] = None,
-    snr: Annotated[
-        str | None, typer.Option(metavar="RANGE", help="Short for --set snr=RANGE.")
-    ] = None,
-    settings: Annotated[
+    words: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=RANGE",
-            help="A parameter's values: 2:20, 2:20:3, 0.1:16 (40 points), 0.1:16:100:log, a,b,c, "
-            "or one. Give it once a parameter.",
+        typer.Argument(
+            metavar="[STUDY|PRESET|FILE.py]",
+            help="What to sweep; `overfit list` names studies and presets.  [default: benign-vit]",
         ),
     ] = None,
+    settings: Settings = None,
     seeds: Annotated[
         str | None,
         typer.Option(metavar="SEEDS", help="How many (5), or which (3:7 or 0,4,9).  [default: 3]"),
@@ -74,30 +71,29 @@ def sweep(
     ] = None,
     data: DataFolder = None,
     jobs: Annotated[
-        str, typer.Option(metavar="N", help="Cells trained at a time; -1 is one a core.")
+        str, typer.Option(metavar="N", help="Cells trained at a time; -1 is one per core.")
     ] = "-1",
     backend: Annotated[BackendName, typer.Option(help="How jobs run.")] = BackendName.LOKY,
-    device: Annotated[DeviceName, typer.Option(help="Where cells train.")] = DeviceName.AUTO,
-    trajectories: Annotated[
-        bool, typer.Option("--trajectories", help="Log every step of every cell.")
-    ] = False,
+    device: Device = DeviceName.AUTO,
+    trajectories: Annotated[bool, flag("trajectories", "Log every step of every cell.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan with an estimate; run nothing.")
+        bool, flag("dry-run", "Print the plan with an estimate; run nothing.")
     ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Run cells again that are there already.")
-    ] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run cells again that failed.")
-    ] = False,
-    fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="Stop at the first cell that fails.")
-    ] = False,
+    fresh: Annotated[bool, flag("fresh", "Run cells again that are there already.")] = False,
+    retry_failed: Annotated[bool, flag("retry-failed", "Run cells again that failed.")] = False,
+    fail_fast: Annotated[bool, flag("fail-fast", "Stop at the first cell that fails.")] = False,
     refine: Annotated[
         str | None,
         typer.Option(
             metavar="ROUNDS",
             help="Begin with the grid, for two seeds, and go on where the boundary is uncertain.",
+        ),
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T",
+            help="With --refine: where a cell changes sides.  [default: the study's own]",
         ),
     ] = None,
     tolerance: Annotated[
@@ -112,114 +108,128 @@ def sweep(
         bool, typer.Option("--help", help="Show this message and the study's parameters.")
     ] = False,
 ) -> int:
-    """Train a grid of cells in parallel; what is there already is kept."""
+    """Train a grid of cells in parallel; what is there already is kept.
+
+    Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
+    0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
+    """
     began = time.monotonic()
     use_data(data)
-    chosen = find_subject(subject)
-    output = console()
+    own = own_options(context)
+    typed, texts, flags = subject_and_settings(words or [], settings or [], own)
+    chosen = find_subject(typed, profile)
     if show_help:
-        from overfit_cli.cli.tables import parameter_table
-
-        for line in context.get_help().splitlines():
-            output.print(line)
-        output.print(parameter_table(chosen.study))
+        _print_help(context, chosen)
         return 0
-
     from overfit_cli.cli.running import Runner
-    from overfit_cli.cli.sentences import estimate_in_words, summary_in_words
     from overfit_cli.device import resolve_device
-    from overfit_cli.sweep.plan import make_plan
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory
 
-    if profile is not None and chosen.preset is None:
-        raise UserError(f"--profile {profile}: {subject} is no preset; only presets have profiles.")
-    profile = profile or "quick"
-    trajectories = trajectories or (
-        chosen.preset is not None and chosen.preset.content.trajectories
-    )
-    grid = _grid(chosen, profile, seeds, settings or [], {"n": n, "snr": snr})
+    check_parameters(flags, chosen.study, own, context)
+    grid = _grid(chosen, seeds, texts, flags)
     rounds = None if refine is None else read_whole("--refine", refine, 0)
-    refinement = _refinement(grid, rounds, tolerance)
-    name = sweep_name(chosen, profile, grid) + ("-refined" if refinement is not None else "")
-    directory = RunDirectory(read_path("--out", out) or RESULTS / name, "--out")
+    refinement = _refinement(grid, rounds, threshold, tolerance)
+    name = sweep_name(chosen, grid) + ("-refined" if refinement is not None else "")
     where = resolve_device(device.value)
     runner = Runner(
-        output, directory, _jobs(jobs, where), backend.value, where, trajectories, fail_fast
-    )
-    if refinement is not None and rounds is not None and not dry_run:
-        from overfit_cli.cli.refining import refine as run_rounds
-
-        total = run_rounds(runner, refinement, rounds, fresh=fresh, retry_failed=retry_failed)
-        return 1 if total.failed else 0
-    plan = make_plan(
-        grid if refinement is None else refinement.coarse_grid,
-        directory,
-        where,
+        output=console(),
+        directory=RunDirectory(read_path("--out", out) or RESULTS / name, "--out"),
+        jobs=_jobs(jobs, where),
+        backend=backend.value,
+        device=where,
+        trajectories=trajectories
+        or (chosen.preset is not None and chosen.preset.content.trajectories),
         fresh=fresh,
         retry_failed=retry_failed,
-        trajectories=trajectories,
-        outlined=dry_run,
+        fail_fast=fail_fast,
     )
-    read = runner.prepare(plan)
-    runner.describe(plan)
     if dry_run:
-        left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - (time.monotonic() - began))
-        output.print(estimate_in_words(plan, runner.workforce(plan), where, left))
-        if refinement is not None:
-            output.print(
-                f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
-                f"{len(grid.seeds)} seeds; up to {rounds} rounds of fewer cells follow it."
-            )
+        _outline(runner, grid, refinement, began)
         return 0
-    runner.record(plan, read)
-    summary = runner.run(plan)
-    for sentence in summary_in_words(plan, directory, summary, chosen):
-        output.print(sentence)
+    if refinement is not None and rounds is not None:
+        from overfit_cli.cli.refining import refine as run_rounds
+
+        return 1 if run_rounds(runner, refinement, rounds).failed else 0
+    return _run(runner, grid, chosen)
+
+
+def _print_help(context: typer.Context, chosen: Subject) -> None:
+    """The command's help, and the study's parameters."""
+    from overfit_cli.cli.tables import parameter_table
+
+    output, own = console(), own_options(context)
+    for line in context.get_help().splitlines():
+        output.print(line)
+    output.print(parameter_table(chosen.study))
+    for name in chosen.study.parameters.model_fields:
+        if f"--{name.replace('_', '-')}" in own:
+            output.print(
+                f"{name} goes by --set {name}=RANGE, because --{name.replace('_', '-')} is an "
+                "option of overfit's own."
+            )
+
+
+def _run(runner: Runner, grid: Grid, chosen: Subject) -> int:
+    """Run a grid and say what was done."""
+    from overfit_cli.cli.sentences import next_command, summary_in_words
+
+    plan, summary = runner.sweep(grid)
+    for sentence in summary_in_words(plan, runner.directory, summary):
+        runner.output.print(sentence)
+    for line in next_lines(next_command(plan, runner.directory, chosen)):
+        runner.output.print(line)
     return 1 if summary.failed else 0
 
 
-def _refinement(grid: Grid, rounds: int | None, tolerance: str | None) -> Refinement | None:
+def _outline(runner: Runner, grid: Grid, refinement: Refinement | None, began: float) -> None:
+    """Say what would run, and how long it would take."""
+    from overfit_cli.cli.sentences import estimate_in_words
+
+    plan = runner.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
+    runner.prepare(plan)
+    runner.describe(plan)
+    left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - (time.monotonic() - began))
+    runner.output.print(estimate_in_words(plan, runner.workforce(plan), runner.device, left))
+    if refinement is not None:
+        runner.output.print(
+            f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
+            f"{plural(len(grid.seeds), 'seed')}; rounds of fewer cells follow it."
+        )
+
+
+def _refinement(
+    grid: Grid, rounds: int | None, threshold: str | None, tolerance: str | None
+) -> Refinement | None:
     """What `--refine` asks for; None where it isn't given."""
     if rounds is None:
-        if tolerance is not None:
-            raise UserError(f"--tolerance {tolerance}: it goes with --refine ROUNDS.")
+        for name, given in (("--threshold", threshold), ("--tolerance", tolerance)):
+            if given is not None:
+                raise UserError(f"{name} {given}: it goes with --refine ROUNDS.")
         return None
-    from overfit_cli.sweep.refine import Refinement, question_of  # scipy: only where asked for
+    from overfit_cli.sweeps.refine import Refinement, boundary_target  # scipy: only where needed
 
     accepts = "a number above 0"
     half_width = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
     if half_width is not None and half_width <= 0:
         raise UserError(f"--tolerance {tolerance}: it takes {accepts}.")
-    return Refinement(grid, question_of(grid.study), half_width)
+    cut = None if threshold is None else read_number("--threshold", threshold)
+    return Refinement(grid, boundary_target(grid, cut), half_width)
 
 
-def _grid(
-    chosen: Subject,
-    profile: str,
-    seeds: str | None,
-    settings: list[str],
-    short: dict[str, str | None],
-) -> Grid:
-    from overfit_cli.sweep.grid import make_grid
-    from overfit_cli.sweep.presets import preset_texts
-    from overfit_cli.sweep.ranges import parse_seeds
+def _grid(chosen: Subject, seeds: str | None, texts: dict[str, str], flags: dict[str, str]) -> Grid:
+    from overfit_cli.sweeps.grid import check_seeds, make_grid
+    from overfit_cli.sweeps.ranges import parse_seeds
 
-    texts, flags = read_settings(settings, short)
-    default_seeds = DEFAULT_SEEDS
-    if chosen.preset is not None:
-        preset_values, places = preset_texts(chosen.preset, profile)
-        texts, flags = preset_values | texts, places | flags
-        default_seeds = str(chosen.preset.profile(profile).seeds)
-    return make_grid(
-        chosen.study, texts, parse_seeds(default_seeds if seeds is None else seeds), flags
-    )
+    found = parse_seeds(chosen.seeds if seeds is None else seeds)
+    check_seeds(chosen.study, found)
+    return make_grid(chosen.study, {**chosen.texts, **texts}, found, {**chosen.places, **flags})
 
 
 def _jobs(text: str, device: Literal["cpu", "cuda"]) -> int:
     """The number of jobs; on a GPU one, unless more are asked for: a batch fills it."""
     import joblib
 
-    accepts = "a whole number of at least 1, or -1 for one a core"
+    accepts = "a whole number of at least 1, or -1 for one per core"
     asked = int(read_number("--jobs", text, accepts, whole=True))
     if asked < -1 or asked == 0:
         raise UserError(f"--jobs {text}: it takes {accepts}.")

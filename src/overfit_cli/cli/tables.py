@@ -5,21 +5,21 @@ from __future__ import annotations
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from overfit_cli.parameters import describe
-from overfit_cli.study import Study
+from overfit_cli.parameters import ParameterInfo, describe
+from overfit_cli.study import AnyStudy
 from overfit_cli.symbols import plain
 
 PARAMETER_HEADINGS = ("parameter", "symbol", "default", "takes", "meaning")
 COLUMN_HEADINGS = ("column", "symbol", "meaning")
 
 
-def parameter_rows(study: Study) -> list[tuple[str, ...]]:
-    """Return a row a parameter, under `PARAMETER_HEADINGS`."""
+def parameter_rows(study: AnyStudy) -> list[tuple[str, ...]]:
+    """Return one row per parameter, under `PARAMETER_HEADINGS`."""
     return [
         (
             info.name,
             plain(info.symbol),
-            f"{info.default:g}" if info.kind == "float" else str(info.default),
+            _default(info),
             info.accepts,
             info.meaning + (f" ({info.unit})" if info.unit else ""),
         )
@@ -27,8 +27,14 @@ def parameter_rows(study: Study) -> list[tuple[str, ...]]:
     ]
 
 
-def column_rows(study: Study, *, trajectories: bool = False) -> list[tuple[str, ...]]:
-    """Return a row a measured column, of cells or of trajectories, under `COLUMN_HEADINGS`."""
+def _default(info: ParameterInfo) -> str:
+    if info.default is None:
+        return "none"
+    return f"{info.default:g}" if info.kind == "float" else str(info.default)
+
+
+def column_rows(study: AnyStudy, *, trajectories: bool = False) -> list[tuple[str, ...]]:
+    """Return one row per measured column, of cells or of trajectories, under `COLUMN_HEADINGS`."""
     columns = study.trajectory_columns if trajectories else study.columns
     return [
         (
@@ -40,9 +46,9 @@ def column_rows(study: Study, *, trajectories: bool = False) -> list[tuple[str, 
     ]
 
 
-def parameter_table(study: Study) -> Table:
+def parameter_table(study: AnyStudy) -> Table:
     """Return the study's parameters as a table for the terminal."""
-    table = Table(title=f"Parameters of {study.name} (--set NAME=RANGE)", box=SIMPLE_HEAD)
+    table = Table(title=f"Parameters of {study.name} (--NAME RANGE)", box=SIMPLE_HEAD)
     for heading in PARAMETER_HEADINGS:
         table.add_column(heading, overflow="fold")
     for row in parameter_rows(study):

@@ -3,112 +3,128 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from overfit_cli.cli.common import (
-    DEFAULT_STUDY,
-    RESULTS,
+from overfit_cli.cli.common import RESULTS, console, duration, next_lines
+from overfit_cli.cli.naming import named_after
+from overfit_cli.cli.options import (
     DataFolder,
+    Device,
     DeviceName,
-    Subject,
-    console,
-    duration,
-    find_subject,
-    next_lines,
+    Settings,
+    check_parameters,
+    own_options,
     read_path,
-    read_settings,
     read_whole,
+    subject_and_settings,
     use_data,
 )
-from overfit_cli.cli.naming import named_after
+from overfit_cli.cli.subject import Subject, find_subject
 from overfit_cli.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from overfit_cli.parameters import Value
-    from overfit_cli.study import Study
-    from overfit_cli.sweep.grid import Grid
+    from overfit_cli.study import AnyStudy, CellResult
+    from overfit_cli.sweeps.grid import Grid
+    from overfit_cli.sweeps.store import RunDirectory
 
 
 def train(
-    subject: Annotated[
-        str,
-        typer.Argument(metavar="STUDY|PRESET", help="What to train; `overfit list` names them."),
-    ] = DEFAULT_STUDY,
-    n: Annotated[str | None, typer.Option(metavar="VALUE", help="Short for --set n=VALUE.")] = None,
-    snr: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="Short for --set snr=VALUE.")
-    ] = None,
-    settings: Annotated[
+    context: typer.Context,
+    words: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter's value."),
+        typer.Argument(
+            metavar="[STUDY|PRESET|FILE.py]",
+            help="What to train; `overfit list` names studies and presets.  [default: benign-vit]",
+        ),
     ] = None,
+    settings: Settings = None,
     seed: Annotated[str, typer.Option(metavar="SEED", help="The cell's seed.")] = "0",
     out: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME-SETTINGS]"),
     ] = None,
     data: DataFolder = None,
-    device: Annotated[DeviceName, typer.Option(help="Where the cell trains.")] = DeviceName.AUTO,
+    device: Device = DeviceName.AUTO,
 ) -> int:
-    """Train one cell, show every step, and keep its trajectory."""
+    """Train one cell, show every step, and keep its trajectory.
+
+    Every parameter of the study is an option: --n 20 --snr 10. Its default holds where it isn't
+    given.
+    """
     from overfit_cli.device import resolve_device
-    from overfit_cli.files import reason_of
-    from overfit_cli.study import Execution
-    from overfit_cli.sweep.grid import make_grid
-    from overfit_cli.sweep.interrupts import answering_interrupts
-    from overfit_cli.sweep.plan import make_plan
-    from overfit_cli.sweep.presets import preset_texts
-    from overfit_cli.sweep.provenance import check_data, record_run
-    from overfit_cli.sweep.store import RunDirectory
-    from overfit_cli.sweep.worker import storable, train_all
+    from overfit_cli.sweeps.grid import check_seeds, make_grid
+    from overfit_cli.sweeps.store import RunDirectory
 
     use_data(data)
-    chosen = find_subject(subject)
-    texts, flags = read_settings(settings or [], {"n": n, "snr": snr})
-    given = list(texts)
-    if chosen.preset is not None:
-        preset_values, places = preset_texts(chosen.preset, "quick")
-        texts, flags = preset_values | texts, places | flags
-    chosen_seed = read_whole("--seed", seed, 0)
-    grid = make_grid(chosen.study, texts, (chosen_seed,), flags)
+    own = own_options(context)
+    typed, texts, flags = subject_and_settings(words or [], settings or [], own)
+    chosen = find_subject(typed)
+    check_parameters(flags, chosen.study, own, context)
+    seeds = (read_whole("--seed", seed, 0),)
+    check_seeds(chosen.study, seeds, "--seed")
+    grid = make_grid(chosen.study, {**chosen.texts, **texts}, seeds, {**chosen.places, **flags})
     _check_one_cell(grid)
     output = console()
     named = read_path("--out", out)
-    directory = RunDirectory(named or RESULTS / _name(chosen, given, grid), "--out")
-    where = resolve_device(device.value)
-    cell = make_plan(grid, directory, where).cells[0]
-    data_read = chosen.study.prepare([cell])
+    directory = RunDirectory(named or RESULTS / _name(chosen, texts, grid), "--out")
+    watch = Watch(output, chosen.study)
+    result = _train(grid, directory, resolve_device(device.value), watch)
+    if result.reason and not result.measurements:
+        raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
+    for line in chosen.study.summary(result).splitlines():
+        output.print(line)
+    following = _next_command(chosen.study, result, directory)
+    output.print(" ".join([f"Took {duration(result.seconds)}.", *next_lines(following)]))
+    return 1 if result.reason else 0
+
+
+def _train(
+    grid: Grid, directory: RunDirectory, device: Literal["cpu", "cuda"], watch: Watch
+) -> CellResult:
+    """Train the grid's only cell, and keep it."""
+    from overfit_cli.files import reason_of
+    from overfit_cli.sweeps.interrupts import answering_interrupts
+    from overfit_cli.sweeps.plan import make_plan
+    from overfit_cli.sweeps.provenance import check_data, record_run
+    from overfit_cli.sweeps.worker import storable, train_all
+    from overfit_cli.training import Execution, on_one_thread
+
+    study = grid.study
+    cell = make_plan(grid, directory, device).cells[0]
+    data_read = study.prepare([cell])
     check_data(directory.path, data_read)
     for sentence in directory.prepare():
-        output.print(sentence)
-    watch = Watch(output, chosen.study)
-    execution = Execution(device=where, trajectories=True, on_step=watch.add)
-    with answering_interrupts():
-        [result] = train_all(chosen.study, [cell], execution)
-        result = storable(chosen.study, result)
+        watch.output.print(sentence)
+    execution = Execution(device=device, trajectories=True, on_step=watch.add)
+    with answering_interrupts(), on_one_thread():
+        [result] = train_all(study, [cell], execution)
+        result = storable(study, result)
     watch.finish()
     try:
-        record_run(directory.path, grid, {"jobs": 1, "device": where}, data_read)
-        written = directory.write(chosen.study, [result])
+        how: dict[str, str | int | float] = {"jobs": 1, "device": device}
+        record_run(directory.path, grid, how, data_read, fresh=True)
+        written = directory.write(study, [result])
         directory.finish(written, replaced=True)
     except OSError as error:
         raise UserError(
             f"{directory.path} can't be written to ({reason_of(error)}).", exit_code=1
         ) from error
-    if not result.measurements:
-        raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
-    for line in chosen.study.conclusion(result).splitlines():
-        output.print(line)
-    of_steps = [one.name for one in chosen.study.figures().values() if one.reads == "trajectories"]
-    command = ["plot", of_steps[0]] if result.trajectory and of_steps else ["report"]
-    following = next_lines([*command, "--from", str(directory.path)])
-    output.print(" ".join([f"Took {duration(result.seconds)}.", *following]))
-    return 0 if result.status == "done" else 1
+    return result
+
+
+def _next_command(study: AnyStudy, result: CellResult, directory: RunDirectory) -> list[str]:
+    """A command for what was trained: a figure of its steps, or a report; empty without either."""
+    source = ["--from", str(directory.path)]
+    of_steps = [one.name for one in study.figures().values() if one.reads == "trajectories"]
+    if result.trajectory and of_steps:
+        return ["plot", of_steps[0], *source]
+    return ["report", *source] if study.claims() else []
 
 
 class Watch:
@@ -116,29 +132,37 @@ class Watch:
 
     Args:
         output: where to.
-        study: whose `watched` columns are shown.
+        study: whose progress columns are shown; of one that hasn't declared any, what it logs.
     """
 
-    def __init__(self, output: Console, study: Study) -> None:
-        self._output = output
-        self._columns = study.watched
+    def __init__(self, output: Console, study: AnyStudy) -> None:
+        self.output = output
+        self._columns = study.progress_columns
+        self._declared = bool(study.trajectory_columns) or not study.open_columns
         self._next = 0
         self._held: Mapping[str, float] | None = None
         self._headed = False
 
     def add(self, row: Mapping[str, float]) -> None:
         """Take in a logged step."""
+        if not self._declared:
+            from overfit_cli.study import MOST_PROGRESS_COLUMNS
+
+            self._columns = tuple(name for name in row if name != "step")[:MOST_PROGRESS_COLUMNS]
+            self._declared = True
+        if not self._columns:
+            return
         if row["step"] < self._next:
             self._held = row
             return
         if not self._headed:
             self._headed = True
             for line in _headings(self._columns):
-                self._output.print(line)
+                self.output.print(line)
         self._next = max(int(row["step"]) + 1, math.ceil(row["step"] * _THINNING))
         self._held = None
         numbers = [_number(row.get(name)).rjust(_WIDTH) for name in self._columns]
-        self._output.print("  ".join([f"{int(row['step']):6d}", *numbers]))
+        self.output.print("  ".join([f"{int(row['step']):6d}", *numbers]))
 
     def finish(self) -> None:
         """Print the last step, if it was passed over."""
@@ -167,10 +191,10 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def _name(chosen: Subject, given: Sequence[str], grid: Grid) -> str:
+def _name(chosen: Subject, given: Collection[str], grid: Grid) -> str:
     """What the training's directory is called: the study or preset, and what was given."""
     if chosen.preset is not None and chosen.preset.content.directory and not given:
-        return chosen.preset.run_name("quick")
+        return chosen.run_name
     [seed] = grid.seeds
     values: dict[str, Sequence[Value]] = {name: grid.values[name] for name in given}
     return named_after(chosen.name, values | ({"seed": (seed,)} if seed else {}))
@@ -178,7 +202,7 @@ def _name(chosen: Subject, given: Sequence[str], grid: Grid) -> str:
 
 def _check_one_cell(grid: Grid) -> None:
     for name, values in grid.axes.items():
-        flag = grid.flags.get(name, f"--set {name}")
+        flag = grid.flags.get(name, f"--{name}")
         raise UserError(
             f"{flag}: a training takes one value of {name}, not {len(values)}; "
             "several are an axis of `overfit sweep`."

@@ -14,7 +14,7 @@ from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.style import HIGH, WIDE, log_ticks, plain, wrapped
 from overfit_cli.parameters import Value, describe
-from overfit_cli.study import axis_label
+from overfit_cli.study import AnyStudy
 
 Floats = NDArray[np.float64]
 FEW = 8  # up to so many values, each has its own tick
@@ -71,6 +71,27 @@ class Axis:
     def _has_room_for_each(self) -> bool:
         at = np.log(self.positions) if self.scale == "log" else self.positions
         return bool(at.size <= FEW and np.diff(at).min() > 0.08 * (at[-1] - at[0]))
+
+
+def axis_label(study: AnyStudy, name: str) -> str:
+    """Return the label of a parameter or column: meaning, symbol and unit, in mathtext.
+
+    What has no meaning given is called by its name.
+
+    Raises:
+        UserError: if the study has neither a parameter nor a column of that name.
+    """
+    parameters = describe(study.parameters)
+    columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
+    if name in {"steps", "step"}:
+        return "gradient steps"
+    if name not in parameters and name not in columns:
+        known = [*parameters, *columns, "steps"]
+        raise UserError(f"{study.name} has no column {name!r}; {nearest(name, known)}")
+    described = parameters[name] if name in parameters else columns[name]
+    symbol = f" ${described.symbol}$" if described.symbol else ""
+    unit = f" ({described.unit})" if described.unit else ""
+    return f"{described.meaning or name.replace('_', ' ')}{symbol}{unit}"
 
 
 def parameter_values(data: FigureData) -> dict[str, tuple[Value, ...]]:

@@ -9,13 +9,19 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from overfit_cli.analysis.crossings import crossings, interval_by_row
-from overfit_cli.analysis.law import parse_law
+from overfit_cli.analysis.equation import parse_equation
 from overfit_cli.analysis.power_law import PowerLaw, fit_power_law
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis
-from overfit_cli.figures.law_curve import draw_law
-from overfit_cli.figures.question import checked_threshold, measured, two_axes, with_numbers
+from overfit_cli.figures.equation_curve import draw_equation
+from overfit_cli.figures.inputs import (
+    checked_threshold,
+    measured,
+    middle_of,
+    two_axes,
+    with_numbers,
+)
 from overfit_cli.figures.style import (
     HIGH,
     PALETTE,
@@ -29,7 +35,7 @@ from overfit_cli.figures.style import (
     wrapped,
 )
 from overfit_cli.parameters import describe
-from overfit_cli.study import Study
+from overfit_cli.study import AnyStudy
 
 
 @styled
@@ -37,17 +43,16 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> matplotlib.figure
     """Draw, for each y, the x at which `options.value` crosses the threshold, on log-log axes.
 
     Points are means over the seeds, with 95 % intervals; open points, where some seeds never
-    cross, are means over the others. The law y · x^p = C is fitted where at least three values
-    of y have full points. Values of y at which no seed crosses are counted in the title.
+    cross, are means over the others. The power law y · x^p = C is fitted where at least three
+    values of y have full points. Values of y at which no seed crosses are counted in the title.
 
     Raises:
         UserError: if x or y can't be an axis or isn't positive, another parameter varies, the
-            column is unknown or empty, the threshold is missing, or the law is none.
+            column is unknown or empty, or the equation is none.
     """
-    x, y, threshold = _question(data, options)
     value, label = measured(data, options.value)
-    law = None if options.law is None else parse_law(options.law, (x.name, y.name))
-    with_numbers(data, value)
+    x, y, threshold = _inputs(data, options, value)
+    equation = None if options.law is None else parse_equation(options.law, (x.name, y.name))
     found = crossings(data.cells, x.name, y.name, value, threshold)
     rows, fit = interval_by_row(found, y.name), fit_power_law(found, y.name)
     figure, axes = new_figure(height=3.4)
@@ -56,17 +61,19 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> matplotlib.figure
     axes.set_title(wrapped(title, WIDE))
     legend = _draw_points(axes, rows, y)
     legend.append((_draw_fit(axes, fit, rows, y), _fit_in_words(data.study, fit, x, y)))
-    if law is not None:
-        legend.append(draw_law(axes, law, x.name, y.name))
+    if equation is not None:
+        legend.append(draw_equation(axes, equation, x.name, y.name))
     legend_below(figure, legend, columns=1)
     return figure
 
 
-def _question(data: FigureData, options: FigureOptions) -> tuple[Axis, Axis, float]:
+def _inputs(data: FigureData, options: FigureOptions, value: str) -> tuple[Axis, Axis, float]:
+    """The axes, and the threshold: the middle of what was measured where none is named."""
     x, y = two_axes(data, options)
     threshold = checked_threshold(options.threshold)
+    numbers = with_numbers(data, value)[value]
     if threshold is None:
-        raise UserError("--threshold: a boundary needs the number at which a cell changes sides.")
+        threshold = middle_of(numbers)
     for flag, axis in (("--x", x), ("--y", y)):
         if axis.scale == "category" or axis.positions[0] <= 0:
             raise UserError(f"{flag} {axis.name}: a boundary needs an axis of positive numbers.")
@@ -118,7 +125,7 @@ def _draw_points(axes: matplotlib.axes.Axes, rows: pd.DataFrame, y: Axis) -> Leg
 def _draw_fit(
     axes: matplotlib.axes.Axes, fit: PowerLaw | None, rows: pd.DataFrame, y: Axis
 ) -> Line2D:
-    """Draw the law over the values of y it is fitted to; an empty line where there is no fit."""
+    """Draw the fit over the values of y it is fitted to; an empty line where there is no fit."""
     if fit is None:
         return Line2D([], [], linestyle="none")
     full = (rows["seeds"] > 0) & (rows["never"] == 0)
@@ -128,7 +135,7 @@ def _draw_fit(
     return line
 
 
-def _fit_in_words(study: Study, fit: PowerLaw | None, x: Axis, y: Axis) -> str:
+def _fit_in_words(study: AnyStudy, fit: PowerLaw | None, x: Axis, y: Axis) -> str:
     law = rf"${_symbol(study, y.name)} \cdot {_symbol(study, x.name)}^p = C$"
     if fit is None:
         return f"no fit of {law}:\nfewer than three full points"
@@ -137,7 +144,7 @@ def _fit_in_words(study: Study, fit: PowerLaw | None, x: Axis, y: Axis) -> str:
     return f"fit of {law}:\n$p$ = {exponent}\n$C$ = {constant}"
 
 
-def _symbol(study: Study, name: str) -> str:
+def _symbol(study: AnyStudy, name: str) -> str:
     symbol = describe(study.parameters)[name].symbol
     word = name.replace("_", r"\_")
     return f"{{{symbol}}}" if symbol else rf"\mathrm{{{word}}}"

@@ -15,9 +15,10 @@ from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.axis import axis_label
 from overfit_cli.figures.geometric import spans_widely
+from overfit_cli.figures.inputs import checked_threshold
 from overfit_cli.figures.panels import Panel, panels
-from overfit_cli.figures.question import checked_threshold
 from overfit_cli.figures.runs import Curve, gather_curves
 from overfit_cli.figures.style import (
     COLOUR_MAP,
@@ -32,7 +33,7 @@ from overfit_cli.figures.style import (
     title_panels,
     wrapped,
 )
-from overfit_cli.study import Study, axis_label
+from overfit_cli.study import AnyStudy
 
 DASHES: tuple[LineStyleType, ...] = ("-", "--", ":", "-.")
 NAMED = 6  # of more curves than the palette has colours, so many are in the legend
@@ -164,7 +165,7 @@ def _draw(
             _draw_one(axes, curve, column, colours[curve.text], dash)
 
 
-def _legend(study: Study, columns: list[str], texts: list[str]) -> Legend:
+def _legend(study: AnyStudy, columns: list[str], texts: list[str]) -> Legend:
     labels = [axis_label(study, column) for column in columns]
     if len(texts) == 1:
         entries = list(zip(labels, PALETTE, strict=False)) if len(columns) > 1 else []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.axis import Axis
-from overfit_cli.figures.question import usable_cells
+from overfit_cli.figures.inputs import usable_cells
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import matplotlib
@@ -15,12 +16,18 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from overfit_cli.analysis.law import parse_law
+from overfit_cli.analysis.equation import parse_equation
 from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.equation_curve import draw_equation
 from overfit_cli.figures.grid import Grid, lay_out, seeds_in_words
-from overfit_cli.figures.law_curve import draw_law
+from overfit_cli.figures.inputs import (
+    checked_threshold,
+    measured,
+    middle_of,
+    two_axes,
+    with_numbers,
+)
 from overfit_cli.figures.panels import panels
-from overfit_cli.figures.question import checked_threshold, measured, two_axes, with_numbers
 from overfit_cli.figures.style import (
     COLOUR_MAP,
     HIGH,
@@ -48,13 +55,13 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> matplotlib.figure.
 
     Raises:
         UserError: if x or y can't be an axis, another parameter varies, the column is unknown or
-            empty, the threshold isn't finite, or the law is none.
+            empty, the threshold isn't finite, or the equation is none.
     """
     x, y = two_axes(data, options, panels=True)
     value, label = measured(data, options.value)
     threshold = checked_threshold(options.threshold)
     numeric = [axis.name for axis in (x, y) if axis.scale != "category"]
-    law = None if options.law is None else parse_law(options.law, numeric)
+    equation = None if options.law is None else parse_equation(options.law, numeric)
     with_numbers(data, value)
     parts = panels(data, options.by)
     grids = [lay_out(part.data, x, y, value) for part in parts]
@@ -69,8 +76,8 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         legend: Legend = []
     else:
         legend = _draw_sides(all_axes, grids, threshold)
-    if law is not None:
-        legend += [draw_law(axes, law, x.name, y.name) for axes in all_axes][:1]
+    if equation is not None:
+        legend += [draw_equation(axes, equation, x.name, y.name) for axes in all_axes][:1]
     for state in HATCHES:
         masks = [getattr(grid, state) for grid in grids]
         patches = [_hatch(*place, state) for place in zip(all_axes, grids, masks, strict=True)]
@@ -81,6 +88,18 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         legend.append((dots[0], "sampled"))
     legend_below(figure, legend)
     return figure
+
+
+@styled
+def draw_cutoff(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw a heatmap of two colours, with a threshold in any case; see `draw_heatmap`.
+
+    Where none is asked for, it is the middle of what was measured, and the legend names it.
+    """
+    if options.threshold is None:
+        value, _ = measured(data, options.value)
+        options = replace(options, threshold=middle_of(with_numbers(data, value)[value]))
+    return draw_heatmap(data, options)
 
 
 def _draw_sampled(axes: matplotlib.axes.Axes, grid: Grid) -> Line2D:

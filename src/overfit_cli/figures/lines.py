@@ -16,8 +16,8 @@ from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
 from overfit_cli.figures.geometric import logarithms, spans_widely
+from overfit_cli.figures.inputs import checked_threshold, measured, with_numbers
 from overfit_cli.figures.panels import panels
-from overfit_cli.figures.question import checked_threshold, measured, with_numbers
 from overfit_cli.figures.style import (
     HIGH,
     PALETTE,

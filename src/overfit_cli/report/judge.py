@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,12 @@ from pathlib import Path
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.study import claims_of, installed_studies
-from overfit_cli.sweep.current import current_cells, run_directories
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.errors import UserError
+from overfit_cli.functions.study import study_of_reference
+from overfit_cli.registry import claims_of, installed_studies
+from overfit_cli.study import AnyStudy
+from overfit_cli.sweeps.loading import function_of, load_study_and_cells, usable_directories
+from overfit_cli.sweeps.store import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,28 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
     Raises:
         UserError: if a named directory holds no cells, or those of another version of its study.
     """
-    directories = [RunDirectory(path) for path in sources] or run_directories(root)
-    frames = [(directory.path, current_cells(directory)[1]) for directory in directories]
+    directories = [RunDirectory(path) for path in sources] or usable_directories(root)
+    frames = [(directory.path, load_study_and_cells(directory)[1]) for directory in directories]
     judged = []
-    for study in installed_studies():
+    for study in [*installed_studies(), *_functions(directories)]:
         own = [frame for frame in frames if _is_of(frame[1], study.name)]
         for claim in claims_of(study):
             judged += _judge(study.name, claim, own, every=bool(sources))
     return judged
+
+
+def _functions(directories: Sequence[RunDirectory]) -> list[AnyStudy]:
+    """The functions with claims whose cells are there; warn of one that can't be loaded."""
+    found: dict[str, AnyStudy] = {}
+    for directory in directories:
+        record = function_of(directory)
+        if record is not None and record.claims and record.name not in found:
+            try:
+                found[record.name] = study_of_reference(record.reference)
+            except UserError as error:
+                said = f"{directory.path}: its claims can't be judged: {error}"
+                warnings.warn(said, UserWarning, stacklevel=2)
+    return list(found.values())
 
 
 def worth_showing(judged: Sequence[Judged]) -> list[Judged]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import cast
 
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.study import Cell
+from overfit_cli.study import Cell as AnyCell
+
+Cell = AnyCell[BenignVitParameters]
 
 SMALLEST_CAPACITY = 32
 """The fewest samples that a start is made for."""
@@ -47,11 +48,11 @@ def batches(cells: Sequence[Cell], device: str) -> list[list[Cell]]:
     A worker keeps the starts it used last, so seeds come one after another. Within a seed the
     costly cells come first, so that the last batches to finish are short.
 
-    On a CPU cells are trained one by one, and a batch is what is written at a time: about a
-    second's work. On a GPU a batch is trained as one tensor: it has one shape and fits the memory.
+    On a CPU cells are trained one by one. On a GPU a batch is trained as one tensor: it has one
+    shape and fits the memory.
     """
     if device == "cpu":
-        return list(_cut(sorted(cells, key=lambda cell: (cell.seed, *_shape(cell))), cost, _WORK))
+        return [[cell] for cell in sorted(cells, key=lambda cell: (cell.seed, *_shape(cell)))]
 
     def together(cell: Cell) -> tuple[object, ...]:
         return (cell.seed // STARTS_KEPT, *_shape(cell))
@@ -62,7 +63,7 @@ def batches(cells: Sequence[Cell], device: str) -> list[list[Cell]]:
 
 def _shape(cell: Cell) -> tuple[object, ...]:
     """What cells trained as one tensor share; the largest N sorts first."""
-    settings = cast(BenignVitParameters, cell.parameters)
+    settings = cell.parameters
     apart = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
     sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
     kinds = (settings.initialisation, settings.sampling, settings.noise, settings.dtype)
@@ -87,7 +88,7 @@ def _cut(
 
 def memory(cell: Cell) -> float:
     """Return about how many bytes the cell takes: its draws and start in float64, and its state."""
-    settings = cast(BenignVitParameters, cell.parameters)
+    settings = cell.parameters
     features, width, values = drawn_sizes(settings)
     rows = capacity_for(settings) * settings.tokens
     test_rows = settings.test_samples * settings.tokens
@@ -103,7 +104,7 @@ def cost(cell: Cell) -> float:
     What isn't matrix products is counted as the products that take as long: measured at the
     paper's values, where N is 2 to 20.
     """
-    settings = cast(BenignVitParameters, cell.parameters)
+    settings = cell.parameters
     rows = settings.n * settings.tokens
     width = min(2 * (2 + settings.n * (settings.tokens - 1)), settings.d_h)
     step = rows * rows * width + _STEP_OVERHEAD
@@ -113,7 +114,7 @@ def cost(cell: Cell) -> float:
 
 def probe(cell: Cell) -> Cell:
     """Return the cell, with no more updates than take seconds."""
-    settings = cast(BenignVitParameters, cell.parameters)
+    settings = cell.parameters
     if expected_updates(settings) <= _PROBED_UPDATES:
         return cell
     few = settings.model_copy(update={"max_steps": _PROBED_UPDATES, "leap": 0.0})
@@ -136,7 +137,6 @@ def expected_updates(parameters: BenignVitParameters) -> float:
 _LEAPS = 30.0
 """About how far scores go in all of a cell's training."""
 _PROBED_UPDATES = 2000
-_WORK = 5e10
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7
 _GPU_BYTES = 16e9

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ def draw_samples(
 ) -> Samples:
     """Draw `samples` samples of a seed's `train` or `test` stream; more samples extend fewer."""
     shape = (samples, parameters.tokens - 1, parameters.d)
-    noise = stream(seed, which, "noise").standard_normal(shape)
+    noise = named_rng(seed, which, "noise").standard_normal(shape)
     if parameters.noise == "orthogonal":
         noise[:, :, :2] = 0.0
     return labelled(noise, seed, which)
@@ -84,12 +84,12 @@ def draw_samples(
 def labelled(noise: Floats, seed: int, which: Literal["train", "test"]) -> Samples:
     """Return samples of noise tokens (samples, tokens − 1, features), with labels and signals."""
     samples, noise_tokens, features = noise.shape
-    signs = stream(seed, which, "labels").integers(0, 2, samples)
+    signs = named_rng(seed, which, "labels").integers(0, 2, samples)
     labels: Floats = np.where(signs == 1, 1.0, -1.0)
     tokens = np.zeros((samples, noise_tokens + 1, features))
     tokens[:, 1:] = noise
     tokens[np.arange(samples), 0, np.where(labels > 0, 0, 1)] = 1.0
-    flip_draws: Floats = stream(seed, which, "flips").random(labels.shape)
+    flip_draws: Floats = named_rng(seed, which, "flips").random(labels.shape)
     return Samples(labels, flip_draws, tokens)
 
 
@@ -105,15 +105,15 @@ def draw_weights(parameters: BenignVitParameters, seed: int) -> Weights:
     d, d_h, d_v = parameters.d, parameters.d_h, parameters.d_v
     if parameters.initialisation != "pytorch":
         return Weights(
-            query=stream(seed, "init", "query").standard_normal((d, d_h)),
-            key=stream(seed, "init", "key").standard_normal((d, d_h)),
-            value=stream(seed, "init", "value").standard_normal((d, d_v)),
+            query=named_rng(seed, "init", "query").standard_normal((d, d_h)),
+            key=named_rng(seed, "init", "key").standard_normal((d, d_h)),
+            value=named_rng(seed, "init", "value").standard_normal((d, d_v)),
             output=np.full(d_v, 1 / math.sqrt(d_v)),
         )
 
     def uniform(name: str, shape: tuple[int, ...], inputs: int) -> Floats:
         bound = inputs**-0.5
-        return stream(seed, "init", name).uniform(-bound, bound, shape)
+        return named_rng(seed, "init", name).uniform(-bound, bound, shape)
 
     return Weights(
         query=uniform("query", (d, d_h), d) / parameters.init_divisor,

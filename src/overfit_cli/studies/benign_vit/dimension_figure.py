@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.question import checked_threshold
+from overfit_cli.figures.inputs import checked_threshold
 from overfit_cli.figures.style import (
     COLOUR_MAP,
     COLUMN,

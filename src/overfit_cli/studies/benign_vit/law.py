@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.benign_vit.data import Draws, Floats, Samples, Weights, labelled
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 
@@ -77,10 +77,10 @@ def samples_in_law(
     rows = samples * (parameters.tokens - 1)
     noise = np.zeros((rows, parameters.noise_tokens + 2))
     if parameters.noise == "isotropic":
-        noise[:, :2] = stream(seed, which, "noise along signals").standard_normal((rows, 2))
+        noise[:, :2] = named_rng(seed, which, "noise along signals").standard_normal((rows, 2))
     across = bartlett_rows(
-        stream(seed, which, "noise"),
-        stream(seed, which, "noise lengths"),
+        named_rng(seed, which, "noise"),
+        named_rng(seed, which, "noise lengths"),
         rows,
         parameters.d - 2,
         before,
@@ -97,14 +97,14 @@ def weights_in_law(parameters: BenignVitParameters, seed: int) -> Weights:
     """
     axes = parameters.noise_tokens + 2
     stacked = bartlett_rows(
-        stream(seed, "init", "query and key"),
-        stream(seed, "init", "query and key lengths"),
+        named_rng(seed, "init", "query and key"),
+        named_rng(seed, "init", "query and key lengths"),
         2 * axes,
         parameters.d_h,
     )
     return Weights(
         query=stacked[0::2],
         key=stacked[1::2],
-        value=stream(seed, "init", "value").standard_normal((axes, 1)),
+        value=named_rng(seed, "init", "value").standard_normal((axes, 1)),
         output=np.ones(1),
     )

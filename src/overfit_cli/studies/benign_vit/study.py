@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
@@ -12,10 +11,11 @@ from overfit_cli.studies.benign_vit import theory
 from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.benign_vit.condition import condition_in_words, condition_items
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.study import Cell, CellResult, Execution, Study
+from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
+from overfit_cli.training import Training
 
 
-class BenignVit(Study):
+class BenignVit(Study[BenignVitParameters]):
     """A two-layer Vision Transformer on signal and noise tokens; see `Study` for the members."""
 
     name = "benign-vit"
@@ -26,7 +26,8 @@ class BenignVit(Study):
     columns = MEASUREMENTS
     trajectory_columns = TRAJECTORY
     headline = "test_loss"
-    watched = (
+    threshold = theory.FIGURE_1_THRESHOLD
+    progress_columns = (
         "train_loss",
         "test_loss",
         "train_margin_min",
@@ -46,45 +47,49 @@ class BenignVit(Study):
 
         return CLAIMS
 
-    def remarks(self, cells: Sequence[Cell]) -> Sequence[str]:
+    def notes(self, cells: Cells[BenignVitParameters]) -> Sequence[str]:
         """Go through Condition 4.1 where the weights are drawn as it asks for."""
-        settings = [cast(BenignVitParameters, cell.parameters) for cell in cells]
+        settings = [cell.parameters for cell in cells]
         asked = [one for one in settings if one.initialisation == "condition"]
         return condition_in_words(asked) if asked else ()
 
-    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+    def batches(
+        self, cells: Cells[BenignVitParameters], device: str
+    ) -> Batches[BenignVitParameters]:
         """Group cells that share their draws."""
         from overfit_cli.studies.benign_vit import batching
 
         return batching.batches(cells, device)
 
-    def cost(self, cell: Cell) -> float:
+    def cost(self, cell: Cell[BenignVitParameters]) -> float:
         """Return the multiplications of a cell, roughly."""
         from overfit_cli.studies.benign_vit import batching
 
         return batching.cost(cell)
 
-    def probe(self, cell: Cell) -> Cell:
+    def probe(self, cell: Cell[BenignVitParameters]) -> Cell[BenignVitParameters]:
         """Return the cell, with no more steps than take seconds."""
         from overfit_cli.studies.benign_vit import batching
 
         return batching.probe(cell)
 
-    def memory(self, cell: Cell) -> float:
+    def memory(self, cell: Cell[BenignVitParameters]) -> float:
         """Return the bytes that a cell takes, roughly."""
         from overfit_cli.studies.benign_vit import batching
 
         return batching.memory(cell)
 
-    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+    def train(
+        self, batch: Cells[BenignVitParameters], training: Training
+    ) -> Results[BenignVitParameters]:
         """Train a batch in token space."""
         from overfit_cli.studies.benign_vit.training import train_batch
 
-        return train_batch(batch, execution)
+        return train_batch(batch, training)
 
-    def conclusion(self, result: CellResult) -> str:
+    def summary(self, result: CellResult[BenignVitParameters]) -> str:
         """Say which regime the cell is in, measured and predicted, and go through Condition 4.1."""
-        settings = cast(BenignVitParameters, result.cell.parameters)
+        settings = result.cell.parameters
         got = result.measurements
         if result.status == "failed":
             loss = got.get("train_loss", math.nan)

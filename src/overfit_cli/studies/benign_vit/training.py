@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, cast
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -16,51 +13,45 @@ from overfit_cli.studies.benign_vit.engine import Pass, TokenSpace, descend_unti
 from overfit_cli.studies.benign_vit.evaluation import evaluate, signal_values
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.start import Start, start_of
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell as AnyCell
+from overfit_cli.study import CellResult, Results
+from overfit_cli.training import Training, failure
+
+Cell = AnyCell[BenignVitParameters]
 
 
-def train_batch(batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+def train_batch(batch: Sequence[Cell], training: Training) -> Results[BenignVitParameters]:
     """Train a batch: on a CPU any cells, on a GPU cells of one shape.
 
     On a CPU one cell at a time is faster than many (they fall out of cache), and so is a logged
-    run, which measures at every step; on a GPU all train together. On one thread whatever the
-    number of jobs, because more would sum in another order and change the last bits.
+    run, which measures at every step; on a GPU all train together.
     """
-    torch.set_num_threads(1)
-    together = execution.device != "cpu" and not execution.trajectories
+    together = training.device != "cpu" and not training.logs
     with torch.inference_mode():
-        if together:
-            yield from train_together(batch, execution)
-        else:
-            for cell in batch:
-                yield from train_together([cell], execution)
+        for part in [batch] if together else [[cell] for cell in batch]:
+            yield from train_together(part, training)
 
 
-def train_together(cells: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+def train_together(cells: Sequence[Cell], training: Training) -> Results[BenignVitParameters]:
     """Train cells of one shape as one tensor; each gives its result at the step where it stops."""
-    began = time.perf_counter()
-    settings = [cast(BenignVitParameters, cell.parameters) for cell in cells]
-    starts = [
-        start_of(setting, cell.seed, execution.device)
-        for setting, cell in zip(settings, cells, strict=True)
-    ]
-    trajectory: dict[str, list[float]] = {}
+    settings = [cell.parameters for cell in cells]
+    starts = [start_of(cell.parameters, cell.seed, training.device) for cell in cells]
     passes = descend_until_fitted(token_space(settings, starts))
     for updates, (state, now, stops) in enumerate(passes):
-        if execution.trajectories:
-            _log(trajectory, execution, state, now, starts[0])
+        if training.logs:
+            row = logged(state, now, evaluate(state, [starts[0]]), starts[0])
+            training.log(cells[0], float(state.steps[0]), row)
         if bool(stops.any()):
             stopped, last = state.select(stops), now.select(stops)
             places = stopped.which.tolist()
             own_starts = [starts[place] for place in places]
             test, values = evaluate(stopped, own_starts), final_values(stopped, own_starts)
-            seconds = (time.perf_counter() - began) / len(cells)
-            for row, place in enumerate(places):
-                own = {name: float(column[row]) for name, column in values.items()}
-                own["label_imbalance"] = abs(float(stopped.labels[row].mean()))
+            for row_of, place in enumerate(places):
+                own = {name: float(column[row_of]) for name, column in values.items()}
+                own["label_imbalance"] = abs(float(stopped.labels[row_of].mean()))
                 own["updates"] = float(updates)
-                steps = int(stopped.steps[row])
-                yield _result(cells[place], steps, seconds, row, own, last, test, trajectory)
+                steps = int(stopped.steps[row_of])
+                yield _result(cells[place], steps, row_of, own, last, test)
 
 
 def final_values(state: TokenSpace, starts: Sequence[Start]) -> dict[str, Tensor]:
@@ -76,36 +67,11 @@ def final_values(state: TokenSpace, starts: Sequence[Start]) -> dict[str, Tensor
     }
 
 
-def _log(
-    trajectory: dict[str, list[float]],
-    execution: Execution,
-    state: TokenSpace,
-    now: Pass,
-    start: Start,
-) -> None:
-    row = {"step": float(state.steps[0]), **logged(state, now, evaluate(state, [start]), start)}
-    for name, value in row.items():
-        trajectory.setdefault(name, []).append(value)
-    if execution.on_step is not None:
-        execution.on_step(row)
-
-
 def _result(
-    cell: Cell,
-    steps: int,
-    seconds: float,
-    row: int,
-    own: Mapping[str, float],
-    train: Pass,
-    test: Pass,
-    trajectory: Mapping[str, Sequence[float]],
-) -> CellResult:
+    cell: Cell, steps: int, row: int, own: Mapping[str, float], train: Pass, test: Pass
+) -> CellResult[BenignVitParameters]:
     """Read the measurements of the cell in place `row` of the two passes; `own` are the others."""
-    settings = cast(BenignVitParameters, cell.parameters)
     train_loss = float(train.loss[row])
-    reason = "" if train_loss <= settings.epsilon else "step limit"
-    if not math.isfinite(train_loss):
-        reason = "diverged"
     on_train, on_test = train.attention[row].mean((0, 1)), test.attention[row].mean((0, 1))
     measurements = {
         "train_loss": train_loss,
@@ -120,5 +86,4 @@ def _result(
         "test_attention_noise": float(on_test[1]),
         **own,
     }
-    status: Literal["done", "failed"] = "failed" if reason else "done"
-    return CellResult(cell, status, reason, steps, seconds, measurements, trajectory)
+    return CellResult(cell, measurements, steps, failure(train_loss, cell.parameters.epsilon))

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
 
@@ -126,7 +126,7 @@ class Transformer(nn.Module):
         self, shape: Shape, kernel: str, dropout: float, seed: int, dtype: torch.dtype
     ) -> None:
         super().__init__()
-        self.dropout = Dropout(dropout, stream(seed, "train", "dropout"))
+        self.dropout = Dropout(dropout, named_rng(seed, "train", "dropout"))
         self.embedding = nn.Parameter(torch.empty(shape.vocabulary, shape.d, dtype=dtype))
         self.position = nn.Parameter(torch.empty(shape.length, shape.d, dtype=dtype))
         self.layers = nn.ModuleList(
@@ -178,12 +178,12 @@ def _initialise(model: Transformer, seed: int) -> None:
     with torch.no_grad():
         for name in ("embedding", "position"):
             table = getattr(model, name)
-            draws = stream(seed, "init", name).standard_normal(table.shape)
+            draws = named_rng(seed, "init", name).standard_normal(table.shape)
             table.copy_(torch.from_numpy(EMBEDDING_DEVIATION * draws))
         for name, module in model.named_modules():
             if isinstance(module, nn.Linear):
                 bound = module.in_features**-0.5
                 for part in ("weight", "bias"):
                     values = getattr(module, part)
-                    draws = stream(seed, "init", name, part).uniform(-bound, bound, values.shape)
+                    draws = named_rng(seed, "init", name, part).uniform(-bound, bound, values.shape)
                     values.copy_(torch.from_numpy(draws))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.streams import stream
+from overfit_cli.minibatches import Rows, gradient_steps, minibatches
 from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.training import Training, failure
+
+P = TypeVar("P", bound=ClassifierParameters)
 
 _EVALUATED = 2**17
 """Tokens that are evaluated at a time."""
@@ -64,17 +67,6 @@ def make_optimiser(model: Transformer, parameters: ClassifierParameters) -> torc
     return torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay, fused=True)
 
 
-def minibatches(samples: int, size: int, seed: int) -> Iterator[np.ndarray]:
-    """Give rows of minibatches for ever: each sample once an epoch, in an order of its own."""
-    order = stream(seed, "train", "order")
-    rows = np.empty(0, dtype=np.int64)
-    while True:
-        while len(rows) < size:
-            rows = np.concatenate([rows, order.permutation(samples)])
-        yield rows[:size]
-        rows = rows[size:]
-
-
 def on_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return tokens, labels and mask as tensors; the mask is None where nothing is padding."""
     tokens = torch.from_numpy(examples.tokens.astype(np.int64)).to(device)
@@ -86,22 +78,21 @@ def on_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor |
     return tokens, labels, mask
 
 
-def gradient_steps(
+def training_steps(
     model: Transformer,
-    optimiser: torch.optim.Optimizer,
+    parameters: ClassifierParameters,
     train: Examples,
-    rows: Iterator[np.ndarray],
+    rows: Iterator[Rows],
     device: str,
 ) -> Iterator[Tensor]:
     """Take a gradient step whenever the next loss, on that step's minibatch, is asked for."""
-    for chosen in rows:
+
+    def loss_of(chosen: Rows) -> Tensor:
         model.train()
         tokens, labels, mask = on_device(train.take(chosen), device)
-        loss = functional.cross_entropy(model(tokens, mask), labels)
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        yield loss.detach()
+        return functional.cross_entropy(model(tokens, mask), labels)
+
+    return gradient_steps(make_optimiser(model, parameters), loss_of, rows)
 
 
 def evaluate(model: Transformer, test: Examples, device: str) -> Evaluation:
@@ -122,73 +113,46 @@ def evaluate(model: Transformer, test: Examples, device: str) -> Evaluation:
     return Evaluation(loss / count, right / count, float((~heard).double().mean()))
 
 
-def train_cell(
-    cell: Cell, parameters: ClassifierParameters, task: Task, execution: Execution
-) -> CellResult:
+def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
     """Train one cell, evaluating it as it goes. A loss that isn't finite ends it as diverged."""
-    torch.set_num_threads(1)
-    began = time.perf_counter()
-    device = execution.device
+    parameters, device = cell.parameters, training.device
     model = build_model(parameters, task, cell.seed, device)
-    optimiser = make_optimiser(model, parameters)
     rows = minibatches(len(task.train.labels), parameters.batch_size, cell.seed)
-    steps = gradient_steps(model, optimiser, task.train, rows, device)
-    log = _Log(execution)
-    log.add(0, math.nan, evaluate(model, task.test, device))
-    losses: list[Tensor] = []
-    for step in range(1, parameters.training_steps + 1):
-        losses.append(next(steps))
-        if step % parameters.evaluate_every == 0 or step == parameters.training_steps:
-            train_loss = float(torch.stack(losses).mean())
-            found = evaluate(model, task.test, device)
-            if not math.isfinite(train_loss + found.loss):
-                return log.result(cell, step, "diverged", task, time.perf_counter() - began)
-            log.add(step, train_loss, found)
-            losses.clear()
-    return log.result(cell, parameters.training_steps, "", task, time.perf_counter() - began)
+    steps = training_steps(model, parameters, task.train, rows, device)
+    evaluated: list[tuple[int, Evaluation]] = []
 
-
-class _Log:
-    """The evaluations of a cell, as its trajectory and as its measurements."""
-
-    def __init__(self, execution: Execution) -> None:
-        self._execution = execution
-        self._rows: list[dict[str, float]] = []
-
-    def add(self, step: int, train_loss: float, found: Evaluation) -> None:
-        """Take in an evaluation, with the mean training loss since the last."""
-        row = {
-            "step": step,
+    def measure(step: int, train_loss: float) -> dict[str, float]:
+        found = evaluate(model, task.test, device)
+        evaluated.append((step, found))
+        return {
             "train_loss": train_loss,
             "test_loss": found.loss,
             "test_accuracy": found.accuracy,
             "silent_head": found.silent,
         }
-        self._rows.append(row)
-        if self._execution.on_step is not None:
-            self._execution.on_step(row)
 
-    def result(self, cell: Cell, steps: int, reason: str, task: Task, seconds: float) -> CellResult:
-        """Return the cell's result."""
-        rows, last = self._rows, self._rows[-1]
-        measured = {"shortcut_accuracy": task.shortcut}
-        if not reason:
-            measured |= {name: last[name] for name in last if name != "step"}
-            measured["mean_test_loss"] = _mean_over_steps(rows, "test_loss")
-            measured["best_accuracy"] = max(row["test_accuracy"] for row in rows)
-        trajectory = {name: [row[name] for row in rows] for name in last}
-        return CellResult(
-            cell,
-            "failed" if reason else "done",
-            reason,
-            steps,
-            seconds,
-            {name: value for name, value in measured.items() if not math.isnan(value)},
-            trajectory if self._execution.trajectories else {},
-        )
+    last = measure(0, math.nan)
+    training.log(cell, 0, last)
+    losses: list[Tensor] = []
+    for step in range(1, parameters.training_steps + 1):
+        losses.append(next(steps))
+        if step % parameters.evaluate_every == 0 or step == parameters.training_steps:
+            last = measure(step, float(torch.stack(losses).mean()))
+            if failure(last["train_loss"] + last["test_loss"]):
+                return CellResult(cell, _finite(shortcut_accuracy=task.shortcut), step, "diverged")
+            training.log(cell, step, last)
+            losses.clear()
+    at = [step for step, _ in evaluated]
+    over_steps = np.trapezoid([found.loss for _, found in evaluated], at) / at[-1]
+    measured = _finite(
+        **last,
+        shortcut_accuracy=task.shortcut,
+        mean_test_loss=float(over_steps),
+        best_accuracy=max(found.accuracy for _, found in evaluated),
+    )
+    return CellResult(cell, measured, parameters.training_steps)
 
 
-def _mean_over_steps(rows: list[dict[str, float]], name: str) -> float:
-    """The mean of a logged column over the steps, by the trapezium rule."""
-    at, values = [row["step"] for row in rows], [row[name] for row in rows]
-    return float(np.trapezoid(values, at) / (at[-1] - at[0]))
+def _finite(**measured: float) -> dict[str, float]:
+    """What there is: a task may have no shortcut."""
+    return {name: value for name, value in measured.items() if not math.isnan(value)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by
+from overfit_cli.figure import Figure, drawn_by
 
 FIGURES = {
     figure.name: figure
@@ -12,8 +12,6 @@ FIGURES = {
             title="The loss around a network under each kernel, as a surface and as contours",
             source="Song et al. 2024, figure 4",
             reads="trajectories",
-            options=FigureOptions(),
-            accepts=frozenset(),
             draw=drawn_by("overfit_cli.studies.attention_kernel.landscape.drawing:draw_landscape"),
         ),
     )

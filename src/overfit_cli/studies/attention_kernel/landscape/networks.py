@@ -16,14 +16,13 @@ import torch
 
 from overfit_cli.cache import cache_folder
 from overfit_cli.files import locked, write_whole
-from overfit_cli.streams import stream
+from overfit_cli.minibatches import minibatches
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.model import Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.classifier.training import (
     build_model,
-    gradient_steps,
-    make_optimiser,
-    minibatches,
+    training_steps,
 )
 from overfit_cli.studies.attention_kernel.landscape.keys import data_fingerprint, network_key
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
@@ -84,7 +83,7 @@ def _train_stage(
         return
     before = trained_network(parameters, task, seed, 1, device)
     model.load_state_dict(before.state_dict())
-    model.dropout.restart(stream(seed, "train", "dropout", "second stage"))
+    model.dropout.restart(named_rng(seed, "train", "dropout", "second stage"))
     skipped = parameters.training_steps
     _train(model, parameters, task, seed, parameters.second_steps, skipped, device)
 
@@ -101,6 +100,5 @@ def _train(
     """Take gradient steps, from the minibatch after the first `skipped` ones."""
     rows = minibatches(len(task.train.labels), parameters.batch_size, seed)
     going_on = itertools.islice(rows, skipped, skipped + steps)
-    optimiser = make_optimiser(model, parameters)
-    for _ in gradient_steps(model, optimiser, task.train, going_on, device):
+    for _ in training_steps(model, parameters, task.train, going_on, device):
         pass

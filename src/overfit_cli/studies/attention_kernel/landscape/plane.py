@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.model import Layer, Transformer, key_mask
 
 AT_A_TIME = {"cpu": 2**11, "cuda": 2**21}
@@ -43,7 +43,7 @@ def draw_directions(model: Transformer, kind: str, seed: int, pair: int) -> Dire
     layer = cast(Layer, model.layers[0])
 
     def draw(name: str, weight: Tensor) -> Tensor:
-        numbers = stream(seed, "directions", str(pair), name).standard_normal(weight.shape)
+        numbers = named_rng(seed, "directions", str(pair), name).standard_normal(weight.shape)
         direction = torch.from_numpy(numbers).to(weight)
         if kind == "raw":
             return direction

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
@@ -14,10 +13,11 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import (
     KernelLandscapeParameters,
     sample_length,
 )
-from overfit_cli.study import Cell, CellResult, Execution, Study
+from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
+from overfit_cli.training import Training
 
 
-class KernelLandscape(Study):
+class KernelLandscape(Study[KernelLandscapeParameters]):
     """The loss around a trained classifier, under either kernel; see `Study` for the members."""
 
     name = "kernel-landscape"
@@ -28,7 +28,7 @@ class KernelLandscape(Study):
     columns = MEASUREMENTS
     trajectory_columns = TRAJECTORY
     headline = "rms_laplacian"
-    watched = ("loss",)
+    progress_columns = ()
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
@@ -42,59 +42,65 @@ class KernelLandscape(Study):
 
         return CLAIMS
 
-    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
+    def prepare(self, cells: Cells[KernelLandscapeParameters]) -> Mapping[str, str]:
         """Read once what cells need from outside: what is missing is said before a sweep runs."""
         from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
 
         read = ("source", "tokens", "difficulty", "size", "n", "test_samples")
-        first = {tuple(getattr(_of(cell), name) for name in read): cell for cell in reversed(cells)}
+        first = {
+            tuple(getattr(cell.parameters, name) for name in read): cell for cell in reversed(cells)
+        }
         found: dict[str, str] = {}
         for cell in first.values():
-            if _of(cell).source != "generated":
-                found |= landscape_task(_of(cell), cell.seed).collections
+            if cell.parameters.source != "generated":
+                found |= landscape_task(cell.parameters, cell.seed).collections
         return found
 
-    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+    def batches(
+        self, cells: Cells[KernelLandscapeParameters], device: str
+    ) -> Batches[KernelLandscapeParameters]:
         """Give each cell a batch of its own; neighbours are of different networks.
 
         Cells of one network share it through the cache folder, and wait while another trains it.
         """
 
-        def order(cell: Cell) -> tuple[float, int, str, int]:
-            return -self.cost(cell), _of(cell).pair, _of(cell).kernel, cell.seed
+        def order(cell: Cell[KernelLandscapeParameters]) -> tuple[float, int, str, int]:
+            return -self.cost(cell), cell.parameters.pair, cell.parameters.kernel, cell.seed
 
         return [[cell] for cell in sorted(cells, key=order)]
 
-    def cost(self, cell: Cell) -> float:
+    def cost(self, cell: Cell[KernelLandscapeParameters]) -> float:
         """Return the multiplications of a cell, roughly; pairs of a network share its training."""
-        parameters = _of(cell)
+        parameters = cell.parameters
         length = sample_length(parameters)
         surface = parameters.points**2 * parameters.loss_samples * parameters.layers
         return batching.cost(parameters, length) / 4 + surface * batching.layer(parameters, length)
 
-    def probe(self, cell: Cell) -> Cell:
+    def probe(self, cell: Cell[KernelLandscapeParameters]) -> Cell[KernelLandscapeParameters]:
         """Return the cell with a few steps on a few samples, and a few points."""
-        parameters = _of(cell)
+        parameters = cell.parameters
         few = {"training_steps": 10, "second_steps": 2, "test_samples": 64, "points": 5}
         shortened = {name: min(most, getattr(parameters, name)) for name, most in few.items()}
         shortened["n"] = min(parameters.n, max(256, parameters.loss_samples))
         return replace(cell, parameters=parameters.model_copy(update=shortened))
 
-    def memory(self, cell: Cell) -> float:
+    def memory(self, cell: Cell[KernelLandscapeParameters]) -> float:
         """Return the bytes that a cell takes, roughly."""
-        parameters = _of(cell)
+        parameters = cell.parameters
         return batching.memory(parameters, sample_length(parameters))
 
-    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+    def train(
+        self, batch: Cells[KernelLandscapeParameters], training: Training
+    ) -> Results[KernelLandscapeParameters]:
         """Train networks in two stages and evaluate their surfaces."""
         from overfit_cli.studies.attention_kernel.landscape.training import train_batch
 
-        return train_batch(batch, execution)
+        return train_batch(batch, training)
 
-    def conclusion(self, result: CellResult) -> str:
+    def summary(self, result: CellResult[KernelLandscapeParameters]) -> str:
         """Say what the surface is like."""
         got = result.measurements
-        if result.status == "failed":
+        if result.reason:
             return f"The training {result.reason}: there is no surface."
         return (
             f"The surface goes from {got['lowest_loss']:.4f} to {got['highest_loss']:.4f} around "
@@ -102,10 +108,6 @@ class KernelLandscape(Study):
             f"Laplacian {got['rms_laplacian']:.3g}, quadratic residual "
             f"{got['quadratic_residual']:.3g}."
         )
-
-
-def _of(cell: Cell) -> KernelLandscapeParameters:
-    return cast(KernelLandscapeParameters, cell.parameters)
 
 
 study = KernelLandscape()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Iterator, Sequence
-from typing import cast
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from overfit_cli.cache import cache_folder
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.model import Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.classifier.training import evaluate, on_device
@@ -23,39 +20,43 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLand
 from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
 from overfit_cli.studies.attention_kernel.landscape.progress import KeptLosses
 from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell as AnyCell
+from overfit_cli.study import CellResult, Results
+from overfit_cli.training import Training, failure
+
+Cell = AnyCell[KernelLandscapeParameters]
 
 
-def train_batch(batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+def train_batch(batch: Sequence[Cell], training: Training) -> Results[KernelLandscapeParameters]:
     """Train and measure cells one after another; those of one network train it once."""
-    torch.set_num_threads(1)
     for cell in batch:
-        yield _train_one(cell, execution)
+        yield _train_one(cell, training)
 
 
-def _train_one(cell: Cell, execution: Execution) -> CellResult:
-    began = time.perf_counter()
-    parameters = cast(KernelLandscapeParameters, cell.parameters)
-    task, device = landscape_task(parameters, cell.seed), execution.device
+def _train_one(cell: Cell, training: Training) -> CellResult[KernelLandscapeParameters]:
+    parameters, device = cell.parameters, training.device
+    task = landscape_task(parameters, cell.seed)
     first, model = (trained_network(parameters, task, cell.seed, k, device) for k in (1, 2))
     batch = fixed_batch(parameters, task, cell.seed)
     centre = evaluate(model, batch, device).loss
     steps = parameters.training_steps + parameters.second_steps
-    if not math.isfinite(centre):
-        return CellResult(cell, "failed", "diverged", steps, time.perf_counter() - began)
+    if reason := failure(centre):
+        return CellResult(cell, {}, steps, reason)
     at = metrics.offsets(parameters.points, parameters.spacing)
     surface = surface_around(model, parameters, cell, batch, data_fingerprint(task), device)
     measured = {
         "first_stage_loss": evaluate(first, batch, device).loss,
         **measure(surface, at, centre, parameters.spacing),
     }
-    points = _points(at, surface) if execution.trajectories else {}
-    return CellResult(cell, "done", "", steps, time.perf_counter() - began, measured, points)
+    points = zip(*(axis.ravel().tolist() for axis in (*_mesh(at), surface)), strict=True)
+    for step, (a, b, loss) in enumerate(points):
+        training.log(cell, step, {"a": a, "b": b, "loss": loss})
+    return CellResult(cell, measured, steps)
 
 
 def fixed_batch(parameters: KernelLandscapeParameters, task: Task, seed: int) -> Examples:
     """Return the training samples on which the loss is taken, the same at every point."""
-    order = stream(seed, "loss batch").permutation(len(task.train.labels))
+    order = named_rng(seed, "loss batch").permutation(len(task.train.labels))
     return task.train.take(order[: parameters.loss_samples])
 
 
@@ -94,16 +95,6 @@ def measure(surface: Floats, at: Floats, centre: float, spacing: float) -> dict[
         "centre_loss": centre,
         "lowest_loss": float(surface.min()),
         "highest_loss": float(surface.max()),
-    }
-
-
-def _points(at: Floats, surface: Floats) -> dict[str, list[float]]:
-    a, b = _mesh(at)
-    return {
-        "step": list(range(surface.size)),
-        "a": a.ravel().tolist(),
-        "b": b.ravel().tolist(),
-        "loss": surface.ravel().tolist(),
     }
 
 

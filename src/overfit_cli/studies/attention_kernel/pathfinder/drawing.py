@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.pathfinder.rendering import render
 from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes, draw_scenes
 from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
@@ -68,7 +68,7 @@ def draw_chunk(
 
 def chunk_scenes(settings: PathfinderSettings, seed: int, split: Split, chunk: int) -> Scenes:
     """Return the geometry of a chunk's images."""
-    return draw_scenes(settings, stream(seed, split, "pathfinder", str(chunk)), CHUNK)
+    return draw_scenes(settings, named_rng(seed, split, "pathfinder", str(chunk)), CHUNK)
 
 
 def joined(settings: PathfinderSettings, parts: list[PathfinderImages]) -> PathfinderImages:

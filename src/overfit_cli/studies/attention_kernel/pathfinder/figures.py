@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by
+from overfit_cli.figure import Figure, drawn_by
 from overfit_cli.studies.attention_kernel.classifier.figures import classifier_figures
 
 FIGURES = {
@@ -10,10 +10,7 @@ FIGURES = {
     "samples": Figure(
         name="samples",
         title="Images of both labels",
-        source="",
         reads="cells",
-        options=FigureOptions(),
-        accepts=frozenset(),
         draw=drawn_by("overfit_cli.studies.attention_kernel.pathfinder.samples:draw_samples"),
     ),
 }

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
-from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
 from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 
-class KernelPathfinder(ClassifierStudy):
+class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
     """Whether two discs are connected; see `Study` for the members."""
 
     name = "kernel-pathfinder"
@@ -33,19 +31,18 @@ class KernelPathfinder(ClassifierStudy):
 
         return CLAIMS
 
-    def task(self, parameters: ClassifierParameters, seed: int) -> Task:
+    def task(self, parameters: KernelPathfinderParameters, seed: int) -> Task:
         """Return a cell's images."""
         from overfit_cli.studies.attention_kernel.pathfinder.task import pathfinder_task
 
-        return pathfinder_task(cast(KernelPathfinderParameters, parameters), seed)
+        return pathfinder_task(parameters, seed)
 
-    def length(self, parameters: ClassifierParameters) -> int:
+    def length(self, parameters: KernelPathfinderParameters) -> int:
         """Return the number of pixels of an image."""
-        return cast(KernelPathfinderParameters, parameters).size ** 2
+        return parameters.size**2
 
-    def from_outside(self, parameters: ClassifierParameters) -> object:
+    def from_outside(self, parameters: KernelPathfinderParameters) -> object:
         """Return which of LRA's images a cell reads; None where they are drawn."""
-        parameters = cast(KernelPathfinderParameters, parameters)
         sizes = (parameters.size, parameters.n, parameters.test_samples)
         return (parameters.difficulty, *sizes) if parameters.source == "lra" else None
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from overfit_cli.data_folder import data_folder, fingerprint, naming_data
 from overfit_cli.errors import UserError
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.pathfinder.data import (
     PathfinderImages,
@@ -53,7 +53,7 @@ def _lra(
             f"--set n {n}, test_samples {test_samples}: LRA's directory has {len(every)} images, "
             "and training and test images must be different ones."
         )
-    order = stream(seed, "train", "images", "choice").permutation(len(every))
+    order = named_rng(seed, "train", "images", "choice").permutation(len(every))
     train, test = order[:n], order[len(order) - test_samples :]
     task = _task(_some(every, train), _some(every, test), levels)
     return replace(task, collections={f"LRA's {difficulty} images of {size} pixels": held})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import cast
 
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.study import Cell
+from overfit_cli.study import Cell as AnyCell
+
+Cell = AnyCell[KernelRegressionParameters]
 
 LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
 """Cells of the demo's size that are trained together: beyond, a CPU gains nothing."""
@@ -19,7 +20,7 @@ LARGEST_SPECTRUM = 4096
 
 def shape(cell: Cell) -> tuple[object, ...]:
     """Return what cells that are trained together share."""
-    settings = cast(KernelRegressionParameters, cell.parameters)
+    settings = cell.parameters
     sizes = (settings.n, settings.tokens, settings.d, settings.d_h, settings.heads)
     rest = (settings.kernel, settings.trained, settings.training_steps, settings.dtype)
     return (*rest, *sizes)
@@ -42,7 +43,7 @@ def memory(cell: Cell) -> float:
 
 def _tensors(cell: Cell) -> float:
     """The bytes of a cell's tensors, some of them a few times."""
-    settings = cast(KernelRegressionParameters, cell.parameters)
+    settings = cell.parameters
     rows = settings.n * settings.tokens
     heads = settings.heads * rows * (6 * settings.d_h + 5 * settings.tokens)
     scores = rows * settings.tokens
@@ -53,7 +54,7 @@ def _tensors(cell: Cell) -> float:
 
 def cost(cell: Cell) -> float:
     """Return about how many multiplications a cell costs."""
-    settings = cast(KernelRegressionParameters, cell.parameters)
+    settings = cell.parameters
     rows = settings.n * settings.tokens
     moved = {"query": 1, "value": 0, "all": 2}[settings.trained]
     attention = 2 * rows * settings.tokens * settings.d_h

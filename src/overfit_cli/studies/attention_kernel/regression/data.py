@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 Floats = NDArray[np.float64]
@@ -52,10 +52,10 @@ def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:
     if parameters.instance == "example":
         return _example(parameters, seed)
     n, tokens, d, heads = parameters.n, parameters.tokens, parameters.d, parameters.heads
-    inputs = stream(seed, "train", "tokens").standard_normal((n, tokens, d)) / np.sqrt(d)
-    output = stream(seed, "init", "output").standard_normal((heads, parameters.d_h))
+    inputs = named_rng(seed, "train", "tokens").standard_normal((n, tokens, d)) / np.sqrt(d)
+    output = named_rng(seed, "init", "output").standard_normal((heads, parameters.d_h))
     output /= np.sqrt(parameters.d_h)
-    values = stream(seed, "init", "values").uniform(*VALUES, (heads, n * tokens))
+    values = named_rng(seed, "init", "values").uniform(*VALUES, (heads, n * tokens))
     readouts = np.linalg.lstsq(inputs.reshape(-1, d), values.T, rcond=None)[0].T
     lengths = np.square(output).sum(-1)[:, None, None]
     return Problem(
@@ -76,7 +76,7 @@ def token_values(problem: Problem) -> Floats:
 def _labels(parameters: KernelRegressionParameters, values: Floats, seed: int) -> Floats:
     """Draw the labels, (samples, tokens); `values` has shape (samples, tokens, heads)."""
     shape = (parameters.n, parameters.tokens)
-    draws = stream(seed, "train", "labels").random(shape)
+    draws = named_rng(seed, "train", "labels").random(shape)
     if parameters.target == "inside":
         low, high = values.min(1).sum(-1), values.max(1).sum(-1)
         shares = INSIDE[0] + (INSIDE[1] - INSIDE[0]) * draws
@@ -85,14 +85,14 @@ def _labels(parameters: KernelRegressionParameters, values: Floats, seed: int) -
     sizes: Floats = parameters.heads * (OUTSIDE[0] + (OUTSIDE[1] - OUTSIDE[0]) * draws)
     if parameters.target == "below":
         return sizes
-    signs: Floats = stream(seed, "train", "signs").choice([-1.0, 1.0], shape)
+    signs: Floats = named_rng(seed, "train", "signs").choice([-1.0, 1.0], shape)
     return signs * sizes
 
 
 def _query_and_key(parameters: KernelRegressionParameters, seed: int) -> dict[str, Floats]:
     shape = (parameters.heads, parameters.d, parameters.d_h)
     return {
-        name: parameters.sigma_w * stream(seed, "init", name).standard_normal(shape)
+        name: parameters.sigma_w * named_rng(seed, "init", name).standard_normal(shape)
         for name in ("query", "key")
     }
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
 from overfit_cli.studies.attention_kernel.regression.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.study import Cell, CellResult, Execution, Study
+from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
+from overfit_cli.training import Training
 
 
-class KernelRegression(Study):
+class KernelRegression(Study[KernelRegressionParameters]):
     """One attention layer that fits a label a token; see `Study` for the members."""
 
     name = "kernel-regression"
@@ -24,7 +24,13 @@ class KernelRegression(Study):
     columns = MEASUREMENTS
     trajectory_columns = TRAJECTORY
     headline = "relative_loss"
-    watched = ("train_loss", "gradient_query", "gradient_value", "pl_ratio", "smallest_attention")
+    progress_columns = (
+        "train_loss",
+        "gradient_query",
+        "gradient_value",
+        "pl_ratio",
+        "smallest_attention",
+    )
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
@@ -38,39 +44,39 @@ class KernelRegression(Study):
 
         return CLAIMS
 
-    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+    def batches(
+        self, cells: Cells[KernelRegressionParameters], device: str
+    ) -> Batches[KernelRegressionParameters]:
         """Group cells of one shape."""
         from overfit_cli.studies.attention_kernel.regression import batching
 
         return batching.batches(cells, device)
 
-    def cost(self, cell: Cell) -> float:
+    def cost(self, cell: Cell[KernelRegressionParameters]) -> float:
         """Return the multiplications of a cell, roughly."""
         from overfit_cli.studies.attention_kernel.regression import batching
 
         return batching.cost(cell)
 
-    def probe(self, cell: Cell) -> Cell:
-        """Return the cell itself: it takes a second at most."""
-        return cell
-
-    def memory(self, cell: Cell) -> float:
+    def memory(self, cell: Cell[KernelRegressionParameters]) -> float:
         """Return the bytes that a cell takes, roughly."""
         from overfit_cli.studies.attention_kernel.regression import batching
 
         return batching.memory(cell)
 
-    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+    def train(
+        self, batch: Cells[KernelRegressionParameters], training: Training
+    ) -> Results[KernelRegressionParameters]:
         """Train a batch by hand-derived gradients."""
         from overfit_cli.studies.attention_kernel.regression.training import train_batch
 
-        return train_batch(batch, execution)
+        return train_batch(batch, training)
 
-    def conclusion(self, result: CellResult) -> str:
+    def summary(self, result: CellResult[KernelRegressionParameters]) -> str:
         """Say how far the loss fell, and how far it could have."""
-        settings = cast(KernelRegressionParameters, result.cell.parameters)
+        settings = result.cell.parameters
         got = result.measurements
-        if result.status == "failed":
+        if result.reason:
             return f"The loss {result.reason} at step {result.steps}; a smaller step size may not."
         sentence = (
             f"The {settings.kernel} kernel brought the loss from {got['start_loss']:.3g} to "

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -15,37 +13,33 @@ from overfit_cli.studies.attention_kernel.regression import engine, recording, s
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.regression.engine import Pass, Space, State
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell as AnyCell
+from overfit_cli.study import CellResult, Results
+from overfit_cli.training import Training
+
+Cell = AnyCell[KernelRegressionParameters]
 
 Measured = dict[str, list[float]]
 
 
-def train_batch(batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
-    """Train cells of one shape together. On one thread: more would sum in another order."""
-    torch.set_num_threads(1)
-    began = time.perf_counter()
-    settings = [cast(KernelRegressionParameters, cell.parameters) for cell in batch]
-    problems = [draw_problem(one, cell.seed) for one, cell in zip(settings, batch, strict=True)]
+def train_batch(batch: Sequence[Cell], training: Training) -> Results[KernelRegressionParameters]:
+    """Train cells of one shape together."""
     with torch.inference_mode():
-        run = _Run(settings, problems, execution)
+        run = _Run(batch, training)
         run.train()
-    seconds = (time.perf_counter() - began) / len(batch)
     for place, cell in enumerate(batch):
-        yield run.result(place, cell, seconds)
+        yield run.result(place, cell)
 
 
 class _Run:
     """A batch under way: what it started from, and what is kept of it."""
 
-    def __init__(
-        self,
-        settings: Sequence[KernelRegressionParameters],
-        problems: Sequence[Problem],
-        execution: Execution,
-    ) -> None:
+    def __init__(self, batch: Sequence[Cell], training: Training) -> None:
+        settings = [cell.parameters for cell in batch]
+        problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
         first = settings[0]
         kernel = KERNELS[first.kernel]
-        self._execution = execution
+        self._batch, self._training = batch, training
         self._steps = first.training_steps
         self._space, self._state = engine.set_up(
             kernel,
@@ -53,7 +47,7 @@ class _Run:
             problems,
             [one.learning_rate for one in settings],
             dtype=getattr(torch, first.dtype),
-            device=execution.device,
+            device=training.device,
         )
         self._now = engine.forward(self._space, self._state)
         self._start = _at_start(self._space, self._state, self._now, problems)
@@ -63,9 +57,7 @@ class _Run:
             self._space.learning_rate,
         )
         self._running = recording.Running(self._bounds, self._now)
-        self._logged: dict[str, list[Tensor]] = {}
         self._ratios = torch.full_like(self._now.loss, torch.inf)
-        self._at: list[int] = []
         self._gradient = self._now.loss
 
     def train(self) -> None:
@@ -85,19 +77,20 @@ class _Run:
         above = now.loss / self._running.start > recording.ROUND_OFF
         self._ratios = torch.fmin(self._ratios, torch.where(above, ratio, torch.inf))
         self._gradient, self._now = total.sqrt(), now
-        if not self._execution.trajectories:
+        if not self._training.logs:
             return
         row = {
             "pl_ratio": ratio,
             **{f"gradient_{name}": value.sqrt() for name, value in squared.items()},
             **self._row(step, state, now),
         }
-        self._at.append(step)
-        for name, value in row.items():
-            self._logged.setdefault(name, []).append(value)
-        if self._execution.on_step is not None:
-            numbers = {name: float(value[0]) for name, value in row.items()}
-            self._execution.on_step({"step": step, **numbers})
+        columns = {name: values.tolist() for name, values in row.items()}
+        for place, (cell, ended) in enumerate(
+            zip(self._batch, self._running.diverged.tolist(), strict=True)
+        ):
+            if ended < 0 or step <= ended:
+                own = {name: values[place] for name, values in columns.items()}
+                self._training.log(cell, step, own)
 
     def _row(self, step: int, state: State, now: Pass) -> dict[str, Tensor]:
         """What is logged beside gradients: the loss, its bounds, and what the theorems rest on."""
@@ -116,7 +109,7 @@ class _Run:
             "smallest_attention": recording.smallest_attention(now),
         }
 
-    def result(self, place: int, cell: Cell, seconds: float) -> CellResult:
+    def result(self, place: int, cell: Cell) -> CellResult[KernelRegressionParameters]:
         """Return the result of the batch's cell at `place`."""
         running, diverged = self._running, int(self._running.diverged[place])
         measured = {name: values[place] for name, values in self._start.items()}
@@ -136,25 +129,8 @@ class _Run:
             if not math.isnan(measured["rate_paper"]):
                 measured["violations_paper"] = int(running.violations_paper[place])
                 measured["violations_corrected"] = int(running.violations_corrected[place])
-        return CellResult(
-            cell,
-            "failed" if diverged >= 0 else "done",
-            "diverged" if diverged >= 0 else "",
-            until,
-            seconds,
-            {name: value for name, value in measured.items() if not math.isnan(value)},
-            self._trajectory(place, until),
-        )
-
-    def _trajectory(self, place: int, until: int) -> Mapping[str, Sequence[float]]:
-        kept = sum(step <= until for step in self._at)
-        if not kept:
-            return {}
-        columns = {
-            name: torch.stack(values[:kept])[:, place].tolist()
-            for name, values in self._logged.items()
-        }
-        return {"step": self._at[:kept], **columns}
+        known = {name: value for name, value in measured.items() if not math.isnan(value)}
+        return CellResult(cell, known, until, "diverged" if diverged >= 0 else "")
 
     def _tensor(self, values: Sequence[float]) -> Tensor:
         return self._space.learning_rate.new_tensor(values)

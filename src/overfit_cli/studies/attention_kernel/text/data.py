@@ -10,7 +10,7 @@ import numpy as np
 
 from overfit_cli.data_folder import data_folder, fingerprint, naming_data
 from overfit_cli.errors import UserError
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.text.baseline import bag_of_words_accuracy
 from overfit_cli.studies.attention_kernel.text.imdb import VOCABULARY, read_imdb
@@ -49,8 +49,8 @@ def _imdb(folder: Path, tokens: int, n: int, test_samples: int, seed: int) -> Ta
         if count > len(texts.labels):
             raise UserError(f"--set {name} {count}: {folder} has {len(texts.labels)} such reviews.")
     task = _task(
-        _some(train, n, stream(seed, "train", "reviews", "choice")),
-        _some(test, test_samples, stream(seed, "test", "reviews", "choice")),
+        _some(train, n, named_rng(seed, "train", "reviews", "choice")),
+        _some(test, test_samples, named_rng(seed, "test", "reviews", "choice")),
         VOCABULARY,
     )
     return replace(task, collections={f"IMDb's first {tokens} bytes": held})

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.errors import UserError
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.text.texts import PADDING, Texts
 
 NEGATION = PADDING + 1
@@ -78,14 +78,14 @@ def generated_reviews(
     76.8 % of reviews, and the best rule that knows all counts, the negation's too, for 81.25 %.
     """
     shape = (count, settings.sentiment_words)
-    labels = stream(seed, split, "reviews", "labels").integers(0, 2, count)
-    negated = stream(seed, split, "reviews", "negations").random(shape) < settings.negated
-    kinds = stream(seed, split, "reviews", "kinds").integers(0, settings.kinds, shape)
+    labels = named_rng(seed, split, "reviews", "labels").integers(0, 2, count)
+    negated = named_rng(seed, split, "reviews", "negations").random(shape) < settings.negated
+    kinds = named_rng(seed, split, "reviews", "kinds").integers(0, settings.kinds, shape)
     written = _meanings(settings, seed, split, labels) ^ negated
     words = np.where(written, settings.positive.start, settings.negative.start) + kinds
 
     low, high = settings.neutral.start, settings.neutral.stop
-    neutral = stream(seed, split, "reviews", "neutral")
+    neutral = named_rng(seed, split, "reviews", "neutral")
     tokens = neutral.integers(low, high, (count, settings.length), dtype=np.int16)
     rows, places = np.arange(count)[:, None], _places(settings, seed, split, count)
     tokens[rows, places] = words
@@ -98,9 +98,9 @@ def _meanings(
 ) -> NDArray[np.bool_]:
     """Return whether each sentiment word, its negation read, is positive; shape (reviews, m)."""
     words, count = settings.sentiment_words, len(labels)
-    numbers = stream(seed, split, "reviews", "agreeing")
+    numbers = named_rng(seed, split, "reviews", "agreeing")
     agreeing = numbers.integers(words // 2 + 1, words + 1, count)
-    keys = stream(seed, split, "reviews", "order").random((count, words))
+    keys = named_rng(seed, split, "reviews", "order").random((count, words))
     agrees = np.argsort(keys, axis=1) < agreeing[:, None]
     return np.where(labels[:, None] == 1, agrees, ~agrees)
 
@@ -112,7 +112,7 @@ def _places(settings: ReviewSettings, seed: int, split: str, count: int) -> NDAr
     """
     words = settings.sentiment_words
     shape = (count, settings.length - words)
-    keys = stream(seed, split, "reviews", "places").random(shape)
+    keys = named_rng(seed, split, "reviews", "places").random(shape)
     pairs = np.sort(np.argsort(keys, axis=1)[:, :words], axis=1)
     return pairs + np.arange(1, words + 1)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
-from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
 from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 
 
-class KernelText(ClassifierStudy):
+class KernelText(ClassifierStudy[KernelTextParameters]):
     """Sentiment of reviews; see `Study` for the members."""
 
     name = "kernel-text"
@@ -33,19 +31,18 @@ class KernelText(ClassifierStudy):
 
         return CLAIMS
 
-    def task(self, parameters: ClassifierParameters, seed: int) -> Task:
+    def task(self, parameters: KernelTextParameters, seed: int) -> Task:
         """Return a cell's reviews."""
         from overfit_cli.studies.attention_kernel.text.data import text_task
 
-        return text_task(cast(KernelTextParameters, parameters), seed)
+        return text_task(parameters, seed)
 
-    def length(self, parameters: ClassifierParameters) -> int:
+    def length(self, parameters: KernelTextParameters) -> int:
         """Return the number of tokens of a review."""
-        return cast(KernelTextParameters, parameters).tokens
+        return parameters.tokens
 
-    def from_outside(self, parameters: ClassifierParameters) -> object:
+    def from_outside(self, parameters: KernelTextParameters) -> object:
         """Return how IMDb's reviews are read; None where they are made here."""
-        parameters = cast(KernelTextParameters, parameters)
         sizes = (parameters.tokens, parameters.n, parameters.test_samples)
         return sizes if parameters.source == "imdb" else None
 

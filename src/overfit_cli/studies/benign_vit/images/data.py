@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.data_folder import data_folder, fingerprint, naming_data
 from overfit_cli.errors import UserError
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.benign_vit.images.digits import INNER, SIZE, Digits, built_in_digits
 from overfit_cli.studies.benign_vit.images.mnist import read_mnist
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -67,7 +67,7 @@ def in_noise(
 
 def ring_noise(seed: int, which: str, count: int) -> NDArray[np.float32]:
     """Return standard normal noise on the outer ring of `count` images, (count, 28, 28)."""
-    drawn = stream(seed, which, "ring").standard_normal((count, SIZE, SIZE), dtype=np.float32)
+    drawn = named_rng(seed, which, "ring").standard_normal((count, SIZE, SIZE), dtype=np.float32)
     drawn[:, RING:-RING, RING:-RING] = 0
     return drawn
 
@@ -92,13 +92,13 @@ def _chosen(
     if len(splits) == 1:
         (one,) = splits.values()
         _check({f"n {n}, --set test_samples": test_samples}, len(one.labels) - n)
-        order = stream(seed, "train", "images").permutation(len(one.labels))
+        order = named_rng(seed, "train", "images").permutation(len(one.labels))
         return one.take(order[:n]), one.take(order[len(order) - test_samples :])
     train, test = splits["train"], splits["test"]
     _check({"n": n}, len(train.labels))
     _check({"test_samples": test_samples}, len(test.labels))
-    rows = stream(seed, "train", "images").permutation(len(train.labels))[:n]
-    others = stream(seed, "test", "images").permutation(len(test.labels))[:test_samples]
+    rows = named_rng(seed, "train", "images").permutation(len(train.labels))[:n]
+    others = named_rng(seed, "test", "images").permutation(len(test.labels))[:test_samples]
     return train.take(rows), test.take(others)
 
 

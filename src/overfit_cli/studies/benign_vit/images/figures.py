@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
+from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
 
-_GRID = FigureOptions(x="snr", y="n", value="test_loss")
-
-FIGURES = {
-    figure.name: figure
-    for figure in (
-        Figure(
-            name="heatmap",
-            title="Test loss over samples and signal-to-noise ratio",
-            source="Jiang et al. 2024, figure 2c",
-            reads="cells",
-            options=_GRID,
-            accepts=frozenset({"x", "y", "value", "threshold", "law", "by"}),
-            draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
-        ),
-        Figure(
-            name="images",
-            title="Training images at the least and the greatest signal-to-noise ratio",
-            source="Jiang et al. 2024, figures 2a and 2b",
-            reads="cells",
-            options=FigureOptions(),
-            accepts=frozenset(),
-            draw=drawn_by("overfit_cli.studies.benign_vit.images.samples_figure:draw_images"),
-        ),
-        Figure(
-            name="curves",
-            title="Training and test loss against gradient steps",
-            source="",
-            reads="trajectories",
-            options=FigureOptions(),
-            accepts=frozenset({"value", "threshold", "by"}),
-            draw=drawn_by("overfit_cli.figures.curves:draw_curves"),
-        ),
-    )
-}
+FIGURES = by_name(
+    replace(
+        HEATMAP,
+        title="Test loss over samples and signal-to-noise ratio",
+        source="Jiang et al. 2024, figure 2c",
+        options=FigureOptions(x="snr", y="n", value="test_loss"),
+    ),
+    Figure(
+        name="images",
+        title="Training images at the least and the greatest signal-to-noise ratio",
+        source="Jiang et al. 2024, figures 2a and 2b",
+        reads="cells",
+        draw=drawn_by("overfit_cli.studies.benign_vit.images.samples_figure:draw_images"),
+    ),
+    replace(CURVES, title="Training and test loss against gradient steps"),
+)

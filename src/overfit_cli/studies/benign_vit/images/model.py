@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from overfit_cli.streams import stream
+from overfit_cli.rng import named_rng
 from overfit_cli.studies.benign_vit.images.digits import CLASSES, SIZE
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
@@ -73,10 +73,10 @@ class ImageTransformer(nn.Module):
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
                 bound = module.in_features**-0.5
-                drawn = stream(seed, "init", name).uniform(-bound, bound, module.weight.shape)
+                drawn = named_rng(seed, "init", name).uniform(-bound, bound, module.weight.shape)
                 module.weight.data = torch.from_numpy(drawn).to(module.weight.dtype)
                 nn.init.zeros_(module.bias)
-        positions = stream(seed, "init", "positions").standard_normal(self.positions.shape)
+        positions = named_rng(seed, "init", "positions").standard_normal(self.positions.shape)
         self.positions.data = torch.from_numpy(POSITION_DEVIATION * positions).float()
 
     def forward(self, pixels: Tensor) -> Tensor:

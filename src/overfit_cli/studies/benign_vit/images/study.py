@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
 from overfit_cli.studies.benign_vit.images.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.study import Cell, CellResult, Execution, Study
+from overfit_cli.study import Cell, CellResult, Cells, Results, Study
+from overfit_cli.training import Training
 
 
-class BenignVitImages(Study):
+class BenignVitImages(Study[BenignVitImagesParameters]):
     """A Vision Transformer on digits in a ring of noise; see `Study` for the members."""
 
     name = "benign-vit-images"
@@ -24,7 +24,6 @@ class BenignVitImages(Study):
     columns = MEASUREMENTS
     trajectory_columns = TRAJECTORY
     headline = "test_loss"
-    watched = ("train_loss", "test_loss", "train_error", "test_error")
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
@@ -38,66 +37,60 @@ class BenignVitImages(Study):
 
         return CLAIMS
 
-    def prepare(self, cells: Sequence[Cell]) -> Mapping[str, str]:
+    def prepare(self, cells: Cells[BenignVitImagesParameters]) -> Mapping[str, str]:
         """Read once what cells need from outside: what is missing is said before a sweep runs."""
         from overfit_cli.studies.benign_vit.images.data import image_task
 
-        outside = [cell for cell in reversed(cells) if _of(cell).source == "mnist"]
-        first = {(_of(cell).n, _of(cell).test_samples): cell for cell in outside}
+        outside = [cell for cell in reversed(cells) if cell.parameters.source == "mnist"]
+        first = {(cell.parameters.n, cell.parameters.test_samples): cell for cell in outside}
         found: dict[str, str] = {}
         for cell in first.values():
-            found |= image_task(_of(cell), cell.seed).collections
+            found |= image_task(cell.parameters, cell.seed).collections
         return found
 
-    def batches(self, cells: Sequence[Cell], device: str) -> list[list[Cell]]:
-        """Give each cell a batch of its own, the costliest first: it takes seconds to minutes."""
-        return [[cell] for cell in sorted(cells, key=lambda cell: (-self.cost(cell), cell.seed))]
-
-    def cost(self, cell: Cell) -> float:
+    def cost(self, cell: Cell[BenignVitImagesParameters]) -> float:
         """Return the multiplications of a cell, roughly: some sixty passes fit it."""
-        parameters = _of(cell)
+        parameters = cell.parameters
         tokens = (28 // parameters.patch) ** 2
         layer = tokens * parameters.d * (4 * parameters.d + 2 * tokens)
         passes = min(60, parameters.max_epochs)
         return 3.0 * parameters.n * passes * parameters.layers * layer
 
-    def probe(self, cell: Cell) -> Cell:
+    def probe(self, cell: Cell[BenignVitImagesParameters]) -> Cell[BenignVitImagesParameters]:
         """Return the cell with few samples and two passes."""
-        parameters = _of(cell)
+        parameters = cell.parameters
         few = {"n": min(parameters.n, 200), "test_samples": min(parameters.test_samples, 50)}
         shortened = parameters.model_copy(update={**few, "max_epochs": 2})
         return replace(cell, parameters=shortened)
 
-    def memory(self, cell: Cell) -> float:
+    def memory(self, cell: Cell[BenignVitImagesParameters]) -> float:
         """Return the bytes that a cell takes, roughly."""
-        parameters = _of(cell)
+        parameters = cell.parameters
         tokens = (28 // parameters.patch) ** 2
         wide = tokens * (8 * parameters.d + parameters.heads * tokens)
         states = max(parameters.batch_size * parameters.layers, 1000) * wide
         return 8.0 * (states + (parameters.n + parameters.test_samples) * 28 * 28) + 3e8
 
-    def train(self, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+    def train(
+        self, batch: Cells[BenignVitImagesParameters], training: Training
+    ) -> Results[BenignVitImagesParameters]:
         """Train cells one after another."""
         from overfit_cli.studies.benign_vit.images.data import image_task
         from overfit_cli.studies.benign_vit.images.training import train_cell
 
         for cell in batch:
-            yield train_cell(cell, _of(cell), image_task(_of(cell), cell.seed), execution)
+            yield train_cell(cell, image_task(cell.parameters, cell.seed), training)
 
-    def conclusion(self, result: CellResult) -> str:
+    def summary(self, result: CellResult[BenignVitImagesParameters]) -> str:
         """Say how well the cell is fitted and what it gets right."""
         got = result.measurements
-        if result.status == "failed":
+        if result.reason:
             return f"Not fitted ({result.reason}) after {result.steps} steps."
         return (
             f"Fitted to a training loss of {got['train_loss']:.4f} in {got['epochs']:.0f} passes "
             f"({result.steps} steps), with a test loss of {got['test_loss']:.3f} and a test error "
             f"of {got['test_error']:.1%}."
         )
-
-
-def _of(cell: Cell) -> BenignVitImagesParameters:
-    return cast(BenignVitImagesParameters, cell.parameters)
 
 
 study = BenignVitImages()

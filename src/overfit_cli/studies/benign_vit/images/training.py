@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.streams import stream
+from overfit_cli.minibatches import Rows, gradient_steps, minibatches
 from overfit_cli.studies.benign_vit.images.data import ImageTask
 from overfit_cli.studies.benign_vit.images.digits import Digits
 from overfit_cli.studies.benign_vit.images.model import ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.study import Cell, CellResult, Execution
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.training import Training, failure
 
 NEAR = 3.0
 """The mean loss of a pass's minibatches, over ε, from which on the training loss is measured."""
@@ -33,31 +33,43 @@ class _OnDevice:
 
 
 def train_cell(
-    cell: Cell, parameters: BenignVitImagesParameters, task: ImageTask, execution: Execution
-) -> CellResult:
+    cell: Cell[BenignVitImagesParameters], task: ImageTask, training: Training
+) -> CellResult[BenignVitImagesParameters]:
     """Train one cell; the training loss is measured after a pass, when it may be small enough."""
-    torch.set_num_threads(1)
-    began = time.perf_counter()
+    parameters, device = cell.parameters, training.device
     dtype = getattr(torch, parameters.dtype)
-    train, test = (_OnDevice(one, dtype, execution.device) for one in (task.train, task.test))
-    model = ImageTransformer(parameters, cell.seed).to(execution.device, dtype)
-    log = _Log(execution, model, train, test)
-    log.add(0)
+    train, test = (_OnDevice(one, dtype, device) for one in (task.train, task.test))
+    model = ImageTransformer(parameters, cell.seed).to(device, dtype)
+
+    def measured() -> dict[str, float]:
+        (train_loss, train_error), (test_loss, test_error) = (
+            evaluate(model, samples) for samples in (train, test)
+        )
+        return {
+            "train_loss": train_loss,
+            "test_loss": test_loss,
+            "train_error": train_error,
+            "test_error": test_error,
+        }
+
+    if training.logs:
+        training.log(cell, 0, measured())
     steps = epoch = 0
-    reason = "step limit"
+    reason = ""
     for epoch, mean_loss in enumerate(_passes(model, parameters, train, cell.seed), start=1):
         steps += -(-parameters.n // parameters.batch_size)
-        if not math.isfinite(mean_loss):
-            reason = "diverged"
+        reason = failure(mean_loss)
+        if reason:
             break
-        log.add(steps)
+        if training.logs:
+            training.log(cell, steps, measured())
         near = mean_loss <= NEAR * parameters.epsilon or epoch == parameters.max_epochs
-        if near and evaluate(model, train)[0] <= parameters.epsilon:
-            reason = ""
+        reason = failure(evaluate(model, train)[0], parameters.epsilon) if near else "step limit"
+        if not reason or epoch == parameters.max_epochs:
             break
-        if epoch == parameters.max_epochs:
-            break
-    return log.result(cell, steps, epoch, reason, time.perf_counter() - began)
+    found = {**measured(), "epochs": float(epoch)}
+    finite = {name: value for name, value in found.items() if math.isfinite(value)}
+    return CellResult(cell, finite, steps, reason)
 
 
 def _passes(
@@ -67,19 +79,19 @@ def _passes(
 
     Every pass has an order of its own. Its last minibatch has what is left.
     """
-    rate = parameters.learning_rate
-    optimiser = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
-    orders = stream(seed, "train", "order")
+    n, size, device = parameters.n, parameters.batch_size, train.labels.device
+    optimiser = torch.optim.Adam(model.parameters(), lr=parameters.learning_rate, fused=True)
+
+    def loss_of(rows: Rows) -> Tensor:
+        chosen = torch.from_numpy(rows).to(device)
+        return functional.cross_entropy(model(train.pixels[chosen]), train.labels[chosen])
+
+    losses = gradient_steps(optimiser, loss_of, minibatches(n, size, seed, equal=False))
     while True:
-        order = torch.from_numpy(orders.permutation(parameters.n)).to(train.labels.device)
-        total = torch.zeros((), device=train.labels.device)
-        for rows in torch.split(order, parameters.batch_size):
-            loss = functional.cross_entropy(model(train.pixels[rows]), train.labels[rows])
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-            total += loss.detach() * len(rows)
-        yield float(total) / parameters.n
+        total = torch.zeros((), device=device)
+        for first in range(0, n, size):
+            total += next(losses) * min(size, n - first)
+        yield float(total) / n
 
 
 def evaluate(model: ImageTransformer, samples: _OnDevice) -> tuple[float, float]:
@@ -92,48 +104,3 @@ def evaluate(model: ImageTransformer, samples: _OnDevice) -> tuple[float, float]
             loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
             wrong += int((logits.argmax(1) != labels).sum())
     return loss / len(samples.labels), wrong / len(samples.labels)
-
-
-class _Log:
-    """Evaluations after passes, where they are asked for, and the last one in any case."""
-
-    def __init__(
-        self, execution: Execution, model: ImageTransformer, train: _OnDevice, test: _OnDevice
-    ) -> None:
-        self._execution, self._model = execution, model
-        self._train, self._test = train, test
-        self._rows: list[dict[str, float]] = []
-
-    def _now(self) -> dict[str, float]:
-        train_loss, train_error = evaluate(self._model, self._train)
-        test_loss, test_error = evaluate(self._model, self._test)
-        return {
-            "train_loss": train_loss,
-            "test_loss": test_loss,
-            "train_error": train_error,
-            "test_error": test_error,
-        }
-
-    def add(self, steps: int) -> None:
-        """Log a pass, if a trajectory is wanted."""
-        if self._execution.trajectories:
-            row = {"step": float(steps), **self._now()}
-            self._rows.append(row)
-            if self._execution.on_step is not None:
-                self._execution.on_step(row)
-
-    def result(
-        self, cell: Cell, steps: int, epochs: int, reason: str, seconds: float
-    ) -> CellResult:
-        """Return the cell's result."""
-        found = {**self._now(), "epochs": float(epochs)}
-        rows = self._rows
-        return CellResult(
-            cell,
-            "failed" if reason else "done",
-            reason,
-            steps,
-            seconds,
-            {name: value for name, value in found.items() if math.isfinite(value)},
-            {name: [row[name] for row in rows] for name in rows[0]} if rows else {},
-        )

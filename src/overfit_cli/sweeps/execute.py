@@ -1,4 +1,4 @@
-"""Runs a plan: joblib workers that write their own parts, restarts, interruption."""
+"""The run of a plan: joblib workers that write their own parts, restarts, interruption."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,14 +16,15 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from overfit_cli.errors import UserError
-from overfit_cli.study import Cell, CellResult, Execution
-from overfit_cli.sweep.interrupts import answering_interrupts, deaf_to_interrupts
-from overfit_cli.sweep.plan import Plan
-from overfit_cli.sweep.store import RunDirectory
-from overfit_cli.sweep.worker import BatchRecord, run_batch, start_worker, write_results
+from overfit_cli.study import CellResult
+from overfit_cli.sweeps.interrupts import answering_interrupts, ignoring_interrupts
+from overfit_cli.sweeps.plan import Plan
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.tasks import MOST_BATCHES, Batch, TaskSize
+from overfit_cli.sweeps.worker import TaskRecord, run_task, start_worker, write_results
+from overfit_cli.training import Execution, on_one_thread
 
 Backend = Literal["loky", "threading"]
-Batch = Sequence[Cell]
 
 CHANCES = 3
 """How often a batch may be in flight when a worker is killed before its cells count as failed."""
@@ -71,7 +72,7 @@ def execute(
     workforce: Workforce,
     *,
     fail_fast: bool = False,
-    on_record: Callable[[BatchRecord], None] = lambda record: None,
+    on_record: Callable[[TaskRecord], None] = lambda record: None,
 ) -> Summary:
     """Run the plan's batches; what is finished is on disk when this returns or raises.
 
@@ -81,7 +82,7 @@ def execute(
         execution: device and logging.
         workforce: jobs and backend.
         fail_fast: stop at the first failed cell.
-        on_record: called in this process after each batch.
+        on_record: called in this process after each task.
 
     Raises:
         UserError: with exit code 1, if a part can't be written (a full disk), or if workers are
@@ -91,7 +92,7 @@ def execute(
     began = time.monotonic()
     run = _Run(plan, directory, execution, workforce)
     problems, written = [], set[str]()
-    with answering_interrupts():
+    with answering_interrupts(), on_one_thread():
         for record in run.records():
             if record.problem:
                 problems.append(record.problem)
@@ -114,7 +115,7 @@ def execute(
 class _Run:
     """One sweep under way.
 
-    Setting `stop` hands out no further batch; those in flight end and are kept.
+    Setting `stop` hands out no further task; those in flight end and are kept.
     """
 
     def __init__(
@@ -122,40 +123,55 @@ class _Run:
     ) -> None:
         self.summary = Summary()
         self.stop = threading.Event()
+        self._study = plan.grid.study
         self._directory = directory.path.absolute()  # a cell may change the folder
         self._execution = execution
         self._workforce = workforce
         self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
+        self._costs = [sum(self._study.cost(cell) for cell in batch) for batch in plan.batches]
+        self._size = TaskSize(workforce.jobs)
         self._started: set[int] = set()
         self._strikes: Counter[int] = Counter()
 
-    def records(self) -> Iterator[BatchRecord]:
-        """Give a record for each batch; after a killed worker go on with what is missing."""
+    def records(self) -> Iterator[TaskRecord]:
+        """Give a record for each task; after a killed worker go on with what is missing."""
         while self._waiting and not self.stop.is_set():
-            # A batch that was in flight at a kill may be the culprit: it goes alone.
-            suspects = [index for index in self._waiting if self._strikes[index]]
+            # A batch that was in flight at a kill may be the culprit: half of those that were so
+            # most often go alone.
+            most = max(self._strikes[index] for index in self._waiting)
+            suspects = [index for index in self._waiting if most and self._strikes[index] == most]
+            half = suspects[: (len(suspects) + 1) // 2]
             try:
                 for record in _in_parallel(
-                    self._workforce, self._tasks(suspects[:1] or list(self._waiting))
+                    self._workforce, [half] if half else self._tasks(), self._call
                 ):
-                    del self._waiting[record.index]
+                    for index in record.batches:
+                        del self._waiting[index]
+                    work = sum(self._costs[index] for index in record.batches)
+                    self._size.learn(work, record.seconds)
                     yield record
             except TerminatedWorkerError:
                 yield from self._after_a_kill()
 
-    def _tasks(self, chosen: list[int]) -> Iterator[Any]:
-        """The calls of the chosen batches, noting which are handed out."""
-        self._started.clear()
-        for index in chosen:
-            if self.stop.is_set():
-                return
-            self._started.add(index)
-            yield joblib.delayed(run_batch)(
-                index, self._waiting[index], self._directory, self._execution
-            )
+    def _tasks(self) -> Iterator[list[int]]:
+        """The batches that wait, by their numbers, a task at a time."""
+        waiting, at = list(self._waiting), 0
+        costs = [self._costs[index] for index in waiting]
+        left = sum(costs)
+        while at < len(waiting) and not self.stop.is_set():
+            end = at + self._size.choose(costs[at : at + MOST_BATCHES], left)
+            left -= sum(costs[at:end])
+            yield waiting[at:end]
+            at = end
 
-    def _after_a_kill(self) -> Iterator[BatchRecord]:
-        """Count the kill against the batches in flight; give up those that had their chances."""
+    def _call(self, task: Sequence[int]) -> Any:
+        """The call of a task, noting that it is handed out."""
+        self._started.update(task)
+        batches = [(index, self._waiting[index]) for index in task]
+        return joblib.delayed(run_task)(self._study, batches, self._directory, self._execution)
+
+    def _after_a_kill(self) -> Iterator[TaskRecord]:
+        """Count the kill against the batches in flight; give up one that had its chances alone."""
         self.summary.restarts += 1
         if self.summary.restarts > MOST_RESTARTS:
             raise UserError(
@@ -164,15 +180,20 @@ class _Run:
                 "there.",
                 exit_code=1,
             )
-        for index in self._started & self._waiting.keys():
-            self._strikes[index] += 1
-            if self._strikes[index] == CHANCES:
+        in_flight = self._started & self._waiting.keys()
+        self._started.clear()
+        self._strikes.update(in_flight)
+        if len(in_flight) == 1:
+            [index] = in_flight
+            if self._strikes[index] >= CHANCES:
                 batch = self._waiting.pop(index)
-                failures = [CellResult.failure(cell, "worker killed") for cell in batch]
-                yield write_results(index, batch[0].study, failures, self._directory)
+                failures = [CellResult(cell, reason="worker killed") for cell in batch]
+                yield write_results(self._study, [index], failures, self._directory)
 
 
-def _in_parallel(workforce: Workforce, tasks: Iterator[Any]) -> Iterator[BatchRecord]:
+def _in_parallel(
+    workforce: Workforce, tasks: Iterable[list[int]], call: Callable[[Sequence[int]], Any]
+) -> Iterator[TaskRecord]:
     """Run the tasks and give their records as they come; no worker outlives an interrupt."""
     limits, start = {}, {}
     if workforce.backend == "loky" and workforce.jobs > 1:
@@ -188,8 +209,8 @@ def _in_parallel(workforce: Workforce, tasks: Iterator[Any]) -> Iterator[BatchRe
         )
         # Workers start inside this call and inherit what it does with Ctrl-C: only this process
         # answers it.
-        with deaf_to_interrupts():
-            records = parallel(tasks)
+        with ignoring_interrupts():
+            records = parallel(call(task) for task in tasks)
         try:
             yield from records
         except KeyboardInterrupt:

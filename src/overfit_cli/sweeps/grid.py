@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from overfit_cli.errors import UserError
+from overfit_cli.functions.study import FunctionStudy
 from overfit_cli.parameters import Value, build, describe, unknown_parameter
-from overfit_cli.study import Cell, Study
-from overfit_cli.sweep.ranges import parse_range
+from overfit_cli.study import AnyStudy, Cell
+from overfit_cli.sweeps.ranges import parse_range
 
 MOST_CELLS = 5_000_000
 
@@ -29,7 +30,7 @@ class Grid:
         flags: how the user wrote each parameter, for messages.
     """
 
-    study: Study
+    study: AnyStudy
     values: Mapping[str, tuple[Value, ...]]
     seeds: tuple[int, ...]
     flags: Mapping[str, str]
@@ -101,8 +102,18 @@ def _half(items: tuple[_Item, ...], chance: random.Random) -> tuple[_Item, ...]:
     return tuple(items[index] for index in chosen)
 
 
+def check_seeds(study: AnyStudy, seeds: tuple[int, ...], flag: str = "--seeds") -> None:
+    """Refuse seeds for a function that takes none: its cells would all be the same.
+
+    Raises:
+        UserError: if there is more than one, or another than 0.
+    """
+    if isinstance(study, FunctionStudy) and not study.record.seeded and seeds != (0,):
+        raise UserError(f"{flag}: {study.name} takes no seed; give it a parameter seed: int.")
+
+
 def make_grid(
-    study: Study, texts: Mapping[str, str], seeds: tuple[int, ...], flags: Mapping[str, str]
+    study: AnyStudy, texts: Mapping[str, str], seeds: tuple[int, ...], flags: Mapping[str, str]
 ) -> Grid:
     """Read ranges into a grid.
 

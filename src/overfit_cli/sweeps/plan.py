@@ -6,12 +6,13 @@ import os
 import random
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal
 
 from overfit_cli.errors import UserError
-from overfit_cli.study import Cell, Study, blaming
-from overfit_cli.sweep.grid import Grid
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.registry import blaming
+from overfit_cli.study import AnyStudy, Cell
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.training import Device
 
 MOST_CELLS_OUTLINED = 50_000
 MOST_PARTS_OUTLINED = 4_000
@@ -54,7 +55,7 @@ class Plan:
 def make_plan(
     grid: Grid,
     directory: RunDirectory,
-    device: Literal["cpu", "cuda"],
+    device: Device,
     *,
     cells: list[Cell] | None = None,
     fresh: bool = False,
@@ -113,7 +114,7 @@ def make_plan(
     )
 
 
-def _batches(study: Study, cells: list[Cell], device: Literal["cpu", "cuda"]) -> list[list[Cell]]:
+def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Cell]]:
     """The study's batches, if each cell is in one of them."""
     with blaming(study, "making batches"):
         batches = [list(batch) for batch in study.batches(cells, device)]
@@ -133,9 +134,9 @@ def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) ->
 
 
 def _check_memory(grid: Grid, cells: list[Cell]) -> None:
-    largest = max(cells, key=grid.study.memory)
+    largest = max(cells, key=lambda cell: grid.study.memory(cell) or 0.0)
     needed, present = grid.study.memory(largest), _physical_memory()
-    if present is not None and needed > present:
+    if needed is not None and present is not None and needed > present:
         raise UserError(
             f"{_as_set(grid, largest)}: a cell needs about {needed / 1e9:.3g} GB and this machine "
             f"has {present / 1e9:.3g}; smaller values are accepted."

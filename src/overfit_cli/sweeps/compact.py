@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from overfit_cli.files import locked
-from overfit_cli.sweep.part_file import Refusal, read_part, write_part
-from overfit_cli.sweep.parts import PartFolder, of_another_study, set_aside, unrepeated
-from overfit_cli.sweep.schema import SCHEMA_VERSION, VERSION_MARK, marks, study_of
-from overfit_cli.sweep.store import SET_ASIDE, RunDirectory
+from overfit_cli.sweeps.part_file import Refusal, read_part, write_part
+from overfit_cli.sweeps.parts import PartFolder, of_another_study, set_aside, unrepeated
+from overfit_cli.sweeps.schema import SCHEMA_VERSION, VERSION_MARK, marks, study_of
+from overfit_cli.sweeps.store import SET_ASIDE, RunDirectory
 
 MOST_BYTES = 64_000_000
 """How large a joined part may get, in bytes of the parts that it is made of."""

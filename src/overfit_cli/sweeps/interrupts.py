@@ -22,7 +22,7 @@ def answering_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def deaf_to_interrupts() -> Iterator[None]:
+def ignoring_interrupts() -> Iterator[None]:
     """Pass over Ctrl-C while inside; processes that are started inside do so for good."""
     with _handling(signal.SIG_IGN):
         yield

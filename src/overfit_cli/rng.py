@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 
-def stream(seed: int, *names: str) -> np.random.Generator:
+def named_rng(seed: int, *names: str) -> np.random.Generator:
     """Return the generator of the stream `names` of a cell's `seed`.
 
     Streams of different names or seeds are independent; the same seed and names always give the

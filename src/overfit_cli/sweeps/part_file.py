@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from overfit_cli.files import read_bounded, reason_of, write_whole
-from overfit_cli.sweep.schema import (
+from overfit_cli.sweeps.schema import (
     FIRST_SCHEMA,
     KIND_MARK,
     SCHEMA_VERSION,

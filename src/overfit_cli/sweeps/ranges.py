@@ -29,7 +29,7 @@ def parse_range(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
     """
     if not text.strip():
         raise UserError(f"{flag} {text!r}: no value given; {info.name} takes {_forms(info)}.")
-    if ":" in text:
+    if ":" in text and info.kind != "text":
         return _spaced(info, text, flag)
     items = text.split(",")
     if len(items) > 1 and not all(item.strip() for item in items):
@@ -114,7 +114,7 @@ def _real(
         values = np.geomspace(start, stop, points)
     else:
         values = np.linspace(start, stop, points)
-    return tuple(dict.fromkeys(_rounded(value) for value in values.tolist()))
+    return tuple(dict.fromkeys(rounded(value) for value in values.tolist()))
 
 
 def _count(text: str) -> int | None:
@@ -126,8 +126,8 @@ def _count(text: str) -> int | None:
     return int(digits) if len(digits) < 19 else ENDLESS
 
 
-def _rounded(value: float) -> float:
-    """Twelve digits, so that the same point has the same name however its range was spaced."""
+def rounded(value: float) -> float:
+    """Return it with twelve digits: a point has one name, however its range was spaced."""
     return value if value == 0 or not math.isfinite(value) else float(f"{value:.12g}")
 
 

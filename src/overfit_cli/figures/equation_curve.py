@@ -1,4 +1,4 @@
-"""The curve on which a user's law holds."""
+"""The curve on which a user's equation holds."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from overfit_cli.analysis.law import Law
+from overfit_cli.analysis.equation import Equation
 from overfit_cli.figures.style import HIGHLIGHT
 
 Floats = NDArray[np.float64]
 Difference = Callable[[Floats, Floats], Floats]
-POINTS = 400  # per axis: a power law's curve is then true to about 1e-4
+POINTS = 400  # per axis: the curve of a power law is then true to about 1e-4
 CEILING = 1e100  # keeps the contouring's own arithmetic finite
 
 
-def draw_law(axes: Axes, law: Law, x: str, y: str) -> tuple[Line2D, str]:
-    """Draw the law within the limits of `axes`, and return the line with its text for a legend.
+def draw_equation(axes: Axes, equation: Equation, x: str, y: str) -> tuple[Line2D, str]:
+    """Draw the equation within the limits of `axes`; return the line with its text for a legend.
 
     Args:
         axes: their scales and limits are set already.
-        law: in the names `x` and `y`.
+        equation: in the names `x` and `y`.
         x: the parameter to the right.
         y: the parameter upward.
     """
     log_x, log_y = axes.get_xscale() == "log", axes.get_yscale() == "log"
-    curve = law_curve(law, x, y, axes.get_xlim(), axes.get_ylim(), log_x=log_x, log_y=log_y)
+    curve = equation_curve(
+        equation, x, y, axes.get_xlim(), axes.get_ylim(), log_x=log_x, log_y=log_y
+    )
     line = Line2D(curve[:, 0], curve[:, 1], color=HIGHLIGHT)
     white = matplotlib.patheffects.withStroke(linewidth=2.4, foreground="white")
     line.set_path_effects([white])  # keeps it readable on any colour
     axes.add_line(line)
     in_view = bool(np.isfinite(curve).any())
-    return line, law.text if in_view else f"{law.text} (out of view)"
+    return line, equation.text if in_view else f"{equation.text} (out of view)"
 
 
-def law_curve(
-    law: Law,
+def equation_curve(
+    equation: Equation,
     x: str,
     y: str,
     x_span: tuple[float, float],
@@ -49,10 +51,10 @@ def law_curve(
     log_x: bool,
     log_y: bool,
 ) -> Floats:
-    """Return the points where the law holds.
+    """Return the points where the equation holds.
 
     Args:
-        law: in the names `x` and `y`.
+        equation: in the names `x` and `y`.
         x: the parameter to the right.
         y: the parameter upward.
         x_span: the lowest and highest x.
@@ -66,7 +68,7 @@ def law_curve(
 
     def difference(u: Floats, v: Floats) -> Floats:
         values = {x: np.exp(u) if log_x else u, y: np.exp(v) if log_y else v}
-        return np.clip(law.difference(values), -CEILING, CEILING)
+        return np.clip(equation.difference(values), -CEILING, CEILING)
 
     curve = _zero_line(difference, _spaced(x_span, log_x), _spaced(y_span, log_y))
     for column, log in enumerate((log_x, log_y)):

@@ -17,16 +17,17 @@ import pyarrow.compute as pc
 
 from overfit_cli.errors import UserError
 from overfit_cli.files import TEMPORARY_PREFIX, locked, make_folder, reason_of
-from overfit_cli.study import CellResult, Study
-from overfit_cli.sweep.manifest import read_manifest
-from overfit_cli.sweep.part_file import Refusal
-from overfit_cli.sweep.parts import PartFolder, of_another_study, unrepeated
-from overfit_cli.sweep.schema import (
+from overfit_cli.study import AnyStudy, CellResult
+from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.part_file import Refusal
+from overfit_cli.sweeps.parts import PartFolder, of_another_study, unrepeated
+from overfit_cli.sweeps.schema import (
     CELLS,
     TRAJECTORIES,
     Kind,
     cell_table,
     installed_version,
+    other_parameters,
     study_of,
     trajectory_table,
     wanted_columns,
@@ -169,7 +170,7 @@ class RunDirectory:
                 f"({error.filename or 'it'}: {reason_of(error)})."
             ) from error
 
-    def write(self, study: Study, results: Sequence[CellResult]) -> list[str]:
+    def write(self, study: AnyStudy, results: Sequence[CellResult]) -> list[str]:
         """Write results as one part file of each kind that there is; return the files' names.
 
         A cell that is there already stands twice then, until `finish` or the next `prepare`.
@@ -232,10 +233,15 @@ class RunDirectory:
 
     def _fitting(self, kind: Kind, parts: Mapping[Path, pa.Table], version: int) -> list[pa.Table]:
         """The parts with the study's columns, each cell in one; warn of each that is left out."""
+        manifest = read_manifest(self.path)
+        function = None if manifest is None else manifest.function
         wanted = wanted_columns(self.study_name(), version, kind, parts.values())
         fitting = {}
         for path, part in parts.items():
-            if reason := wanted.misfit(part.schema):
+            reason = wanted.misfit(part.schema)
+            if kind is CELLS and function is not None:
+                reason = reason or other_parameters(part.schema, function)
+            if reason:
                 _leave_out(path, reason)
             else:
                 fitting[path] = part

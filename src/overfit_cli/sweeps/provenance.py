@@ -20,12 +20,13 @@ from pydantic import ValidationError
 
 from overfit_cli.errors import UserError
 from overfit_cli.files import locked, write_whole
+from overfit_cli.functions.study import FunctionStudy
 from overfit_cli.parameters import Value, describe
-from overfit_cli.study import Study
-from overfit_cli.sweep.grid import Grid
-from overfit_cli.sweep.manifest import MANIFEST, Manifest, Run, is_unreadable, read_manifest
-from overfit_cli.sweep.parts import set_aside
-from overfit_cli.sweep.store import SET_ASIDE
+from overfit_cli.study import AnyStudy
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import MANIFEST, Manifest, Run, is_unreadable, read_manifest
+from overfit_cli.sweeps.parts import set_aside
+from overfit_cli.sweeps.store import SET_ASIDE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +62,8 @@ def record_run(
     grid: Grid,
     settings: Mapping[str, str | int | float],
     data: Mapping[str, str] | None = None,
+    *,
+    fresh: bool = False,
 ) -> None:
     """Add a run that trains something to the directory's manifest; what stands there stays.
 
@@ -71,32 +74,50 @@ def record_run(
         grid: what the run covers.
         settings: how it is run (jobs, backend, device, preset, ...).
         data: fingerprints of the collections that it reads, by name.
+        fresh: whether cells run again that are there.
 
     Raises:
         OSError: if it can't be written; the old manifest stays then.
         UserError: if another study has been run into the directory meanwhile.
     """
+    study = grid.study
     with locked(directory):
         if is_unreadable(directory):
             set_aside(directory / MANIFEST, directory / SET_ASIDE)
         before = read_manifest(directory)
-        if before is not None and before.study != grid.study.name:
+        if before is not None and before.study != study.name:
             raise UserError(
-                f"{directory}: it holds cells of {before.study}, not of {grid.study.name}; name "
+                f"{directory}: it holds cells of {before.study}, not of {study.name}; name "
                 "another directory."
             )
         manifest = Manifest(
             schema=1,
-            study=grid.study.name,
-            version=grid.study.version,
+            study=study.name,
+            version=study.version,
             data={**(before.data if before else {}), **(data or {})},
-            runs=(*(before.runs if before else ()), _entry(grid, settings)),
+            runs=(*(before.runs if before else ()), _entry(grid, settings, fresh=fresh)),
+            function=study.record if isinstance(study, FunctionStudy) else None,
         )
         text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(directory / MANIFEST, text.encode())
 
 
-def planned_cells(directory: Path, study: Study) -> pd.DataFrame:
+def source_changed(directory: Path, study: AnyStudy) -> bool:
+    """Whether cells in a directory were trained by another source of the function than it has now.
+
+    A run that was made of them afresh since doesn't count as that any more.
+    """
+    manifest = read_manifest(directory)
+    if manifest is None or not isinstance(study, FunctionStudy) or not study.digest:
+        return False
+    own = [run for run in manifest.runs if run.source == study.digest and run.fresh]
+    return any(
+        run.source not in ("", study.digest) and not any(fresh.covers(run) for fresh in own)
+        for run in manifest.runs
+    )
+
+
+def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
     """Return the points that the runs into `directory` were meant to cover.
 
     One row per point: `seed` and a column for each parameter, with defaults where a run set none.
@@ -125,7 +146,7 @@ def planned_cells(directory: Path, study: Study) -> pd.DataFrame:
     return pd.concat(known).drop_duplicates(ignore_index=True)
 
 
-def _points(study: Study, values: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Any]]:
+def _points(study: AnyStudy, values: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Any]]:
     """Every combination of the values, with the defaults that hold for it."""
     for point in itertools.product(*values.values()):
         # What the model refuses is no point: somebody may have edited the file.
@@ -133,8 +154,11 @@ def _points(study: Study, values: Mapping[str, Sequence[Value]]) -> Iterator[dic
             yield study.parameters(**dict(zip(values, point, strict=True))).model_dump()
 
 
-def _entry(grid: Grid, settings: Mapping[str, str | int | float]) -> Run:
+def _entry(grid: Grid, settings: Mapping[str, str | int | float], *, fresh: bool) -> Run:
+    study = grid.study
     return Run(
+        source=study.digest if isinstance(study, FunctionStudy) else "",
+        fresh=fresh,
         values=dict(grid.values),
         axes=tuple(grid.axes),
         seeds=grid.seeds,

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from overfit_cli.errors import UserError
 from overfit_cli.files import locked, reason_of
-from overfit_cli.sweep.part_file import Refusal, read_part, write_part
-from overfit_cli.sweep.schema import Kind, study_of
+from overfit_cli.sweeps.part_file import Refusal, read_part, write_part
+from overfit_cli.sweeps.schema import Kind, study_of
 
 Seen = TypeVar("Seen")
 

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from overfit_cli.files import read_bounded, reason_of
-from overfit_cli.sweep.grid import MOST_CELLS
+from overfit_cli.functions.record import FunctionRecord
+from overfit_cli.sweeps.grid import MOST_CELLS
 
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 26
@@ -34,6 +35,8 @@ class Run(BaseModel):
         packages: the versions of what computes, stores and draws.
         python, platform, processor, cores: what it ran on.
         git_commit: the commit of the code, where it ran from a checkout.
+        source: a digest of the source of the function that trained, if a function did.
+        fresh: whether cells were run again that were there.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -50,11 +53,21 @@ class Run(BaseModel):
     processor: str = ""
     cores: int | None = None
     git_commit: str | None = None
+    source: str = ""
+    fresh: bool = False
 
     @property
     def size(self) -> int:
         """The number of cells that it was to cover."""
         return math.prod(len(taken) for taken in self.values.values()) * len(self.seeds)
+
+    def covers(self, other: Run) -> bool:
+        """Whether all cells of another run are among its own."""
+        axes = all(
+            set(other.values.get(name, ())) <= set(self.values.get(name, ()))
+            for name in self.values.keys() | other.values.keys()
+        )
+        return axes and set(other.seeds) <= set(self.seeds)
 
     @model_validator(mode="after")
     def _can_be_gone_through(self) -> Run:
@@ -71,6 +84,7 @@ class Manifest(BaseModel):
         study, version: whose cells these are, and the numerical version that ran last.
         data: fingerprints of the collections that the cells were trained on, by name.
         runs: every run that trained something, the first one first.
+        function: what is known of the study, where it is a function.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -80,6 +94,7 @@ class Manifest(BaseModel):
     version: _Whole
     data: Mapping[str, str] = Field(default_factory=dict)
     runs: tuple[Run, ...] = ()
+    function: FunctionRecord | None = None
 
 
 def read_manifest(directory: Path) -> Manifest | None:

@@ -1,4 +1,4 @@
-"""The work of one worker: it trains a batch, writes its own part, and returns a small record."""
+"""The work of one worker: it trains a task, writes its own part, and returns a small record."""
 
 from __future__ import annotations
 
@@ -16,29 +16,33 @@ from pathlib import Path
 from overfit_cli.display import make_streams_patient
 from overfit_cli.files import reason_of
 from overfit_cli.plain_text import visible
-from overfit_cli.study import Cell, CellResult, Execution, Study, find_study
-from overfit_cli.sweep.interrupts import Interrupted
-from overfit_cli.sweep.schema import cell_table, trajectory_table
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.study import AnyStudy, Cell, CellResult
+from overfit_cli.sweeps.interrupts import Interrupted
+from overfit_cli.sweeps.schema import CELLS, cell_table, trajectory_table
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.tasks import Batch, Task
+from overfit_cli.training import Execution, Training, on_one_thread
 
 LONGEST_REASON = 200
 
 
 @dataclass(frozen=True)
-class BatchRecord:
-    """What the parent needs to know of a finished batch.
+class TaskRecord:
+    """What the parent needs to know of a finished task.
 
     Attributes:
-        index: which batch.
+        batches: the numbers of its batches.
         headlines: for each cell, its key and its headline measurement; None where it failed.
         reasons: why cells failed, counted.
+        seconds: how long the training took.
         parts: names of the part files that were written.
         problem: a sentence, if the part couldn't be written; empty otherwise.
     """
 
-    index: int
+    batches: tuple[int, ...]
     headlines: tuple[tuple[str, float | None], ...]
     reasons: Counter[str]
+    seconds: float = 0.0
     parts: tuple[str, ...] = ()
     problem: str = ""
 
@@ -48,34 +52,36 @@ class BatchRecord:
         return len(self.headlines) - self.reasons.total()
 
 
-def run_batch(
-    index: int, batch: Sequence[Cell], directory: Path, execution: Execution
-) -> BatchRecord:
-    """Train a batch and write its part. Errors in training become failed cells.
+def run_task(study: AnyStudy, task: Task, directory: Path, execution: Execution) -> TaskRecord:
+    """Train a task and write its part. Errors in training become failed cells.
 
     Args:
-        index: which batch.
-        batch: its cells.
+        study: whose cells they are.
+        task: its batches.
         directory: the run directory.
         execution: device and logging.
     """
-    study = find_study(batch[0].study)
+    began = time.perf_counter()
     results: list[CellResult] = []
+    numbers = [number for number, _ in task]
     try:
-        for result in train_all(study, batch, execution):
-            results.append(result)
+        with on_one_thread():
+            for _, batch in task:
+                for result in train_all(study, batch, execution):
+                    results.append(result)
     except Interrupted:
         # In the parent itself (one job): keep what is finished.
-        write_results(index, study.name, results, directory)
+        write_results(study, numbers, results, directory)
         raise
-    return write_results(index, study.name, results, directory)
+    seconds = time.perf_counter() - began
+    return replace(write_results(study, numbers, results, directory), seconds=seconds)
 
 
 def write_results(
-    index: int, study_name: str, results: Sequence[CellResult], directory: Path
-) -> BatchRecord:
+    study: AnyStudy, batches: Sequence[int], results: Sequence[CellResult], directory: Path
+) -> TaskRecord:
     """Write results as a part file and return their record; say so where it can't be written."""
-    study, store = find_study(study_name), _store(directory)
+    store = _store(directory)
     problem, parts = "", list[str]()
     try:
         try:
@@ -90,10 +96,10 @@ def write_results(
             f"{directory} can't be written to ({reason_of(error)}); "
             "what was written is kept, and the same command goes on from there."
         )
-    return BatchRecord(
-        index=index,
+    return TaskRecord(
+        batches=tuple(batches),
         headlines=tuple((result.cell.key, _headline(study, result)) for result in results),
-        reasons=Counter(result.reason for result in results if result.status == "failed"),
+        reasons=Counter(result.reason for result in results if result.reason),
         parts=tuple(parts),
         problem=problem,
     )
@@ -104,7 +110,7 @@ def _store(directory: Path) -> RunDirectory:
     return RunDirectory(directory)
 
 
-def train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iterator[CellResult]:
+def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[CellResult]:
     """Give one result for each cell, whatever the study does.
 
     Cells are trained together; if that fails, what is left is trained one by one, to find the
@@ -112,12 +118,15 @@ def train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iter
     """
     left = {cell.key: cell for cell in batch}
     reason, raised = "the study gave no result for it", False
+    training, began = Training(execution), time.perf_counter()
     results: Iterator[CellResult] | None = None
     while True:
         try:
-            results = iter(study.train(batch, execution)) if results is None else results
+            results = iter(study.train(batch, training)) if results is None else results
             result = next(results)
             cell = _asked_for(left, result)
+            share = (time.perf_counter() - began) / len(batch)
+            result = replace(result, seconds=share, trajectory=training.trajectory(cell))
             checked = _checked(study, cell, result)
         except StopIteration:
             break
@@ -132,7 +141,7 @@ def train_all(study: Study, batch: Sequence[Cell], execution: Execution) -> Iter
         if raised and len(batch) > 1:
             yield from train_all(study, [cell], execution)
         else:
-            yield CellResult.failure(cell, f"error: {reason}")
+            yield CellResult(cell, reason=f"error: {reason}")
 
 
 def _asked_for(left: dict[str, Cell], result: object) -> Cell:
@@ -149,29 +158,45 @@ def _asked_for(left: dict[str, Cell], result: object) -> Cell:
     return left[result.cell.key]
 
 
-def _checked(study: Study, cell: Cell, result: CellResult) -> CellResult:
-    """The result, if its numbers are numbers and belong somewhere; a failed one otherwise."""
-    if result.status not in ("done", "failed"):
-        return _refused(cell, f"the study gave the status {result.status!r}")
-    if result.status == "failed":
+def _checked(study: AnyStudy, cell: Cell, result: CellResult) -> CellResult:
+    """The result, if its numbers are numbers and belong somewhere; a failed one otherwise.
+
+    One that has nan for a measurement has diverged, whatever its study says.
+    """
+    if result.reason:
         result = replace(result, reason=visible(str(result.reason))[:LONGEST_REASON])
-    columns = {column.name for column in study.columns}
+    declared = {column.name for column in study.columns}
     for name, value in result.measurements.items():
-        if name not in columns:
-            return _refused(cell, f"the study has no column {name!r}")
-        if result.status == "done" and not (value is None or _is_number(value)):
+        if name not in declared and (why := _no_column(study, name)):
+            return _refused(cell, why)
+        if result.reason or value is None:
+            continue
+        if isinstance(value, str) or not _is_number(value):
             return _refused(cell, f"{name} is {value!r}")
+        if math.isnan(value):
+            return replace(result, reason=f"diverged: {name} is nan")
     return result
+
+
+def _no_column(study: AnyStudy, name: object) -> str:
+    """Why a result can't have a column of that name; empty where it can."""
+    if not study.open_columns:
+        return f"the study has no column {name!r}"
+    if not isinstance(name, str) or not name:
+        return f"{name!r} is no name of a column"
+    taken = name in CELLS.columns or name in study.parameters.model_fields
+    return f"a column can't be called {name!r}, which every row has already" if taken else ""
 
 
 def _is_number(value: object) -> bool:
     try:
-        return not isinstance(value, str) and not math.isnan(value)  # type: ignore[arg-type]
+        float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return False
+    return True
 
 
-def storable(study: Study, result: CellResult) -> CellResult:
+def storable(study: AnyStudy, result: CellResult) -> CellResult:
     """Return the result, if it fits the study's columns; a failed one otherwise."""
     try:
         cell_table(study, [result])
@@ -182,7 +207,7 @@ def storable(study: Study, result: CellResult) -> CellResult:
 
 
 def _refused(cell: Cell, reason: str) -> CellResult:
-    return CellResult.failure(cell, f"error: {visible(reason)[:LONGEST_REASON]}")
+    return CellResult(cell, reason=f"error: {visible(reason)[:LONGEST_REASON]}")
 
 
 def _in_one_line(error: BaseException) -> str:
@@ -193,8 +218,11 @@ def _in_one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {words[:LONGEST_REASON]}" if words else type(error).__name__
 
 
-def _headline(study: Study, result: CellResult) -> float | None:
-    return result.measurements.get(study.headline) if result.status == "done" else None
+def _headline(study: AnyStudy, result: CellResult) -> float | None:
+    if result.reason:
+        return None
+    first = next(iter(result.measurements), "")
+    return result.measurements.get(study.headline or first)
 
 
 def start_worker(parent: int) -> None:

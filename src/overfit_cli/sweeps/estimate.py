@@ -5,19 +5,23 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from typing import Literal
+
+import cloudpickle
 
 from overfit_cli.cache import temporary_cache
-from overfit_cli.parameters import Value
-from overfit_cli.study import Cell, Execution, Study, find_study
-from overfit_cli.sweep.grid import Grid
-from overfit_cli.sweep.plan import Plan
-from overfit_cli.sweep.schema import cell_table
-from overfit_cli.sweep.worker import start_worker, train_all
+from overfit_cli.parameters import Value, describe
+from overfit_cli.study import AnyStudy, Cell
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.plan import Plan
+from overfit_cli.sweeps.schema import cell_table
+from overfit_cli.sweeps.tasks import SECONDS
+from overfit_cli.sweeps.worker import start_worker, train_all
+from overfit_cli.training import Device, Execution, on_one_thread
 
 SHORT = 1.0
 """Seconds of a probe beside which its draws count; it is then timed a second time."""
@@ -34,11 +38,13 @@ class Probe:
         work: their cost, in the study's unit.
         seconds: what they took.
         bytes_per_cell: what a cell's row takes, uncompressed.
+        memory: the most bytes that their process has held so far; 0 where the system doesn't say.
     """
 
     work: float
     seconds: float
     bytes_per_cell: float
+    memory: float
 
 
 @dataclass(frozen=True)
@@ -47,18 +53,19 @@ class Estimate:
 
     Attributes:
         seconds: wall time for all that is left to run; None where no probe ended in time.
-        memory: bytes, with as many cells at a time as there are jobs.
+        memory: bytes, with as many cells at a time as there are jobs; None as for `seconds`, of a
+            study that leaves it to the probe.
         disk: bytes of part files; None as for `seconds`.
         cut: whether the clock cut the probe of a typical batch, so that a smaller one was taken.
     """
 
     seconds: float | None
-    memory: float
+    memory: float | None
     disk: float | None
     cut: bool
 
 
-def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"], within: float) -> Estimate:
+def estimate(plan: Plan, jobs: int, device: Device, within: float) -> Estimate:
     """Train the plan's middle batch, as its study shortens it, and scale up by all batches' cost.
 
     Nothing of it is kept. Smaller probes come first, for the case that the clock cuts it.
@@ -75,17 +82,20 @@ def estimate(plan: Plan, jobs: int, device: Literal["cpu", "cuda"], within: floa
     probes = _probes(plan, costs, device)
     timed = _timed_within(study, probes, device, within)
     busy = min(jobs, plan.of_all(len(plan.batches)))
+    known = [needed for cell in batched if (needed := study.memory(cell)) is not None]
+    memory = busy * max(known) if known else None
     seconds = disk = None
     if timed:
-        seconds = timed[-1].seconds / timed[-1].work * plan.of_all(sum(costs)) / busy
-        # Of an outline the cells lie far apart, and its batches are no measure of the sweep's.
-        parts = len(plan.batches) if plan.share == 1 else 0
-        disk = plan.of_all(len(batched)) * timed[-1].bytes_per_cell + _BYTES_PER_PART * parts
-    memory = busy * max(study.memory(cell) for cell in batched)
+        last = timed[-1]
+        alone = last.seconds / last.work * plan.of_all(sum(costs))
+        parts = min(plan.of_all(len(plan.batches)), alone / SECONDS + 1)
+        disk = plan.of_all(len(batched)) * last.bytes_per_cell + _BYTES_PER_PART * parts
+        seconds = alone / busy
+        memory = memory or busy * last.memory or None
     return Estimate(seconds, memory, disk, cut=len(timed) < len(probes))
 
 
-def _probes(plan: Plan, costs: Sequence[float], device: Literal["cpu", "cuda"]) -> list[list[Cell]]:
+def _probes(plan: Plan, costs: Sequence[float], device: Device) -> list[list[Cell]]:
     """What to time, the cheapest first: the study's default cell, a cheap batch, the middle one."""
     study = plan.grid.study
     order = sorted(range(len(costs)), key=costs.__getitem__)
@@ -93,14 +103,16 @@ def _probes(plan: Plan, costs: Sequence[float], device: Literal["cpu", "cuda"]) 
     if plan.share < 1:
         typical = _batch_of(typical[0], plan.grid, device)
     middle = [study.probe(cell) for cell in typical]
-    default = Cell(study.name, study.version, study.parameters(), seed=0)
-    smaller = [[study.probe(default)], [study.probe(cell) for cell in plan.batches[order[0]]]]
+    smaller = [[study.probe(cell) for cell in plan.batches[order[0]]]]
+    if all(info.default is not None for info in describe(study.parameters).values()):
+        default = Cell(study.name, study.version, study.parameters(), seed=0)
+        smaller.append([study.probe(default)])
     limit = _work(study, middle) / 2
     cheaper = [probe for probe in smaller if _work(study, probe) < limit]
     return [*sorted(cheaper, key=lambda probe: _work(study, probe)), middle]
 
 
-def _batch_of(cell: Cell, grid: Grid, device: Literal["cpu", "cuda"]) -> list[Cell]:
+def _batch_of(cell: Cell, grid: Grid, device: Device) -> list[Cell]:
     """The batch that a cell would be in, from its neighbours along the longest axis.
 
     An outline's own batches are of cells that lie far apart, and share less.
@@ -116,18 +128,18 @@ def _batch_of(cell: Cell, grid: Grid, device: Literal["cpu", "cuda"]) -> list[Ce
     return next(batch for batch in grid.study.batches(row, device) if cell in batch)
 
 
-def _work(study: Study, cells: Sequence[Cell]) -> float:
+def _work(study: AnyStudy, cells: Sequence[Cell]) -> float:
     return sum(study.cost(cell) for cell in cells)
 
 
 def _timed_within(
-    study: Study, probes: Sequence[list[Cell]], device: str, within: float
+    study: AnyStudy, probes: Sequence[list[Cell]], device: Device, within: float
 ) -> list[Probe]:
     """The probes that end in time, each after the one before, in a process that can be ended."""
     deadline = time.monotonic() + within
     processes = multiprocessing.get_context("spawn")
     mine, theirs = processes.Pipe(duplex=False)
-    arguments = (os.getpid(), theirs, study.name, probes, device)
+    arguments = (os.getpid(), theirs, cloudpickle.dumps((study, probes)), device)
     timed = list[Probe]()
     with temporary_cache(), mine, theirs:
         worker = processes.Process(target=_send_probes, args=arguments, daemon=True)
@@ -144,19 +156,18 @@ def _timed_within(
     return timed
 
 
-def _send_probes(
-    parent: int, out: Connection, study_name: str, probes: Sequence[list[Cell]], device: str
-) -> None:
+def _send_probes(parent: int, out: Connection, pickled: bytes, device: Device) -> None:
     """Train the probes in a process of their own, and send what is found as it is found."""
     start_worker(parent)
-    _timed(study_name, probes[0], device)  # it pays for imports
-    for probe in probes:
-        out.send(_timed(study_name, probe, device))
+    study, probes = cloudpickle.loads(pickled)
+    with on_one_thread():
+        _timed(study, probes[0], device)  # it pays for imports
+        for probe in probes:
+            out.send(_timed(study, probe, device))
 
 
-def _timed(study_name: str, cells: list[Cell], device: str) -> Probe:
+def _timed(study: AnyStudy, cells: list[Cell], device: Device) -> Probe:
     """Train a probe in this process; a short one twice, because the first pays for draws."""
-    study = find_study(study_name)
     execution = Execution(device=device)
     seconds = 0.0
     for _ in range(2):
@@ -169,4 +180,15 @@ def _timed(study_name: str, cells: list[Cell], device: str) -> Probe:
         work=_work(study, cells),
         seconds=seconds,
         bytes_per_cell=cell_table(study, results).nbytes / len(cells),
+        memory=_most_memory(),
     )
+
+
+def _most_memory() -> float:
+    """The most bytes that this process has held; 0 where the system doesn't say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0.0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)

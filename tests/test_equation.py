@@ -5,14 +5,14 @@ import time
 import numpy as np
 import pytest
 
-from overfit_cli.analysis.law import parse_law
+from overfit_cli.analysis.equation import parse_equation
 from overfit_cli.errors import UserError
 
 AXES = ("n", "snr")
 
 
 def test_a_law_is_zero_where_it_holds_and_signed_elsewhere() -> None:
-    law = parse_law("n * snr**2 = 1000", AXES)
+    law = parse_equation("n * snr**2 = 1000", AXES)
     gap = law.difference({"n": np.array([10, 10, 10]), "snr": np.array([5.0, 10.0, 20.0])})
     assert gap.tolist() == [-750.0, 0.0, 3000.0]
 
@@ -29,32 +29,32 @@ def test_a_law_is_zero_where_it_holds_and_signed_elsewhere() -> None:
     ],
 )
 def test_the_arithmetic_is_pythons(text: str, left_minus_right: float) -> None:
-    gap = parse_law(text, AXES).difference({"n": np.array(2), "snr": np.array(3)})
+    gap = parse_equation(text, AXES).difference({"n": np.array(2), "snr": np.array(3)})
     assert float(gap) == pytest.approx(left_minus_right)
 
 
 def test_the_difference_has_the_shape_of_all_values_even_those_that_the_law_does_not_name() -> None:
-    law = parse_law("n = 3", AXES)
+    law = parse_equation("n = 3", AXES)
     gap = law.difference({"n": np.arange(4)[:, None], "snr": np.ones((1, 5))})
     assert gap.shape == (4, 5)
     assert gap.dtype == np.float64
 
 
 def test_a_law_knows_its_names_and_its_tidied_text() -> None:
-    law = parse_law("  n *\n 2 =  7 ", AXES)
+    law = parse_equation("  n *\n 2 =  7 ", AXES)
     assert law.names == {"n"}
     assert law.text == "n * 2 = 7"
 
 
 @pytest.mark.parametrize("text", ["log(n) = snr", "1 / n = snr", "sqrt(n - 9) = 1", "exp(999+n)=n"])
 def test_the_difference_is_not_finite_where_a_side_is_undefined(text: str) -> None:
-    gap = parse_law(text, AXES).difference({"n": np.array([0.0]), "snr": np.array([1.0])})
+    gap = parse_equation(text, AXES).difference({"n": np.array([0.0]), "snr": np.array([1.0])})
     assert not np.isfinite(gap).any()
 
 
 def test_a_tower_of_powers_is_infinite_and_quick() -> None:
     start = time.perf_counter()
-    gap = parse_law("9**9**9**9 = n", AXES).difference({"n": np.array([1.0])})
+    gap = parse_equation("9**9**9**9 = n", AXES).difference({"n": np.array([1.0])})
     assert np.isinf(gap).all()
     assert time.perf_counter() - start < 1
 
@@ -100,7 +100,7 @@ def test_a_tower_of_powers_is_infinite_and_quick() -> None:
 )
 def test_what_is_no_law_is_refused_in_a_sentence(text: str, why: str) -> None:
     with pytest.raises(UserError) as refused:
-        parse_law(text, AXES)
+        parse_equation(text, AXES)
     sentence = str(refused.value)
     assert sentence.startswith("--law ")
     assert why in sentence
@@ -112,4 +112,4 @@ def test_what_is_no_law_is_refused_in_a_sentence(text: str, why: str) -> None:
 
 @pytest.mark.parametrize("deep", ["-" * 190 + "3", "(" * 90 + "3" + ")" * 90])
 def test_a_deep_but_short_text_is_computed(deep: str) -> None:
-    assert parse_law(f"n = {deep}", AXES).difference({"n": np.array(3)}) == 0
+    assert parse_equation(f"n = {deep}", AXES).difference({"n": np.array(3)}) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,11 +18,11 @@ from overfit_cli.analysis.boundary_search import (
     next_points,
 )
 from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureOptions
 from overfit_cli.parameters import Value, build, describe
-from overfit_cli.study import Cell, Study
-from overfit_cli.sweep.grid import Grid
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.study import Cell
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.loading import load_study_and_cells
+from overfit_cli.sweeps.store import RunDirectory
 
 LEAST_COARSE = 3
 FINE = 100
@@ -29,7 +30,7 @@ FINE = 100
 
 
 @dataclass(frozen=True)
-class Question:
+class BoundaryTarget:
     """Where a column crosses a threshold along x, for each y; and the figure that shows it."""
 
     figure: str
@@ -39,24 +40,39 @@ class Question:
     threshold: float
 
 
-def question_of(study: Study) -> Question:
-    """Return what the study's own boundary is: that of its first figure with a threshold.
+def boundary_target(grid: Grid, threshold: float | None) -> BoundaryTarget:
+    """Return the boundary that a grid is refined for: that of its study's figure of one.
+
+    Of a study that leaves a figure's axes open, the grid's first axis is y and the second x.
+
+    Args:
+        grid: the coarse grid.
+        threshold: the value at which a cell changes sides; None for the study's own.
 
     Raises:
-        UserError: if it has none.
+        UserError: if the study has no figure of a boundary, or no threshold is known.
     """
-    for figure in study.figures().values():
-        question = _question(figure.name, figure.options)
-        if question is not None:
-            return question
-    raise UserError(f"--refine: {study.name} has no figure of a boundary to refine.")
-
-
-def _question(figure: str, options: FigureOptions) -> Question | None:
-    if None in (options.x, options.y, options.value, options.threshold):
-        return None
-    assert options.x and options.y and options.value and options.threshold is not None
-    return Question(figure, options.x, options.y, options.value, options.threshold)
+    study = grid.study
+    candidates = [one for one in study.figures().values() if "threshold" in one.accepts]
+    candidates = [one for one in candidates if one.reads == "cells" and one.axes == 2]
+    figure = next((one for one in candidates if one.options.threshold is not None), None)
+    figure = figure or next(iter(candidates), None)
+    if figure is None:
+        raise UserError(f"--refine: {study.name} has no figure of a boundary to refine.")
+    options = figure.options
+    level = options.threshold if threshold is None else threshold
+    if level is None:
+        raise UserError(
+            f"--refine: {study.name} has no threshold of its own; name the value of "
+            f"{study.headline or 'its first column'} at which a cell changes sides with "
+            "--threshold T."
+        )
+    axes = [name for name in describe(study.parameters) if name in grid.axes]
+    y = options.y or next(iter(axes), None)
+    x = options.x or next((name for name in axes if name != y), None)
+    if x is None or y is None:
+        raise UserError("--refine: it takes a grid of two axes.")
+    return BoundaryTarget(figure.name, x, y, options.value or study.headline, level)
 
 
 class Refinement:
@@ -67,7 +83,7 @@ class Refinement:
 
     Args:
         grid: the coarse grid; the search's axes are its only ones.
-        question: what is looked for.
+        target: what is looked for.
         tolerance: half the width of an interval that is good enough, in the unit of x; None for
             the spacing of a grid of `FINE` points.
 
@@ -75,15 +91,15 @@ class Refinement:
         UserError: if the grid has other axes, or x is no axis of positive real numbers.
     """
 
-    def __init__(self, grid: Grid, question: Question, tolerance: float | None) -> None:
-        self.grid, self.question = grid, question
+    def __init__(self, grid: Grid, target: BoundaryTarget, tolerance: float | None) -> None:
+        self.grid, self.target = grid, target
         coarse = self._checked_axes()
         spacing = (coarse[-1] - coarse[0]) / (FINE - 1)
         self.search = Search(
-            y=[float(y) for y in self._values(question.y)],
+            y=[float(y) for y in self._values(target.y)],
             coarse=coarse,
             seeds=grid.seeds,
-            threshold=question.threshold,
+            threshold=target.threshold,
             tolerance=spacing if tolerance is None else tolerance,
         )
         self._asked: list[Point] = []
@@ -101,6 +117,10 @@ class Refinement:
         """How many cells have been asked for so far."""
         return len(self._asked)
 
+    def asked_cells(self) -> list[Cell]:
+        """Return the cells that have been asked for so far."""
+        return self._cells(self._asked)
+
     def next_cells(self) -> list[Cell]:
         """Return the cells of the next round; none where everything is settled."""
         points = next_points(self.search, self._known) if self._asked else first_points(self.search)
@@ -109,13 +129,16 @@ class Refinement:
 
     def learn(self, directory: RunDirectory) -> list[Found]:
         """Take in what the directory holds of the cells asked for; return what is known now."""
-        cells = directory.load_cells()
+        study, cells = load_study_and_cells(directory)
         points = {
             cell.key: point
             for cell, point in zip(self._cells(self._asked), self._asked, strict=True)
         }
         rows = cells[cells["key"].isin(points.keys())]
-        values = rows[self.question.value].where(rows["status"] == "done").astype(float)
+        # Which column of a function's is the first is known once it has measured something.
+        value = self.target.value or study.headline
+        numbers = rows.get(value, pd.Series(math.nan, rows.index))
+        values = numbers.where(rows["status"] == "done").astype(float)
         self._known = pd.DataFrame(
             [(*points[key], value) for key, value in zip(rows["key"], values, strict=True)],
             columns=["y", "seed", "x", "value"],
@@ -128,8 +151,8 @@ class Refinement:
         kinds = describe(study.parameters)
         cells = []
         for point in points:
-            y = int(point.y) if kinds[self.question.y].kind == "int" else point.y
-            values = others | {self.question.x: point.x, self.question.y: y}
+            y = int(point.y) if kinds[self.target.y].kind == "int" else point.y
+            values = others | {self.target.x: point.x, self.target.y: y}
             parameters = build(study.parameters, values, self.grid.flags)
             cells.append(Cell(study.name, study.version, parameters, point.seed))
         return cells
@@ -137,11 +160,11 @@ class Refinement:
     def _values(self, name: str) -> tuple[Value, ...]:
         """The grid's values of a parameter; its default where it isn't set."""
         default = describe(self.grid.study.parameters)[name].default
-        return self.grid.values.get(name, (default,))
+        return self.grid.values.get(name, () if default is None else (default,))
 
     def _checked_axes(self) -> list[float]:
-        """The values of x, ascending, if the grid's axes are those of the question."""
-        x, y = self.question.x, self.question.y
+        """The values of x, ascending, if the grid's axes are those of the target."""
+        x, y = self.target.x, self.target.y
         for name in self.grid.axes:
             if name not in (x, y):
                 raise UserError(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from overfit_cli.analysis.law import parse_law
+from overfit_cli.analysis.equation import parse_equation
 from overfit_cli.errors import UserError
 from overfit_cli.figure import Figure, FigureData, FigureOptions
 from overfit_cli.figures.axis import parameter_values
+from overfit_cli.parameters import describe
 
 
-def settled(figure: Figure, asked: FigureOptions, data: FigureData) -> FigureOptions:
+def resolved_options(figure: Figure, asked: FigureOptions, data: FigureData) -> FigureOptions:
     """Return the user's options, with the figure's own where they fit.
 
     An axis of the figure's own that doesn't vary in the data gives way to one that does; of
-    the parameters that it would have panels by, the first that varies is taken, or none. Its law
-    is about its own axes, column and threshold: where the user asks for others, it is left out.
+    the parameters that it would have panels by, the first that varies is taken, or none. Its
+    equation is about its own axes, column and threshold: where the user asks for others, it is
+    left out.
     """
     given = {
         field.name: getattr(asked, field.name)
@@ -23,39 +25,42 @@ def settled(figure: Figure, asked: FigureOptions, data: FigureData) -> FigureOpt
         if getattr(asked, field.name) is not None
     }
     own = figure.options
-    if figure.law_of is not None:
-        own = replace(own, law=figure.law_of(data))
-    options = replace(own, **given)
-    if own.x is not None and own.y is not None:
-        options = _with_axes_that_vary(options, asked, data)
+    if figure.equation_of is not None:
+        own = replace(own, law=figure.equation_of(data))
+    options = _with_axes_that_vary(figure.axes, replace(own, **given), asked, data)
     if "by" not in given and options.by is not None:
         values = parameter_values(data)
         wanted = [name for name in options.by.split(",") if len(values[name]) > 1]
         options = replace(options, by=wanted[0] if wanted else None)
-    if "law" not in given and not _law_is_about(own, options):
+    if "law" not in given and not _equation_is_about(own, options):
         options = replace(options, law=None)
     return options
 
 
 def _with_axes_that_vary(
-    options: FigureOptions, asked: FigureOptions, data: FigureData
+    axes: int, options: FigureOptions, asked: FigureOptions, data: FigureData
 ) -> FigureOptions:
-    varying = [name for name, values in parameter_values(data).items() if len(values) > 1]
+    """Replace what doesn't vary: of two axes, the parameter declared first goes up."""
+    values = parameter_values(data)
+    varying = [name for name, taken in values.items() if len(taken) > 1 and name != asked.by]
     x, y = options.x, options.y
-    if asked.y is None and y not in varying:
+    if axes == 2 and asked.y is None and y not in varying:
         y = next((name for name in varying if name != x), y)
-    if asked.x is None and (x not in varying or x == y):
+    if axes == 1:  # lines need numbers
+        kinds = describe(data.study.parameters)
+        varying = [name for name in varying if kinds[name].kind in ("int", "float")]
+    if axes >= 1 and asked.x is None and (x not in varying or x == y):
         x = next((name for name in varying if name != y), x)
     return replace(options, x=x, y=y)
 
 
-def _law_is_about(own: FigureOptions, options: FigureOptions) -> bool:
-    """Whether the figure's own law still speaks of what is drawn."""
+def _equation_is_about(own: FigureOptions, options: FigureOptions) -> bool:
+    """Whether the figure's own equation still speaks of what is drawn."""
     if own.law is None or options.x is None or options.y is None:
         return False
     same = (own.value, own.threshold) == (options.value, options.threshold)
     try:
-        parse_law(own.law, (options.x, options.y))
+        parse_equation(own.law, (options.x, options.y))
     except UserError:
         return False
     return same

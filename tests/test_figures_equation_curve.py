@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overfit_cli.analysis.law import parse_law
-from overfit_cli.figures.law_curve import law_curve
+from overfit_cli.analysis.equation import parse_equation
+from overfit_cli.figures.equation_curve import equation_curve
 from tests.fake_study import (
     LAW,
 )
@@ -13,8 +13,8 @@ from tests.fake_study import (
 @pytest.mark.parametrize("log", [True, False])
 @pytest.mark.parametrize("text", [LAW, "snr = 1000 / n", "log(n) + 3 = snr", "n - snr = 0"])
 def test_the_points_of_a_curve_satisfy_the_law(text: str, log: bool) -> None:
-    law = parse_law(text, ("n", "snr"))
-    curve = law_curve(law, "snr", "n", (0.1, 200), (2, 100), log_x=log, log_y=log)
+    law = parse_equation(text, ("n", "snr"))
+    curve = equation_curve(law, "snr", "n", (0.1, 200), (2, 100), log_x=log, log_y=log)
     snr, n = curve[np.isfinite(curve[:, 0])].T
     assert snr.size > 50
     scale = np.abs(law.difference({"snr": 1.01 * snr, "n": n}))
@@ -22,14 +22,14 @@ def test_the_points_of_a_curve_satisfy_the_law(text: str, log: bool) -> None:
 
 
 def test_a_pole_is_no_part_of_a_law() -> None:
-    law = parse_law("n = 10 / (snr - 3.02)", ("n", "snr"))
-    curve = law_curve(law, "snr", "n", (0.1, 16), (2, 20), log_x=False, log_y=False)
+    law = parse_equation("n = 10 / (snr - 3.02)", ("n", "snr"))
+    curve = equation_curve(law, "snr", "n", (0.1, 16), (2, 20), log_x=False, log_y=False)
     snr, n = curve[np.isfinite(curve[:, 0])].T
     np.testing.assert_allclose(n * (snr - 3.02), 10, rtol=0.02)
 
 
 @pytest.mark.parametrize("text", ["n = n", "9**9**9**9 = n", "log(-n) = 1", "n = -5"])
 def test_a_law_without_a_curve_has_no_points(text: str) -> None:
-    law = parse_law(text, ("n", "snr"))
-    curve = law_curve(law, "snr", "n", (0.1, 16), (2, 20), log_x=False, log_y=False)
+    law = parse_equation(text, ("n", "snr"))
+    curve = equation_curve(law, "snr", "n", (0.1, 16), (2, 20), log_x=False, log_y=False)
     assert not np.isfinite(curve).any()

@@ -1,4 +1,4 @@
-"""What a figure over two parameters is asked to show, checked before anything is drawn."""
+"""Axes, columns and thresholds that a figure is asked for, checked before it is drawn."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pandas as pd
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
-from overfit_cli.study import axis_label
+from overfit_cli.figures.axis import Axis, axis_label, parameter_axis, parameter_values
 
 
 def two_axes(
@@ -65,6 +64,16 @@ def checked_threshold(threshold: float | None) -> float | None:
     if threshold is not None and not math.isfinite(threshold):
         raise UserError(f"--threshold {threshold}: a threshold is a finite number.")
     return threshold
+
+
+def middle_of(numbers: pd.Series[float]) -> float:
+    """Return a threshold where none is named: the middle of what was measured, in three digits.
+
+    By ratio where all numbers are positive and span more than a factor of 10.
+    """
+    low, high = float(numbers.min()), float(numbers.max())
+    by_ratio = low > 0 and high / low > 10
+    return float(f"{math.sqrt(low * high) if by_ratio else (low + high) / 2:.3g}")
 
 
 def usable_cells(data: FigureData, value: str) -> pd.DataFrame:

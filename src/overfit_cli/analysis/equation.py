@@ -1,4 +1,4 @@
-"""A law that the user wrote, such as `n * snr**2 = 1000`: parsed, and never run as code."""
+"""Equations that a user writes, such as `n * snr**2 = 1000`: parsed, and never run as code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OPERATORS: Mapping[type[ast.operator], Callable[[Floats, Floats], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Law:
+class Equation:
     """An equation in the names of a figure's axes.
 
     Attributes:
@@ -48,10 +48,10 @@ class Law:
     right: Term = field(repr=False, compare=False)
 
     def difference(self, values: Mapping[str, NDArray[np.generic]]) -> Floats:
-        """Return the left side minus the right side, so that the law holds where it is zero.
+        """Return the left side minus the right side, which is zero on its curve.
 
         Args:
-            values: numbers by name, of shapes that broadcast; at least the law's own names.
+            values: numbers by name, of shapes that broadcast; at least the equation's own names.
 
         Returns:
             Floats of the shape that all of `values` broadcast to; not finite where a side isn't.
@@ -63,10 +63,10 @@ class Law:
 
 
 class _RefusedError(Exception):
-    """Why a text is no law."""
+    """Why a text is no equation."""
 
 
-def parse_law(text: str, names: Collection[str]) -> Law:
+def parse_equation(text: str, names: Collection[str]) -> Equation:
     """Read an equation: + - * / **, parentheses, numbers, log, exp, sqrt, and `names`.
 
     Raises:
@@ -81,10 +81,10 @@ def parse_law(text: str, names: Collection[str]) -> Law:
     except _RefusedError as refused:
         shown = tidy if len(tidy) <= 60 else tidy[:57] + "..."
         raise UserError(
-            f"--law {shown!r}: a law is one equation in {' and '.join(sorted(names))} with numbers,"
+            f"--law {shown!r}: it takes one equation in {' and '.join(sorted(names))} with numbers,"
             f" + - * / **, parentheses, log, exp and sqrt, but {refused}"
         ) from None
-    return Law(tidy, used, sides[0][0], sides[1][0])
+    return Equation(tidy, used, sides[0][0], sides[1][0])
 
 
 def _split(text: str) -> list[str]:

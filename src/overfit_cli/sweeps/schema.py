@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from overfit_cli.errors import UserError
+from overfit_cli.functions.record import FunctionRecord
 from overfit_cli.parameters import describe
-from overfit_cli.study import CellResult, Study, find_study, study_names
+from overfit_cli.registry import find_study, study_names
+from overfit_cli.study import AnyStudy, CellResult, Column
 
 SCHEMA_VERSION = "2"
 FIRST_SCHEMA = "1"
@@ -55,34 +57,51 @@ TRAJECTORIES = Kind(
 )
 
 _BEFORE_PARAMETERS = list(CELLS.columns).index("status")
-_TYPES = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "choice": pa.string()}
+_TYPES = {
+    **{"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()},
+    **{"choice": pa.string(), "text": pa.string()},
+}
 
 
-def cell_schema(study: Study) -> pa.Schema:
-    """Return the schema of the study's cell rows."""
+def cell_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
+    """Return the schema of the study's cell rows.
+
+    Args:
+        study: the study.
+        others: columns that were measured beside the declared ones, of a study that allows it.
+    """
     parameters = describe(study.parameters).values()
     common = list(CELLS.columns.items())
     columns = [
         *common[:_BEFORE_PARAMETERS],
         *((info.name, _TYPES[info.kind]) for info in parameters),
         *common[_BEFORE_PARAMETERS:],
-        *((column.name, _TYPES[column.kind]) for column in study.columns),
+        *_measured(study.columns, others),
     ]
     return pa.schema(columns, metadata=marks(study.name, CELLS))
 
 
-def trajectory_schema(study: Study) -> pa.Schema:
+def trajectory_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
     """Return the schema of the study's trajectories: one row per cell and logged step."""
-    columns = [
-        *TRAJECTORIES.columns.items(),
-        *((column.name, _TYPES[column.kind]) for column in study.trajectory_columns),
-    ]
+    columns = [*TRAJECTORIES.columns.items(), *_measured(study.trajectory_columns, others)]
     return pa.schema(columns, metadata=marks(study.name, TRAJECTORIES))
 
 
-def cell_table(study: Study, results: Sequence[CellResult]) -> pa.Table:
+def _measured(declared: Sequence[Column], others: Iterable[str]) -> list[tuple[str, pa.DataType]]:
+    types = {column.name: _TYPES[column.kind] for column in declared}
+    return [*types.items(), *((name, _TYPES["float"]) for name in others if name not in types)]
+
+
+def _names(study: AnyStudy, rows: Iterable[Mapping[str, object]]) -> list[str]:
+    """The names that occur in rows, in their order, of a study that may have any."""
+    return list(dict.fromkeys(name for row in rows for name in row)) if study.open_columns else []
+
+
+def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
     """Return the cell rows of `results`."""
-    return pa.Table.from_pylist([cell_row(result) for result in results], cell_schema(study))
+    measured = _names(study, (result.measurements for result in results))
+    schema = cell_schema(study, measured)
+    return pa.Table.from_pylist([cell_row(result) for result in results], schema)
 
 
 def cell_row(result: CellResult) -> dict[str, object]:
@@ -102,9 +121,10 @@ def cell_row(result: CellResult) -> dict[str, object]:
     }
 
 
-def trajectory_table(study: Study, results: Sequence[CellResult]) -> pa.Table:
+def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
     """Return the logged steps of `results`; no rows where none was logged."""
-    schema = trajectory_schema(study)
+    logged = _names(study, (result.trajectory for result in results))
+    schema = trajectory_schema(study, [name for name in logged if name != "step"])
     tables = []
     for result in results:
         if result.trajectory:
@@ -145,6 +165,20 @@ def misfit(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> str:
         if schema.field(name).type != kind:
             return f"its column {name!r} holds {schema.field(name).type}, not {kind}"
     return ""
+
+
+def other_parameters(schema: pa.Schema, function: FunctionRecord) -> str:
+    """Return how a part's cells have other parameters than a function has now; empty if they don't.
+
+    A part's parameters are its columns between those that every part has.
+    """
+    found = set(schema.names[_BEFORE_PARAMETERS : schema.names.index("status")])
+    now = {one.name for one in function.parameters}
+    if found == now:
+        return ""
+    changed = [f"has {name} no more" for name in sorted(found - now)]
+    changed += [f"has {name} now" for name in sorted(now - found)]
+    return f"since it was written the function has changed: it {' and '.join(changed)}"
 
 
 @functools.cache

@@ -1,0 +1,199 @@
+"""What commands share of their options: how they are declared, and how their texts are read."""
+
+from __future__ import annotations
+
+import enum
+import math
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overfit_cli.cli.subject import DEFAULT_STUDY
+from overfit_cli.errors import UserError, is_plain_number, nearest, shortened
+from overfit_cli.plain_text import is_text
+
+if TYPE_CHECKING:
+    from overfit_cli.study import AnyStudy
+
+PARAMETER_OPTIONS = {"ignore_unknown_options": True}
+"""The settings of a command that takes every parameter of its study as an option."""
+
+
+class DeviceName(enum.StrEnum):
+    """Where cells are trained."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+DataFolder = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Where a study's data lies.  [default: $OVERFIT_DATA]"
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=RANGE",
+        help="A parameter, where its name is also that of an option.",
+    ),
+]
+Device = Annotated[DeviceName, typer.Option(help="Where cells train.")]
+
+
+def subject_and_settings(
+    words: Sequence[str], settings: Sequence[str], own: Collection[str]
+) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Read what a command doesn't declare: what it is about, and its parameters.
+
+    Args:
+        words: what is left of the command line: `fig1`, `--n`, `2:20`, `--snr=0.1:16`, ...
+        settings: the texts after `--set`.
+        own: the command's own options, such as `--seeds`.
+
+    Returns:
+        The study, preset or function; the text of each parameter; and the flag that the user wrote
+        it with.
+
+    Raises:
+        UserError: if an option has no value, a name is given twice, or there are two subjects.
+    """
+    subjects: list[str] = []
+    given: list[tuple[str, str, str]] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if not word.startswith("--"):
+            subjects.append(word)
+            continue
+        flag, equals, text = word.partition("=")
+        if not equals:
+            if not left or left[0].startswith("--"):
+                raise UserError(f"{flag}: it takes a value, such as {flag} 5{_nearest(flag, own)}")
+            text = left.pop(0)
+        given.append((flag.removeprefix("--").replace("-", "_"), flag, text))
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.strip():
+            raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
+        given.append((name.strip(), f"--set {name.strip()}", text))
+    if len(subjects) > 1:
+        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; a command takes one.")
+    texts: dict[str, str] = {}
+    for name, flag, text in given:
+        if name in texts:
+            raise UserError(f"{flag} {shortened(text)}: {name} is given twice; give it once.")
+        texts[name] = text
+    flags = {name: flag for name, flag, _ in given}
+    return (subjects or [DEFAULT_STUDY])[0], texts, flags
+
+
+def own_options(context: typer.Context) -> list[str]:
+    """Return the options that a command declares itself."""
+    return [option for one in context.command.params for option in one.opts if option[:2] == "--"]
+
+
+def check_parameters(
+    flags: Mapping[str, str], study: AnyStudy, own: Collection[str], context: typer.Context
+) -> None:
+    """Hold options to the study's parameters.
+
+    A parameter that has the name of an option of the command's own can't be given so: where that
+    option is given, this is said.
+
+    Raises:
+        UserError: for an option that is neither, naming the nearest one.
+    """
+    parameters = study.parameters.model_fields
+    for name, flag in flags.items():
+        if name not in parameters and not flag.startswith("--set"):
+            known = [*(f"--{one}" for one in parameters), *own]
+            raise UserError(
+                f"{flag}: {study.name} has no parameter {name!r}, and overfit no such option; "
+                f"{nearest(flag, known)}"
+            )
+    for one in context.command.params:
+        source = context.get_parameter_source(one.name or "")
+        given = source is not None and source.name == "COMMANDLINE"
+        name = next((option[2:].replace("-", "_") for option in one.opts), "")
+        if given and name in parameters and one.name != "words":
+            warnings.warn(
+                f"--{name} is overfit's own option; the parameter {name} goes by --set {name}=...",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def _nearest(flag: str, own: Collection[str]) -> str:
+    """The end of a sentence about an option without a value, where one of ours is meant."""
+    hint = nearest(flag, own)
+    return f"; {hint}" if hint.startswith("did") else "."
+
+
+def read_whole(flag: str, text: str, at_least: int) -> int:
+    """Read a whole number.
+
+    Raises:
+        UserError: if the text is none, or is below `at_least`.
+    """
+    accepts = f"a whole number of at least {at_least}"
+    number = read_number(flag, text, accepts, whole=True)
+    if not at_least <= number < 2**63:
+        raise UserError(f"{flag} {shortened(text)}: it takes {accepts}.")
+    return int(Decimal(text))
+
+
+def read_number(flag: str, text: str, accepts: str = "a number", *, whole: bool = False) -> float:
+    """Read a finite number.
+
+    Raises:
+        UserError: if the text is none, saying that the flag takes `accepts`.
+    """
+    try:
+        number = float(text) if is_plain_number(text) else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or (whole and number != int(number)):
+        raise UserError(f"{flag} {shortened(text)}: it takes {accepts}.")
+    return number
+
+
+def read_path(flag: str, text: str | None) -> Path | None:
+    """Return the path that `text` names; None where none is given.
+
+    Raises:
+        UserError: if it is empty, isn't text, or no path can be so.
+    """
+    from overfit_cli.files import reason_of
+
+    if text is None:
+        return None
+    if not text.strip():
+        raise UserError(f"{flag} '': it takes a path, not nothing.")
+    if not is_text(text):
+        raise UserError(f"{flag} {text}: the name isn't text; it takes a path in UTF-8.")
+    try:
+        Path(text).exists()
+    except OSError as error:
+        raise UserError(f"{flag} {text}: it can't be used: {reason_of(error)}.") from error
+    return Path(text)
+
+
+def use_data(text: str | None) -> None:
+    """Take the folder that `--data` names, if it names one.
+
+    Raises:
+        UserError: if there is nothing there.
+    """
+    from overfit_cli.data_folder import set_data_folder
+
+    path = read_path("--data", text)
+    if path is not None:
+        set_data_folder(path)

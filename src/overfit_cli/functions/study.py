@@ -1,0 +1,242 @@
+"""A study made of a function: the signature is its parameters, what it returns its columns."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from overfit_cli.claim import Claim
+from overfit_cli.errors import UserError
+from overfit_cli.functions.record import (
+    ColumnRecord,
+    FunctionParameters,
+    FunctionRecord,
+    parameter_model,
+)
+from overfit_cli.functions.signature import SEED, read_signature
+from overfit_cli.functions.source import Source, find_function, source_of, state_of
+from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.training import Training
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What `experiment` says of a function."""
+
+    name: str | None = None
+    version: int = 1
+    title: str | None = None
+    headline: str = ""
+    threshold: float | None = None
+    columns: tuple[Column, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+
+def experiment(
+    *,
+    name: str | None = None,
+    version: int = 1,
+    title: str | None = None,
+    headline: str = "",
+    threshold: float | None = None,
+    columns: Sequence[Column] = (),
+    claims: Sequence[Claim] = (),
+) -> Callable[[Function], Function]:
+    """Decorate a function that is a study, to say what its signature doesn't.
+
+    Args:
+        name: the study's name; by default the module's and the function's.
+        version: raised when the same cell would give other numbers; cells of two aren't mixed.
+        title: what it is, in a line; by default the first line of its documentation.
+        headline: the column shown while a sweep runs; by default the first that it returns.
+        threshold: the value of the headline at which a cell changes sides.
+        columns: meaning, symbol and unit of columns that it returns or yields.
+        claims: what its cells can decide; `overfit report` judges them.
+    """
+    said = _Said(name, version, title, headline, threshold, tuple(columns), tuple(claims))
+
+    def mark(function: Function) -> Function:
+        function.__overfit__ = said  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+class FunctionStudy(Study[FunctionParameters]):
+    """A study that a function describes, or what a run directory remembers of one.
+
+    Args:
+        record: the description.
+        function: what trains a cell; None where the study is for reading only.
+        claims: what its cells can decide.
+        digest: of the function's source; empty where that isn't known.
+        measured, logged: the columns of its cells and trajectories, where they are known.
+    """
+
+    open_columns = True
+    name, version, parameters = "", 1, FunctionParameters
+    columns: tuple[Column, ...] = ()
+
+    def __init__(
+        self,
+        record: FunctionRecord,
+        function: Function | None = None,
+        *,
+        claims: Sequence[Claim] = (),
+        digest: str = "",
+        measured: Sequence[str] = (),
+        logged: Sequence[str] = (),
+    ) -> None:
+        self.record, self.function, self.digest = record, function, digest
+        self.name, self.version = record.name, record.version
+        self.title, self.threshold = record.title, record.threshold
+        self.parameters = parameter_model(record)
+        self.columns = _columns(record, measured)
+        self.trajectory_columns = _columns(record, logged)
+        self._claims = tuple(claims)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the function by its reference, if it has one: its module may not be importable."""
+        if self.function is not None and self.record.reference:
+            return study_of_reference, (self.record.reference,)
+        return FunctionStudy, (self.record, self.function)
+
+    @property
+    def label(self) -> str:
+        """Its name in the names of run directories."""
+        return self.record.label
+
+    @property
+    def headline(self) -> str:
+        """The column named for it, else the first that was measured; empty while none was."""
+        return self.record.headline or (self.columns[0].name if self.columns else "")
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that `experiment` was given."""
+        return self._claims
+
+    def train(
+        self, batch: Cells[FunctionParameters], training: Training
+    ) -> Results[FunctionParameters]:
+        """Call the function for each cell.
+
+        Raises:
+            UserError: if there is none.
+        """
+        if self.function is None:
+            raise UserError(f"{self.name}: the function isn't known here, only what it measured.")
+        for cell in batch:
+            seed = {SEED: cell.seed} if self.record.seeded else {}
+            returned = self.function(**dict(cell.parameters), **seed)
+            steps = 0
+            if isinstance(returned, Generator):
+                returned, steps = _run(cell, returned, training)
+            yield CellResult(cell, _numbers(returned, "returned"), steps)
+
+
+def _run(
+    cell: Cell[FunctionParameters],
+    rows: Generator[Any, None, Any],
+    training: Training,
+) -> tuple[Any, int]:
+    """Log what a generator yields; return its result, and how many steps it took.
+
+    Without a result of its own, its last row is that. Rows are numbered from 0, unless they have a
+    `step`.
+    """
+    row: dict[str, Any] = {}
+    count = steps = 0
+    while True:
+        try:
+            row = _numbers(next(rows), "yielded")
+        except StopIteration as ended:
+            return (row if ended.value is None else ended.value), steps
+        named = row.pop("step", None)
+        step, count = int(count if named is None else named), count + 1
+        steps = count if named is None else step
+        training.log(cell, step, row)
+
+
+def _numbers(given: Any, how: str) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"it {how} {given!r}, and not a dict of numbers")
+    return {name: _number(value) for name, value in given.items()}
+
+
+def _number(value: Any) -> Any:
+    """A number of any library as Python's; what is none stays, and is refused with its name."""
+    try:
+        return value if isinstance(value, str) or value is None else float(value)
+    except (TypeError, ValueError):
+        return value
+
+
+def _columns(record: FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]:
+    """Columns by these names in their order, with what was said of them."""
+    known = {one.name: one for one in record.columns}
+    found = [known.get(name) or ColumnRecord(name=name) for name in names]
+    return tuple(Column(one.name, one.meaning, "float", one.symbol, one.unit) for one in found)
+
+
+def study_of_reference(reference: str) -> FunctionStudy:
+    """Return the study of the function that `FILE.py:NAME` or `package.module:NAME` names.
+
+    A file is loaded again where it has changed.
+
+    Raises:
+        UserError: if there is none, or its signature isn't that of a study.
+    """
+    return _study_at(reference, *state_of(reference))
+
+
+@functools.cache
+def _study_at(reference: str, *state: object) -> FunctionStudy:
+    return _study_of(*find_function(reference))
+
+
+def study_of_function(function: Function) -> FunctionStudy:
+    """Return the study of a function that is given as it is, as in a notebook.
+
+    Raises:
+        UserError: if its signature isn't that of a study.
+    """
+    return _study_of(function, source_of(function))
+
+
+def _study_of(function: Function, source: Source) -> FunctionStudy:
+    said: _Said = getattr(function, "__overfit__", _Said())
+    where = f"{source.place}: {source.function}"
+    parameters, seeded = read_signature(function, where)
+    documented = (inspect.getdoc(function) or "").partition("\n")[0]
+    try:
+        record = FunctionRecord(
+            name=said.name or f"{source.module}:{source.function}",
+            label=said.name or source.label,
+            version=said.version,
+            title=documented if said.title is None else said.title,
+            reference=source.reference,
+            headline=said.headline,
+            threshold=said.threshold,
+            seeded=seeded,
+            parameters=tuple(parameters),
+            columns=tuple(
+                ColumnRecord(name=one.name, meaning=one.meaning, symbol=one.symbol, unit=one.unit)
+                for one in said.columns
+            ),
+            claims=bool(said.claims),
+        )
+    except ValueError as error:
+        raise UserError(f"{where}: {_words_of(error)}.") from error
+    return FunctionStudy(record, function, claims=said.claims, digest=source.digest)
+
+
+def _words_of(error: ValueError) -> str:
+    """What a validation says, without its form."""
+    errors: Any = getattr(error, "errors", None)
+    said = str(errors()[0]["msg"] if errors else error)
+    return said.removeprefix("Value error, ")

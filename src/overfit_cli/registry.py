@@ -1,0 +1,110 @@
+"""Installed studies, found by their entry points. Nothing that one does ends the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+
+from overfit_cli.claim import Claim
+from overfit_cli.errors import UserError, nearest
+from overfit_cli.figure import Figure
+from overfit_cli.parameters import StudyParameters, describe
+from overfit_cli.study import AnyStudy, Study
+
+ENTRY_POINT_GROUP = "overfit.studies"
+
+
+@functools.cache
+def _entry_points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def study_names() -> list[str]:
+    """Return the names of all installed studies."""
+    return sorted(_entry_points())
+
+
+def find_study(name: str) -> AnyStudy:
+    """Return the installed study `name`.
+
+    Raises:
+        UserError: if there is none of that name, or its package can't be loaded.
+    """
+    points = _entry_points()
+    if name not in points:
+        raise UserError(f"{name!r} is no study; {nearest(name, points)}")
+    try:
+        study = points[name].load()
+        reason = _not_a_study(study, name)
+    except BaseException as error:  # a package of somebody else's may even exit
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        reason = f"{type(error).__name__}: {error}"
+    if reason:
+        source = points[name].value
+        raise UserError(f"The study {name!r} can't be loaded from {source}: {reason}")
+    found: AnyStudy = study
+    return found
+
+
+def installed_studies() -> Iterator[AnyStudy]:
+    """Give every installed study; warn of each that can't be loaded."""
+    for name in study_names():
+        try:
+            yield find_study(name)
+        except UserError as error:
+            warnings.warn(str(error), UserWarning, stacklevel=2)
+
+
+def _not_a_study(study: object, name: str) -> str:
+    """Why what an entry point names is no study of that name; empty where it is one."""
+    if not isinstance(study, Study):
+        return "it is no instance of a class that inherits from Study"
+    kinds: Mapping[str, type] = {"name": str, "version": int, "columns": tuple}
+    for member, kind in kinds.items():
+        if not isinstance(getattr(study, member), kind):
+            return f"its {member} must be of type {kind.__name__}"
+    model: object = study.parameters
+    if not (isinstance(model, type) and issubclass(model, StudyParameters)):
+        return "its parameters must be a class that inherits from StudyParameters"
+    describe(model)
+    return "" if study.name == name else f"its name is {study.name!r}"
+
+
+@contextlib.contextmanager
+def blaming(study: AnyStudy, doing: str) -> Iterator[None]:
+    """Have what a study raises in here name it, in a sentence.
+
+    Raises:
+        UserError: in place of every other exception; one of its own stays as it is.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise UserError(f"The study {study.name!r} fails at {doing}: {said}.") from error
+
+
+def figures_of(study: AnyStudy) -> Mapping[str, Figure]:
+    """Return a study's figures; none, with a warning, where it can't name them."""
+    try:
+        with blaming(study, "its figures"):
+            return study.figures()
+    except UserError as error:
+        warnings.warn(str(error), UserWarning, stacklevel=2)
+        return {}
+
+
+def claims_of(study: AnyStudy) -> Sequence[Claim]:
+    """Return a study's claims; none, with a warning, where it can't name them."""
+    try:
+        with blaming(study, "its claims"):
+            return study.claims()
+    except UserError as error:
+        warnings.warn(str(error), UserWarning, stacklevel=2)
+        return ()

@@ -1,0 +1,64 @@
+"""Figures that any grid can have; a study gives them its title, source and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from overfit_cli.figure import Figure, FigureOptions, drawn_by
+
+HEATMAP = Figure(
+    name="heatmap",
+    title="The headline over two parameters, averaged over seeds",
+    reads="cells",
+    draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
+    accepts=frozenset({"x", "y", "value", "threshold", "law", "by"}),
+    axes=2,
+)
+CUTOFF = replace(
+    HEATMAP,
+    name="cutoff",
+    title="Which side of a threshold the headline is on, over two parameters",
+    draw=drawn_by("overfit_cli.figures.heatmap:draw_cutoff"),
+)
+BOUNDARY = Figure(
+    name="boundary",
+    title="Where the headline crosses a threshold, and the power law fitted to it",
+    reads="cells",
+    draw=drawn_by("overfit_cli.figures.boundary:draw_boundary"),
+    accepts=frozenset({"x", "y", "value", "threshold", "law"}),
+    axes=2,
+)
+LINES = Figure(
+    name="lines",
+    title="A measured column against a parameter, a line for each setting of the others",
+    reads="cells",
+    draw=drawn_by("overfit_cli.figures.lines:draw_lines"),
+    accepts=frozenset({"x", "value", "threshold", "by"}),
+    axes=1,
+)
+CURVES = Figure(
+    name="curves",
+    title="Logged columns against the step of training",
+    reads="trajectories",
+    draw=drawn_by("overfit_cli.figures.curves:draw_curves"),
+    accepts=frozenset({"value", "threshold", "by"}),
+)
+
+
+def any_grid(threshold: float | None = None) -> Mapping[str, Figure]:
+    """Return the figures of a study that names none.
+
+    Args:
+        threshold: the value of the headline at which a cell changes sides; None where the middle of
+            what was measured is taken.
+    """
+    cut = FigureOptions(threshold=threshold)
+    return by_name(
+        HEATMAP, replace(CUTOFF, options=cut), replace(BOUNDARY, options=cut), LINES, CURVES
+    )
+
+
+def by_name(*figures: Figure) -> dict[str, Figure]:
+    """Return figures by their names."""
+    return {figure.name: figure for figure in figures}

@@ -1,0 +1,111 @@
+"""Run directories as figures and claims read them: a study, and cells of the version it has."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData
+from overfit_cli.functions.record import FunctionRecord
+from overfit_cli.functions.study import FunctionStudy
+from overfit_cli.registry import find_study, study_names
+from overfit_cli.study import AnyStudy
+from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.provenance import planned_cells
+from overfit_cli.sweeps.schema import CELLS
+from overfit_cli.sweeps.store import RunDirectory
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def load_study_and_cells(directory: RunDirectory) -> tuple[AnyStudy, pd.DataFrame]:
+    """Return the study of a run directory, and its cells.
+
+    A function's study is what the directory remembers of it, with the columns that the cells have.
+
+    Raises:
+        UserError: if it holds none, or only such as another version of the study gave: those may
+            lack a column, and what is said of them isn't what this version would give.
+    """
+    cells = directory.load_cells()
+    function = function_of(directory)
+    if function is not None:
+        known = {*CELLS.columns, *(one.name for one in function.parameters)}
+        measured = [str(name) for name in cells.columns if name not in known]
+        return FunctionStudy(function, measured=measured), cells
+    study, version = find_study(str(cells["study"].iloc[0])), int(cells["version"].iloc[0])
+    if version != study.version:
+        raise UserError(
+            f"{directory.flag} {directory.path}: its cells are of version {version} of "
+            f"{study.name}, and this overfit has version {study.version}; `overfit sweep` with the "
+            "same axes makes them anew."
+        )
+    return study, cells
+
+
+def function_of(directory: RunDirectory) -> FunctionRecord | None:
+    """Return what a directory remembers of the function whose cells it holds, if a function's."""
+    manifest = read_manifest(directory.path)
+    return None if manifest is None else manifest.function
+
+
+def load_figure_data(directory: RunDirectory) -> FigureData:
+    """Return everything that a figure may be drawn from.
+
+    Raises:
+        UserError: see `load_study_and_cells`.
+    """
+    study, cells = load_study_and_cells(directory)
+    trajectories = directory.load_trajectories()
+    if isinstance(study, FunctionStudy):
+        logged = [str(name) for name in trajectories.columns if name not in ("key", "step")]
+        measured = [one.name for one in study.columns]
+        study = FunctionStudy(study.record, measured=measured, logged=logged)
+    manifest = read_manifest(directory.path)
+    return FigureData(
+        study,
+        cells,
+        planned_cells(directory.path, study),
+        trajectories,
+        refined=manifest is not None and any("refine" in run.settings for run in manifest.runs),
+        collections={} if manifest is None else manifest.data,
+    )
+
+
+def usable_directories(root: Path) -> list[RunDirectory]:
+    """Return the directories in `root` whose cells can be shown, the one written last first.
+
+    Directories with cells of another version, or of nobody knows which study, are left out with a
+    warning.
+    """
+    found = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
+    directories = [RunDirectory(path) for _, path in sorted(found, reverse=True)]
+    return [directory for directory in directories if _is_usable(directory)]
+
+
+def _is_usable(directory: RunDirectory) -> bool:
+    """Whether the study is known and has the cells' version; warn where that can't be used."""
+    try:
+        name = directory.study_name()
+        if function_of(directory) is not None:
+            return True
+        if name not in study_names():
+            return False
+        version = find_study(name).version
+    except UserError as error:
+        _leave_out(directory, str(error))
+        return False
+    newest = directory.newest_version()
+    if newest != version:
+        _leave_out(
+            directory,
+            f"its cells are of version {newest} of {name}, and this overfit has version {version}.",
+        )
+    return newest == version
+
+
+def _leave_out(directory: RunDirectory, reason: str) -> None:
+    warnings.warn(f"{directory.path} is left out: {reason}", UserWarning, stacklevel=4)

@@ -1,0 +1,117 @@
+"""What every training does: it runs on one thread, logs its steps, and may fail."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from overfit_cli.study import Cell
+
+Device = Literal["cpu", "cuda"]
+Row = Mapping[str, float]
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How cells are trained, not what is trained: nothing in here changes a number.
+
+    Attributes:
+        device: `cpu` or `cuda`.
+        trajectories: whether steps are logged.
+        on_step: called with each logged row (`step` and the trajectory columns) as it comes.
+    """
+
+    device: Device = "cpu"
+    trajectories: bool = False
+    on_step: Callable[[Row], None] | None = None
+
+
+class Training:
+    """One batch being trained: its device, and the log of its cells' steps.
+
+    Args:
+        execution: how.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._logged: dict[str, dict[str, list[Any]]] = {}
+
+    @property
+    def device(self) -> Device:
+        """Where to train."""
+        return self._execution.device
+
+    @property
+    def logs(self) -> bool:
+        """Whether steps are wanted. What is costly to measure may be left out where they aren't."""
+        return self._execution.trajectories
+
+    def log(self, cell: Cell[Any], step: float, row: Row) -> None:
+        """Log a step of a cell; without effect where no steps are wanted.
+
+        Args:
+            cell: one of the batch.
+            step: which step; larger than the one before.
+            row: values by the names of the study's `trajectory_columns`.
+        """
+        if not self.logs:
+            return
+        columns = self._logged.setdefault(cell.key, {"step": []})
+        before = len(columns["step"])
+        for name, value in {"step": step, **row}.items():
+            columns.setdefault(name, [None] * before).append(value)
+        for values in columns.values():
+            values.extend([None] * (before + 1 - len(values)))
+        if self._execution.on_step is not None:
+            self._execution.on_step({"step": step, **row})
+
+    def trajectory(self, cell: Cell[Any]) -> Mapping[str, Sequence[float]]:
+        """Return what was logged of a cell, by `step` and column; empty where nothing was."""
+        return self._logged.get(cell.key, {})
+
+
+def failure(loss: float, at_most: float = math.inf) -> str:
+    """Return why a training has failed that ended with this loss; empty where it hasn't.
+
+    `diverged` where the loss isn't finite, `step limit` where it isn't down to `at_most`.
+    """
+    if not math.isfinite(loss):
+        return "diverged"
+    return "" if loss <= at_most else "step limit"
+
+
+@contextlib.contextmanager
+def on_one_thread() -> Iterator[None]:
+    """Have numerical libraries compute on one thread while inside.
+
+    More would sum in another order and change the last bits of a result; the cores are for jobs.
+    PyTorch reads a variable of the environment where it is imported inside, for the first time.
+    """
+    from threadpoolctl import threadpool_limits
+
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    torch: Any = sys.modules.get("torch")
+    threads = torch.get_num_threads() if torch else 0
+    try:
+        with threadpool_limits(1):
+            if torch:
+                torch.set_num_threads(1)
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        if torch:
+            torch.set_num_threads(threads)
