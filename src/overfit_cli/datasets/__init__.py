@@ -1,0 +1,1 @@
+"""Readers of public data sets, from the files that their authors published."""
