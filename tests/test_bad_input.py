@@ -255,7 +255,7 @@ DATA = [
 ]
 
 PANELS = [
-    ("plot heatmap --from out --by n", ["--by n", "heatmap doesn't take it", "--x, --y"]),
+    ("plot heatmap --from out --by n", ["--by n", "it is an axis already"]),
     ("plot learning-rates --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     ("plot learning-rates --from rates --x kernel", ["--x kernel", "an axis of numbers"]),
     ("plot learning-rates --from rates --x heads", ["--x heads", "here vary: kernel, learning_r"]),

@@ -125,7 +125,7 @@ def test_cells_that_stand_twice_stand_once_in_the_joined_part(tmp_path: Path) ->
     for kind in ("cells", "trajectories"):
         for part in parts_in(other.path / kind):
             part.rename(tmp_path / "out" / kind / part.name)
-    directory.write(TOY, [CellResult.failure(cell, "diverged") for cell in toy_cells()[:3]])
+    directory.write(TOY, [CellResult(cell, reason="diverged") for cell in toy_cells()[:3]])
     list(compact_directory(directory))
     [part] = parts_in(tmp_path / "out" / "cells")
     assert pq.read_metadata(part).num_rows == 6

@@ -68,14 +68,11 @@ def test_a_boundary_where_nothing_crosses_is_drawn_and_says_so(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"threshold": None}, "--threshold: a boundary needs the number at which a cell changes"),
         ({"x": "snr", "y": "kernel"}, "--y kernel: a boundary needs an axis of positive numbers."),
     ],
 )
 def test_what_a_boundary_cannot_show_is_refused(change: dict[str, object], sentence: str) -> None:
     cells = pd.concat([fake_cells([5], SNRS), fake_cells([5], SNRS, kernel="gaussian")])
-    if "y" not in change:
-        cells = fake_cells(NS, SNRS)
     with pytest.raises(UserError) as refused:
         draw_boundary(data_of(cells), replace(SIDES, **change))  # type: ignore[arg-type]
     assert sentence in str(refused.value)

@@ -181,7 +181,7 @@ def test_of_several_parameters_the_first_that_varies_is_panels(
     own: str | None, asked: str | None, taken: str | None
 ) -> None:
     data = data_of(fake_cells([5, 10], [1.0, 2.0]))
-    figure = Figure("a", "", "", "cells", FigureOptions(x="snr", by=own), frozenset(), draw_lines)
+    figure = Figure("a", "", "cells", draw_lines, options=FigureOptions(x="snr", by=own))
     assert resolved_options(figure, FigureOptions(by=asked), data).by == taken
 
 

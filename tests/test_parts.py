@@ -297,7 +297,7 @@ def test_two_things_of_one_name_are_both_kept_aside(swept: RunDirectory) -> None
 def test_a_cell_that_is_done_is_not_replaced_by_a_failed_one(swept: RunDirectory) -> None:
     before = rows(swept)
     cells = toy_cells()
-    swept.write(TOY, [CellResult.failure(cell, "diverged") for cell in cells])
+    swept.write(TOY, [CellResult(cell, reason="diverged") for cell in cells])
     pd.testing.assert_frame_equal(rows(swept), before)
     swept.finish([], replaced=True)
     pd.testing.assert_frame_equal(rows(swept), before)

@@ -9,15 +9,13 @@ import pytest
 from overfit_cli.cli.naming import LONGEST, named_after, sweep_name
 from overfit_cli.cli.subject import find_subject
 from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.presets import preset_texts
 from tests.command import call
 
 
 def name_of(subject: str, **texts: str) -> str:
     """The directory that a sweep with these settings goes into."""
     chosen = find_subject(subject)
-    own = {} if chosen.preset is None else preset_texts(chosen.preset, "quick")[0]
-    return sweep_name(chosen, "quick", make_grid(chosen.study, {**own, **texts}, (0,), {}))
+    return sweep_name(chosen, make_grid(chosen.study, {**chosen.texts, **texts}, (0,), {}))
 
 
 @pytest.mark.parametrize(

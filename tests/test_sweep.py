@@ -424,7 +424,7 @@ def test_the_shipped_preset_is_the_papers_grid(
 
 
 def test_a_failure_has_no_numbers() -> None:
-    result = CellResult.failure(Cell("toy", 1, benign_vit.parameters(), 0), "worker killed")
+    result = CellResult(Cell("toy", 1, benign_vit.parameters(), 0), reason="worker killed")
     assert (result.status, result.reason, dict(result.measurements)) == (
         "failed",
         "worker killed",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from unittest import mock
 
 from overfit_cli.registry import find_study
 from overfit_cli.study import Cell
+from overfit_cli.sweeps import tasks
 from overfit_cli.sweeps.execute import Workforce, execute
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
@@ -27,8 +30,14 @@ def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirector
     grid = make_grid(TOY, {"n": n, "snr": "1:2:2"}, (0,), {})
     plan = make_plan(grid, directory, "cpu", trajectories=True, fresh=fresh)
     directory.prepare()
-    execute(plan, directory, Execution(trajectories=True), Workforce(1, "loky"))
+    with one_part_per_batch():
+        execute(plan, directory, Execution(trajectories=True), Workforce(1, "loky"))
     return directory
+
+
+def one_part_per_batch() -> AbstractContextManager[object]:
+    """Have each task be one batch, however quick it is, for sweeps in this process."""
+    return mock.patch.object(tasks, "SECONDS", 0.0)
 
 
 def parts_in(folder: Path) -> list[Path]:

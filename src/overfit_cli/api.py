@@ -219,7 +219,8 @@ def _grid(subject: Subject, given: Mapping[str, Values], seeds: int | Iterable[i
     else:
         chosen = tuple(int(seed) for seed in seeds)
     check_seeds(study, chosen, "seeds")
-    return Grid(study, values, chosen, {**subject.places, **{name: name for name in given}})
+    ordered = {name: values[name] for name in known if name in values}
+    return Grid(study, ordered, chosen, {**subject.places, **{name: name for name in given}})
 
 
 def _plain(value: Any, kind: str) -> Value:

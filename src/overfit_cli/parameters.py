@@ -207,17 +207,20 @@ def unknown_parameter(
     name: str, known: Mapping[str, ParameterInfo], flag: str | None = None
 ) -> UserError:
     """Return the error for a parameter that the study doesn't have, with the nearest one."""
-    flag = flag or f"--set {name}"
+    flag = flag or f"--{name}"
     return UserError(f"{flag}: the study has no parameter {name!r}; {nearest(name, known)}")
 
 
 def _sentence(
     error: ErrorDetails, known: Mapping[str, ParameterInfo], flags: Mapping[str, str]
 ) -> str:
-    if not error["loc"]:
-        return str(error["msg"]).removeprefix("Value error, ")
+    if not error["loc"]:  # a study's own sentence begins with --set NAME
+        sentence = str(error["msg"]).removeprefix("Value error, ")
+        for name, flag in flags.items():
+            sentence = sentence.replace(f"--set {name} ", f"{flag} ")
+        return sentence
     name = str(error["loc"][0])
-    flag = flags.get(name, f"--set {name}")
+    flag = flags.get(name, f"--{name}")
     return f"{flag} {error['input']}: {name} takes {known[name].accepts}, not {error['input']}."
 
 

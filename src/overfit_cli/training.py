@@ -1,4 +1,4 @@
-"""What every training does: it runs on one thread, logs its steps, and may fail."""
+"""Conditions, logged steps and failures of a training: what all studies share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -90,11 +91,12 @@ def failure(loss: float, at_most: float = math.inf) -> str:
 
 
 @contextlib.contextmanager
-def on_one_thread() -> Iterator[None]:
-    """Have numerical libraries compute on one thread while inside.
+def training_conditions() -> Iterator[None]:
+    """Have numerical libraries compute on one thread while inside, and not warn of overflows.
 
-    More would sum in another order and change the last bits of a result; the cores are for jobs.
-    PyTorch reads a variable of the environment where it is imported inside, for the first time.
+    More threads would sum in another order and change the last bits of a result; the cores are for
+    jobs. PyTorch reads a variable of the environment where it is imported inside, for the first
+    time. A training that overflows is a failed cell, which says enough.
     """
     from threadpoolctl import threadpool_limits
 
@@ -103,7 +105,8 @@ def on_one_thread() -> Iterator[None]:
     torch: Any = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 0
     try:
-        with threadpool_limits(1):
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
             if torch:
                 torch.set_num_threads(1)
             yield

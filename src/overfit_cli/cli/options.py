@@ -37,6 +37,11 @@ DataFolder = Annotated[
         "--data", metavar="DIR", help="Where a study's data lies.  [default: $OVERFIT_DATA]"
     ),
 ]
+# A command that takes any option takes what follows it for an argument: all of it comes here.
+SubjectAndParameters = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="STUDY|PRESET|FILE.py] [--NAME RANGE", hidden=True),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -89,7 +94,8 @@ def subject_and_settings(
     texts: dict[str, str] = {}
     for name, flag, text in given:
         if name in texts:
-            raise UserError(f"{flag} {shortened(text)}: {name} is given twice; give it once.")
+            typed = f"{flag}={text}" if flag.startswith("--set ") else f"{flag} {text}"
+            raise UserError(f"{shortened(typed)}: {name} is given twice; give it once.")
         texts[name] = text
     flags = {name: flag for name, flag, _ in given}
     return (subjects or [DEFAULT_STUDY])[0], texts, flags

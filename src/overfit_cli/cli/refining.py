@@ -41,7 +41,8 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
         if runner.fail_fast and summary.failed:
             break
     place = runner.directory.path
-    following = ["plot", refinement.target.figure, "--from", str(place)]
+    level = f"{refinement.target.threshold:g}"
+    following = ["plot", refinement.target.figure, "--from", str(place), "--threshold", level]
     for sentence in [
         *([f"{plan.stale} cells there are stale, of another version."] if plan.stale else []),
         _done(refinement, total, reused),

@@ -15,6 +15,7 @@ from overfit_cli.cli.options import (
     Device,
     DeviceName,
     Settings,
+    SubjectAndParameters,
     check_parameters,
     own_options,
     read_number,
@@ -49,13 +50,7 @@ def flag(name: str, words: str) -> Any:
 
 def sweep(
     context: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[STUDY|PRESET|FILE.py]",
-            help="What to sweep; `overfit list` names studies and presets.  [default: benign-vit]",
-        ),
-    ] = None,
+    words: SubjectAndParameters = None,
     settings: Settings = None,
     seeds: Annotated[
         str | None,
@@ -110,6 +105,9 @@ def sweep(
 ) -> int:
     """Train a grid of cells in parallel; what is there already is kept.
 
+    What to sweep is a study or a preset, which `overfit list` names, or a function: FILE.py,
+    FILE.py:NAME or package.module:NAME. Without one it is benign-vit.
+
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
     """
@@ -144,7 +142,7 @@ def sweep(
         fail_fast=fail_fast,
     )
     if dry_run:
-        _outline(runner, grid, refinement, began)
+        _outline(runner, grid, refinement, rounds, began)
         return 0
     if refinement is not None and rounds is not None:
         from overfit_cli.cli.refining import refine as run_rounds
@@ -181,7 +179,9 @@ def _run(runner: Runner, grid: Grid, chosen: Subject) -> int:
     return 1 if summary.failed else 0
 
 
-def _outline(runner: Runner, grid: Grid, refinement: Refinement | None, began: float) -> None:
+def _outline(
+    runner: Runner, grid: Grid, refinement: Refinement | None, rounds: int | None, began: float
+) -> None:
     """Say what would run, and how long it would take."""
     from overfit_cli.cli.sentences import estimate_in_words
 
@@ -193,7 +193,7 @@ def _outline(runner: Runner, grid: Grid, refinement: Refinement | None, began: f
     if refinement is not None:
         runner.output.print(
             f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
-            f"{plural(len(grid.seeds), 'seed')}; rounds of fewer cells follow it."
+            f"{plural(len(grid.seeds), 'seed')}; up to {rounds} rounds of fewer cells follow it."
         )
 
 

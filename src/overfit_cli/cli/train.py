@@ -15,6 +15,7 @@ from overfit_cli.cli.options import (
     Device,
     DeviceName,
     Settings,
+    SubjectAndParameters,
     check_parameters,
     own_options,
     read_path,
@@ -36,13 +37,7 @@ if TYPE_CHECKING:
 
 def train(
     context: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[STUDY|PRESET|FILE.py]",
-            help="What to train; `overfit list` names studies and presets.  [default: benign-vit]",
-        ),
-    ] = None,
+    words: SubjectAndParameters = None,
     settings: Settings = None,
     seed: Annotated[str, typer.Option(metavar="SEED", help="The cell's seed.")] = "0",
     out: Annotated[
@@ -54,12 +49,14 @@ def train(
 ) -> int:
     """Train one cell, show every step, and keep its trajectory.
 
-    Every parameter of the study is an option: --n 20 --snr 10. Its default holds where it isn't
-    given.
+    What to train is a study or a preset, which `overfit list` names, or a function: FILE.py,
+    FILE.py:NAME or package.module:NAME. Without one it is benign-vit. Every parameter of the study
+    is an option: --n 20 --snr 10.
     """
     from overfit_cli.device import resolve_device
     from overfit_cli.sweeps.grid import check_seeds, make_grid
     from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweeps.worker import FOUND_HERE
 
     use_data(data)
     own = own_options(context)
@@ -75,7 +72,7 @@ def train(
     directory = RunDirectory(named or RESULTS / _name(chosen, texts, grid), "--out")
     watch = Watch(output, chosen.study)
     result = _train(grid, directory, resolve_device(device.value), watch)
-    if result.reason and not result.measurements:
+    if result.reason and (result.reason.startswith(FOUND_HERE) or not result.measurements):
         raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
     for line in chosen.study.summary(result).splitlines():
         output.print(line)
@@ -93,7 +90,7 @@ def _train(
     from overfit_cli.sweeps.plan import make_plan
     from overfit_cli.sweeps.provenance import check_data, record_run
     from overfit_cli.sweeps.worker import storable, train_all
-    from overfit_cli.training import Execution, on_one_thread
+    from overfit_cli.training import Execution, training_conditions
 
     study = grid.study
     cell = make_plan(grid, directory, device).cells[0]
@@ -102,7 +99,7 @@ def _train(
     for sentence in directory.prepare():
         watch.output.print(sentence)
     execution = Execution(device=device, trajectories=True, on_step=watch.add)
-    with answering_interrupts(), on_one_thread():
+    with answering_interrupts(), training_conditions():
         [result] = train_all(study, [cell], execution)
         result = storable(study, result)
     watch.finish()

@@ -52,7 +52,7 @@ def _read_all(
                 raise UserError(f"{place}: a seed is an int.")
             continue
         if why := name_problem(name):
-            raise UserError(f"{place}: {why}; call it something else.")
+            raise UserError(f"{place}: {why}; call it something else, such as my_{name}.")
         default = None if one.default is one.empty else one.default
         if one.default is None:
             raise UserError(f"{place}: its default is None; {_TYPES}.")

@@ -19,6 +19,9 @@ from overfit_cli.errors import UserError, nearest
 PREFERRED = "train"
 """The function that a file means where it has several."""
 
+DECORATION = "__overfit__"
+"""The attribute of a function that is marked as a study."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -118,7 +121,7 @@ def _load_file(path: Path) -> ModuleType:
         raise UserError(f"{path}: it can't be read as Python.")
     folder = str(path.resolve().parent)
     if folder not in sys.path:
-        sys.path.insert(0, folder)
+        sys.path.append(folder)  # last: a file called numpy.py takes no one's place
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -134,7 +137,7 @@ def _load_file(path: Path) -> ModuleType:
 def _load_module(name: str) -> ModuleType:
     folder = str(Path.cwd())
     if folder not in sys.path:
-        sys.path.insert(0, folder)
+        sys.path.append(folder)  # last: a file called numpy.py takes no one's place
     try:
         return importlib.import_module(name)
     except BaseException as error:
@@ -158,8 +161,10 @@ def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
 
 
 def _implied(module: ModuleType) -> Callable[..., Any] | None:
-    """The function that a module means: the only public one, or the one called train."""
+    """The function that a module means: the only public one, or decorated one, or train."""
     public = _public(module)
+    decorated = {name: one for name, one in public.items() if hasattr(one, DECORATION)}
+    public = decorated or public
     if PREFERRED in public:
         return public[PREFERRED]
     return next(iter(public.values())) if len(public) == 1 else None

@@ -17,7 +17,7 @@ from overfit_cli.functions.record import (
     parameter_model,
 )
 from overfit_cli.functions.signature import SEED, read_signature
-from overfit_cli.functions.source import Source, find_function, source_of, state_of
+from overfit_cli.functions.source import DECORATION, Source, find_function, source_of, state_of
 from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
 
@@ -61,7 +61,7 @@ def experiment(
     said = _Said(name, version, title, headline, threshold, tuple(columns), tuple(claims))
 
     def mark(function: Function) -> Function:
-        function.__overfit__ = said  # type: ignore[attr-defined]
+        setattr(function, DECORATION, said)
         return function
 
     return mark
@@ -209,7 +209,7 @@ def study_of_function(function: Function) -> FunctionStudy:
 
 
 def _study_of(function: Function, source: Source) -> FunctionStudy:
-    said: _Said = getattr(function, "__overfit__", _Said())
+    said: _Said = getattr(function, DECORATION, _Said())
     where = f"{source.place}: {source.function}"
     parameters, seeded = read_signature(function, where)
     documented = (inspect.getdoc(function) or "").partition("\n")[0]

@@ -21,7 +21,7 @@ from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.schema import cell_table
 from overfit_cli.sweeps.tasks import SECONDS
 from overfit_cli.sweeps.worker import start_worker, train_all
-from overfit_cli.training import Device, Execution, on_one_thread
+from overfit_cli.training import Device, Execution, training_conditions
 
 SHORT = 1.0
 """Seconds of a probe beside which its draws count; it is then timed a second time."""
@@ -160,7 +160,7 @@ def _send_probes(parent: int, out: Connection, pickled: bytes, device: Device) -
     """Train the probes in a process of their own, and send what is found as it is found."""
     start_worker(parent)
     study, probes = cloudpickle.loads(pickled)
-    with on_one_thread():
+    with training_conditions():
         _timed(study, probes[0], device)  # it pays for imports
         for probe in probes:
             out.send(_timed(study, probe, device))

@@ -22,7 +22,7 @@ from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.tasks import MOST_BATCHES, Batch, TaskSize
 from overfit_cli.sweeps.worker import TaskRecord, run_task, start_worker, write_results
-from overfit_cli.training import Execution, on_one_thread
+from overfit_cli.training import Execution, training_conditions
 
 Backend = Literal["loky", "threading"]
 
@@ -92,7 +92,7 @@ def execute(
     began = time.monotonic()
     run = _Run(plan, directory, execution, workforce)
     problems, written = [], set[str]()
-    with answering_interrupts(), on_one_thread():
+    with answering_interrupts(), training_conditions():
         for record in run.records():
             if record.problem:
                 problems.append(record.problem)

@@ -119,7 +119,7 @@ def make_grid(
 
     Args:
         study: the study to sweep.
-        texts: a range for each parameter that is set.
+        texts: a range for each parameter that is set; the axes have the order of their declaration.
         seeds: the seeds.
         flags: how the user wrote each parameter.
 
@@ -127,9 +127,12 @@ def make_grid(
         UserError: for an unknown parameter or a range that can't be read.
     """
     known = describe(study.parameters)
-    values = {}
-    for name, text in texts.items():
+    for name in texts:
         if name not in known:
             raise unknown_parameter(name, known, flags.get(name))
-        values[name] = parse_range(known[name], text, flags.get(name, f"--set {name}"))
+    values = {
+        name: parse_range(info, texts[name], flags.get(name, f"--{name}"))
+        for name, info in known.items()
+        if name in texts
+    }
     return Grid(study, values, seeds, flags)

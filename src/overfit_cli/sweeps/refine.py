@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -43,7 +43,7 @@ class BoundaryTarget:
 def boundary_target(grid: Grid, threshold: float | None) -> BoundaryTarget:
     """Return the boundary that a grid is refined for: that of its study's figure of one.
 
-    Of a study that leaves a figure's axes open, the grid's first axis is y and the second x.
+    Of a study that leaves a figure's axes open, x is the grid's axis of real numbers.
 
     Args:
         grid: the coarse grid.
@@ -55,8 +55,11 @@ def boundary_target(grid: Grid, threshold: float | None) -> BoundaryTarget:
     study = grid.study
     candidates = [one for one in study.figures().values() if "threshold" in one.accepts]
     candidates = [one for one in candidates if one.reads == "cells" and one.axes == 2]
-    figure = next((one for one in candidates if one.options.threshold is not None), None)
-    figure = figure or next(iter(candidates), None)
+    # The study's own, else one that shows two sides.
+    ranked = sorted(
+        candidates, key=lambda one: (one.options.threshold is None, one.name != "cutoff")
+    )
+    figure = next(iter(ranked), None)
     if figure is None:
         raise UserError(f"--refine: {study.name} has no figure of a boundary to refine.")
     options = figure.options
@@ -67,12 +70,22 @@ def boundary_target(grid: Grid, threshold: float | None) -> BoundaryTarget:
             f"{study.headline or 'its first column'} at which a cell changes sides with "
             "--threshold T."
         )
-    axes = [name for name in describe(study.parameters) if name in grid.axes]
-    y = options.y or next(iter(axes), None)
-    x = options.x or next((name for name in axes if name != y), None)
-    if x is None or y is None:
-        raise UserError("--refine: it takes a grid of two axes.")
+    x, y = (options.x, options.y) if options.x and options.y else _open_axes(grid)
     return BoundaryTarget(figure.name, x, y, options.value or study.headline, level)
+
+
+def _open_axes(grid: Grid) -> tuple[str, str]:
+    """The axis of real numbers, and another one or else another number, as x and y."""
+    kinds = describe(grid.study.parameters)
+    numbers = [name for name, info in kinds.items() if info.kind in ("int", "float")]
+    real = [name for name in numbers if name in grid.axes and kinds[name].kind == "float"]
+    if not real or len(numbers) < 2:
+        raise UserError(
+            "--refine: it refines along an axis of real numbers, for each value of another number; "
+            f"the axes here are {', '.join(grid.axes) or 'none'}."
+        )
+    others = [name for name in numbers if name != real[0]]
+    return real[0], next((name for name in others if name in grid.axes), others[0])
 
 
 class Refinement:
@@ -136,8 +149,8 @@ class Refinement:
         }
         rows = cells[cells["key"].isin(points.keys())]
         # Which column of a function's is the first is known once it has measured something.
-        value = self.target.value or study.headline
-        numbers = rows.get(value, pd.Series(math.nan, rows.index))
+        self.target = replace(self.target, value=self.target.value or study.headline)
+        numbers = rows.get(self.target.value, pd.Series(math.nan, rows.index))
         values = numbers.where(rows["status"] == "done").astype(float)
         self._known = pd.DataFrame(
             [(*points[key], value) for key, value in zip(rows["key"], values, strict=True)],
@@ -173,7 +186,7 @@ class Refinement:
                 )
         coarse = sorted(float(value) for value in self._values(x))
         if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
-            flag = self.grid.flags.get(x, f"--set {x}")
+            flag = self.grid.flags.get(x, f"--{x}")
             raise UserError(
                 f"{flag}: refining begins with at least {LEAST_COARSE} values of {x}, all above 0; "
                 f"there are {len(coarse)}."

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from overfit_cli.display import make_streams_patient
 from overfit_cli.files import reason_of
@@ -21,9 +22,11 @@ from overfit_cli.sweeps.interrupts import Interrupted
 from overfit_cli.sweeps.schema import CELLS, cell_table, trajectory_table
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.tasks import Batch, Task
-from overfit_cli.training import Execution, Training, on_one_thread
+from overfit_cli.training import Execution, Training, training_conditions
 
 LONGEST_REASON = 200
+FOUND_HERE = ("error: ", "diverged: ")
+"""How reasons begin that a study hasn't given itself."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def run_task(study: AnyStudy, task: Task, directory: Path, execution: Execution)
     results: list[CellResult] = []
     numbers = [number for number, _ in task]
     try:
-        with on_one_thread():
+        with training_conditions():
             for _, batch in task:
                 for result in train_all(study, batch, execution):
                     results.append(result)
@@ -161,7 +164,8 @@ def _asked_for(left: dict[str, Cell], result: object) -> Cell:
 def _checked(study: AnyStudy, cell: Cell, result: CellResult) -> CellResult:
     """The result, if its numbers are numbers and belong somewhere; a failed one otherwise.
 
-    One that has nan for a measurement has diverged, whatever its study says.
+    One that has nan for a measurement has diverged, whatever its study says; of a function, one
+    that has infinity too.
     """
     if result.reason:
         result = replace(result, reason=visible(str(result.reason))[:LONGEST_REASON])
@@ -173,8 +177,11 @@ def _checked(study: AnyStudy, cell: Cell, result: CellResult) -> CellResult:
             continue
         if isinstance(value, str) or not _is_number(value):
             return _refused(cell, f"{name} is {value!r}")
-        if math.isnan(value):
-            return replace(result, reason=f"diverged: {name} is nan")
+        if math.isnan(value) or (study.open_columns and math.isinf(value)):
+            others: Any = {
+                key: one if _is_finite(one) else None for key, one in result.measurements.items()
+            }
+            return replace(result, measurements=others, reason=f"diverged: {name} isn't finite")
     return result
 
 
@@ -194,6 +201,10 @@ def _is_number(value: object) -> bool:
     except (TypeError, ValueError, OverflowError):
         return False
     return True
+
+
+def _is_finite(value: Any) -> bool:
+    return value is not None and math.isfinite(value)
 
 
 def storable(study: AnyStudy, result: CellResult) -> CellResult:

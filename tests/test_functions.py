@@ -1,0 +1,553 @@
+"""A plain function is a study: its signature, what it returns, and what can be wrong with both."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import cloudpickle
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.errors import UserError
+from overfit_cli.functions.record import FunctionRecord, ParameterRecord, parameter_model
+from overfit_cli.functions.study import study_of_function, study_of_reference
+from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
+from tests.command import call, environment, run, start, wait_for
+
+EXPERIMENT = '''
+import os, time
+import numpy as np
+
+def train(n: int = 10, snr: float = 1.0, seed: int = 0) -> dict[str, float]:
+    """A loss that falls."""
+    time.sleep(float(os.environ.get("PAUSE", "0")))
+    draw = np.random.default_rng(seed).random()
+    return {"test_loss": 1 / (1 + n * snr**2), "draw": draw}
+'''
+GRID = ("--n", "2:5", "--snr", "0.5:2:4", "--seeds", "2")
+
+
+def written(folder: Path, text: str, name: str = "mine.py") -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+# From a file to a picture
+
+
+@pytest.mark.parametrize("how", [("--jobs=1",), ("--jobs=2",), ("--jobs=2", "--backend=threading")])
+def test_a_function_is_swept_and_drawn_by_the_usual_commands(
+    tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    written(tmp_path, EXPERIMENT)
+    done = run("sweep", "mine.py", *GRID, *how, cwd=tmp_path)
+    assert "mine:train: 32 cells (n 4 × snr 4 × seeds 2), results/mine-n-snr" in done.stdout
+    assert "Next: overfit plot heatmap --from results/mine-n-snr" in done.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n-snr")
+    assert cells["test_loss"].to_numpy() == pytest.approx(1 / (1 + cells["n"] * cells["snr"] ** 2))
+    assert list(cells.columns)[:6] == ["key", "study", "version", "seed", "n", "snr"]
+    assert cells.groupby("seed")["draw"].nunique().tolist() == [1, 1]
+    drawn = call("plot", "heatmap", "--law", "n * snr**2 = 4", "--out=a.svg", cwd=tmp_path)
+    assert "From results/mine-n-snr, the newest run directory that fits." in drawn.stdout
+    text = (tmp_path / "a.svg").read_text()
+    assert "test loss, mean of 2 seeds" in text
+    assert "n * snr**2 = 4" in text
+
+
+@pytest.mark.parametrize("figure", ["cutoff", "boundary"])
+def test_a_figure_of_two_sides_cuts_in_the_middle_where_no_threshold_is_named(
+    tmp_path: Path, figure: str
+) -> None:
+    written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    call("plot", figure, "--out=a.svg", cwd=tmp_path)
+    # By ratio, because the losses go from 1 / 21 to 1 / 1.5.
+    assert "0.178" in (tmp_path / "a.svg").read_text()
+    call("plot", figure, "--threshold=0.2", "--out=b.svg", cwd=tmp_path)
+    assert "0.2" in (tmp_path / "b.svg").read_text()
+
+
+def test_the_same_command_reuses_cells_and_a_grid_that_grows_does_too(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    again = run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    assert "32 there already; 0 to run" in again.stdout
+    grown = run("sweep", "mine.py", *GRID[2:], "--n=2:6", "--jobs=1", cwd=tmp_path)
+    assert "32 there already; 8 to run" in grown.stdout
+    named = run("sweep", str(tmp_path / "mine.py:train"), *GRID, "--jobs=1", cwd=tmp_path)
+    assert "32 there already; 0 to run" in named.stdout, "it is the same study, however it is named"
+
+
+def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    command = ("sweep", "mine.py", *GRID, "--jobs=2")
+    process = start(*command, cwd=tmp_path, new_session=True, env={"PAUSE": "0.3"})
+    cells = tmp_path / "results" / "mine-n-snr" / "cells"
+    wait_for(lambda: len(list(cells.glob("*.parquet"))) > 2)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    done = run(*command, cwd=tmp_path)
+    there = re.search(r"(\d+) there already; (\d+) to run", done.stdout)
+    assert there is not None
+    assert int(there[1]) + int(there[2]) == 32
+    assert 0 < int(there[1]) < 32
+    assert len(overfit_cli.load(tmp_path / "results" / "mine-n-snr")) == 32
+
+
+def test_its_boundary_is_refined(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    asked = ("--n=2,4,8", "--snr=0.2:4:5", "--seeds=2", "--refine=7", "--jobs=1")
+    refused = run("sweep", "mine.py", *asked, cwd=tmp_path, expect=2)
+    assert "mine:train has no threshold of its own" in refused.stderr
+    done = run("sweep", "mine.py", *asked, "--threshold=0.2", cwd=tmp_path)
+    assert re.search(r"Where test_loss crosses 0.2 along snr.* at 3 of 3 values of n", done.stdout)
+    assert "plot cutoff --from results/mine-n-snr-refined --threshold 0.2" in done.stdout
+
+
+def test_a_sweep_along_one_axis_is_drawn_as_lines(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    done = run("sweep", "mine.py", "--snr=0.5:2:4", "--jobs=1", cwd=tmp_path)
+    assert "Next: overfit plot lines --from results/mine-snr" in done.stdout
+    call("plot", "lines", cwd=tmp_path)
+
+
+def test_figures_need_neither_the_file_nor_what_it_imports(tmp_path: Path) -> None:
+    path = written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    path.write_text("raise SystemExit('the file is not loaded')")
+    assert "Drawn" in call("plot", "heatmap", cwd=tmp_path).stdout
+    path.unlink()
+    assert "Drawn" in call("plot", "heatmap", cwd=tmp_path).stdout
+    assert "claims" in call("report", cwd=tmp_path).stdout
+
+
+# Generators
+
+STEPS = """
+def train(rate: float = 0.1, steps_taken: int = 5, seed: int = 0):
+    loss = 1.0
+    for _ in range(steps_taken):
+        yield {"train_loss": loss}
+        loss = loss * (1 - rate) if rate < 2 else loss * 1e200
+    return {"final_loss": loss}
+"""
+
+
+def test_what_a_generator_yields_is_a_trajectory_and_its_return_value_the_result(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path, STEPS)
+    run("sweep", "mine.py", "--rate=0.1,0.5", "--trajectories", "--jobs=1", cwd=tmp_path)
+    cells = overfit_cli.load(tmp_path / "results" / "mine-rate")
+    assert cells["final_loss"].to_numpy() == pytest.approx((1 - cells["rate"]) ** 5)
+    assert set(cells["steps"]) == {5}
+    steps = overfit_cli.load(tmp_path / "results" / "mine-rate", trajectories=True)
+    assert sorted(set(steps["step"])) == [0, 1, 2, 3, 4]
+    assert steps["train_loss"].to_numpy() == pytest.approx((1 - steps["rate"]) ** steps["step"])
+    call("plot", "curves", cwd=tmp_path)
+    call("plot", "curves", "--value=train_loss", "--by=rate", cwd=tmp_path)
+    said = call("plot", "curves", "--value=test_loss", cwd=tmp_path, expect=2).stderr
+    assert "mine:train logs no 'test_loss'; did you mean 'train_loss'?" in said
+
+
+def test_one_training_shows_its_steps_as_they_come(tmp_path: Path) -> None:
+    written(tmp_path, STEPS)
+    done = call("train", "mine.py", "--rate=0.5", cwd=tmp_path)
+    assert re.search(r"train\n *step +loss\n +0 +1\n +1 +0.5\n", done.stdout)
+    assert "Trained after 5 steps: final_loss 0.03125." in done.stdout
+    assert "plot curves --from results/mine-rate0.5" in done.stdout
+
+
+def test_a_generator_may_number_its_steps_and_end_with_its_last_row(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "def f(seed: int):\n  for t in (0, 10, 30):\n    yield {'step': t, 'loss': 1.0}\n"
+    )
+    run("sweep", "mine.py", "--trajectories", "--jobs=1", cwd=tmp_path)
+    directory = tmp_path / "results" / path.stem
+    assert set(overfit_cli.load(directory)["steps"]) == {30}
+    assert set(overfit_cli.load(directory)["loss"]) == {1.0}
+    assert sorted(set(overfit_cli.load(directory, trajectories=True)["step"])) == [0, 10, 30]
+
+
+# What goes wrong
+
+OUTCOMES = {
+    "raise ValueError('no\\nluck')": "error: ValueError: no luck",
+    "raise SystemExit(3)": "error: SystemExit: 3",
+    "return 3.0": "error: TypeError: it returned 3.0, and not a dict of numbers",
+    "return None": "error: TypeError: it returned None, and not a dict of numbers",
+    "return {'test_loss': 'low'}": "error: test_loss is 'low'",
+    "return {'test_loss': [1, 2]}": "error: test_loss is [1, 2]",
+    "return {'n': 1.0}": "error: a column can't be called 'n', which every row has already",
+    "return {'status': 1.0}": "error: a column can't be called 'status', which every row has",
+    "return {3: 1.0}": "error: 3 is no name of a column",
+    "return {'test_loss': float('nan')}": "diverged: test_loss isn't finite",
+    "return {'test_loss': float('inf')}": "diverged: test_loss isn't finite",
+}
+
+
+@pytest.mark.parametrize("body", OUTCOMES)
+def test_what_goes_wrong_in_a_cell_is_a_failed_row(tmp_path: Path, body: str) -> None:
+    """The odd cells fail, and the even ones are done."""
+    text = (
+        f"def train(n: int, seed: int = 0):\n  if n % 2:\n    {body}\n  return {{'test_loss': n}}"
+    )
+    written(tmp_path, text)
+    done = run("sweep", "mine.py", "--n=1:4", "--seeds=1", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "2 trained" in done.stdout
+    assert "2 failed" in done.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n").set_index("n")
+    assert cells["status"].to_dict() == {1: "failed", 2: "done", 3: "failed", 4: "done"}
+    assert all(reason.startswith(OUTCOMES[body]) for reason in cells["reason"][[1, 3]])
+    assert cells["test_loss"][[2, 4]].tolist() == [2.0, 4.0]
+    assert cells["test_loss"][[1, 3]].isna().all()
+
+
+def test_other_numbers_of_a_diverged_cell_are_kept(tmp_path: Path) -> None:
+    written(tmp_path, "def train():\n  return {'a': 1.0, 'b': float('nan'), 'c': None}")
+    run("sweep", "mine.py", "--jobs=1", cwd=tmp_path, expect=1)
+    [row] = overfit_cli.load(tmp_path / "results" / "mine").to_dict("records")
+    assert row["a"] == 1.0
+    assert pd.isna(row["b"])
+
+
+SIGNATURES = {
+    "*sizes": "parameter sizes: each parameter is named in the signature, without * or /",
+    "**options": "parameter options: each parameter is named in the signature",
+    "n, /": "parameter n: each parameter is named in the signature",
+    "n": "parameter n: it has neither a type nor a default; it takes int, float, bool, str",
+    "n=None": "parameter n: its default is None; it takes int",
+    "n: list = 3": "parameter n: its type is list; it takes int",
+    "n: int | None = 3": "parameter n: its type is int | None; it takes int",
+    "n: 'Missing' = 3": "its annotations can't be read: name 'Missing' is not defined",
+    "n: int = 0.5": "parameter n: its default 0.5 is no int",
+    "n: int = True": "parameter n: its default True is no int",
+    "n: Literal['a', 1] = 'a'": "parameter n: its type is typing.Literal['a', 1]; it takes int",
+    "n: Literal['a', 'b'] = 'c'": "the default of n, 'c': Input should be 'a' or 'b'",
+    "steps: int = 3": "parameter steps: every row has a column of that name; call it something",
+    "copy: int = 3": "parameter copy: the name is taken; call it something else, such as my_copy",
+    "_n: int = 3": "parameter _n: a name begins with a letter",
+    "seed: float = 0.5": "parameter seed: a seed is an int",
+    "n: Annotated[int, Parameter('samples', at_least=1)] = 0": "the default of n, 0: Input should",
+    "n: Annotated[str, Parameter('name', at_least=1)] = 'a'": "parameter n: only numbers have",
+}
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_signature_that_is_no_studys_is_one_sentence(tmp_path: Path, signature: str) -> None:
+    imports = "from typing import Annotated, Literal\nfrom overfit_cli import Parameter\n"
+    written(tmp_path, f"{imports}def train({signature}): return {{'a': 1.0}}")
+    said = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
+    [sentence] = said.splitlines()
+    assert sentence.startswith("overfit: mine.py: train")
+    assert SIGNATURES[signature] in sentence
+
+
+FILES = {
+    "": ("mine.py", "mine.py: it has no function; define train(...) in it."),
+    "x = 3": ("mine.py", "it has no function"),
+    "from os.path import join": ("mine.py", "it has no function"),
+    "def a(): ...\ndef b(): ...": ("mine.py", "it has 2 functions, and none is called train"),
+    "def train(): ...": ("mine.py:trian", "it has no function 'trian'; did you mean 'train'?"),
+    "def train(:": ("mine.py", "it can't be loaded: SyntaxError"),
+    "import nowhere": ("mine.py", "it can't be loaded: ModuleNotFoundError: No module named"),
+    "raise SystemExit(3)": ("mine.py", "it can't be loaded: SystemExit: 3"),
+    "async def train(): ...": ("mine.py", "it is async; a plain function is needed"),
+    "y = 3": ("other.py", "other.py: there is no such file"),
+    "z = 3": ("mine.py:", "it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION"),
+    "w = 3": ("no.such.module:train", "it can't be loaded: ModuleNotFoundError"),
+}
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_a_file_without_a_study_is_one_sentence(tmp_path: Path, text: str) -> None:
+    reference, words = FILES[text]
+    written(tmp_path, text)
+    for command in ("sweep", "train"):
+        [sentence] = call(command, reference, cwd=tmp_path, expect=2).stderr.splitlines()
+        assert words in sentence
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_parameter_without_a_default_must_be_given(tmp_path: Path) -> None:
+    written(tmp_path, "def train(n: int, rate: float = 0.1): return {'a': n * rate}")
+    said = call("sweep", "mine.py", "--rate=0.1:1:3", cwd=tmp_path, expect=2).stderr
+    assert "--n: it has no default; give a whole number." in said
+    run("sweep", "mine.py", "--rate=0.1:1:3", "--n=4", "--jobs=1", cwd=tmp_path)
+    run("sweep", "mine.py", "--rate=0.1:1:3", "--n=4", "--dry-run", cwd=tmp_path)
+    call("train", "mine.py", "--n=3", cwd=tmp_path)
+
+
+def test_a_function_without_a_seed_has_one(tmp_path: Path) -> None:
+    written(tmp_path, "def train(n: int = 3): return {'a': n}")
+    done = run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path)
+    assert "3 cells (n 3 × seeds 1)" in done.stdout
+    said = call("sweep", "mine.py", "--n=1:3", "--seeds=2", cwd=tmp_path, expect=2).stderr
+    assert "--seeds: mine:train takes no seed; give it a parameter seed: int." in said
+
+
+# The signature
+
+RICH = """
+from typing import Annotated, Literal
+from overfit_cli import Claim, Column, Measurement, Parameter, experiment
+
+def low(cells):
+    return Measurement("holds", float(cells["loss"].min()), None, None, "It is low.")
+
+@experiment(version=3, headline="loss", threshold=0.5, title="A rich one",
+            columns=[Column("loss", "test loss", symbol="L_D")],
+            claims=[Claim("low", "nowhere", "The loss is low.", "always", low)])
+def fit(
+    width: Annotated[int, Parameter("hidden units", symbol="m", at_least=1)] = 10,
+    kind: Literal["relu", "tanh"] = "relu",
+    heads: Literal[1, 2, 4] = 1,
+    bias: bool = True,
+    label: str = "a:b",
+    rate: Annotated[float, Parameter("step size", unit="1/s", above=0)] = 1,
+    device: str = "cpu",
+    seed: int = 0,
+) -> dict:
+    return {"time": 1.0, "loss": heads / width}
+"""
+
+
+def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> None:
+    written(tmp_path, RICH)
+    shown = call("sweep", "mine.py", "--help", cwd=tmp_path).stdout
+    assert re.search(r"width +m +10 +a whole number of at least +hidden units", shown)
+    assert re.search(r"rate +1 +a number above 0 +step size \(1/s\)", shown)
+    assert re.search(r"heads +1 +one of 1, 2, 4", shown)
+    assert "device goes by --set device=RANGE, because --device is an option of overfit" in shown
+    asked = ("--width=10:30:10", "--kind=relu,tanh", "--heads=1,4", "--bias=false", "--label=x,y:z")
+    done = run("sweep", "mine.py", *asked, "--set=device=gpu", "--jobs=1", cwd=tmp_path)
+    assert "72 cells (width 3 × kind 2 × heads 2 × label 2 × seeds 3)" in done.stdout
+    [directory] = (tmp_path / "results").iterdir()
+    cells = overfit_cli.load(directory)
+    assert set(cells["version"]) == {3}
+    assert set(cells["label"]) == {"x", "y:z"}
+    assert set(cells["device"]) == {"gpu"}
+    assert cells["heads"].dtype == "int64"
+    assert not cells["bias"].any()
+    for flag, words in {
+        "--width=0": "--width 0: width takes a whole number of at least 1, not 0.",
+        "--heads=3": "--heads 3: heads takes one of 1, 2, 4, not 3.",
+        "--kind=sin": "--kind sin: kind takes one of relu, tanh",
+        "--rate=nan": "--rate nan: rate takes a number above 0",
+        "--widht=3": "--widht: mine:fit has no parameter 'widht', and overfit no such option; did",
+        "--sedes=3": "did you mean '--seeds'?",
+    }.items():
+        assert words in call("sweep", "mine.py", flag, cwd=tmp_path, expect=2).stderr
+
+
+def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> None:
+    written(tmp_path, RICH)
+    run("sweep", "mine.py", "--width=1:4", "--heads=1,2", "--jobs=1", cwd=tmp_path)
+    directory = "results/mine-width-heads"
+    call("plot", "cutoff", "--from", directory, "--out=a.svg", cwd=tmp_path)
+    text = (tmp_path / "a.svg").read_text()
+    assert "above 0.5" in text
+    assert "hidden units" in text
+    report = call("report", "--from", directory, "--out=report", cwd=tmp_path).stdout
+    assert "low" in report
+    assert "It is low." in report
+    (tmp_path / "mine.py").unlink()
+    said = call("report", "--from", directory, "--out=report", cwd=tmp_path).stderr
+    assert "its claims can't be judged" in said
+
+
+def test_an_option_of_our_own_that_is_a_parameters_too_is_said_so(tmp_path: Path) -> None:
+    written(tmp_path, RICH)
+    done = run("sweep", "mine.py", "--device=cpu", "--jobs=1", cwd=tmp_path)
+    assert "--device is overfit's own option; the parameter device goes by --set" in done.stderr
+
+
+def test_a_function_that_is_called_like_an_installed_study_is_refused(tmp_path: Path) -> None:
+    text = "from overfit_cli import experiment\n@experiment(name='toy')\ndef f(): return {'a': 1}"
+    written(tmp_path, text)
+    said = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
+    assert "a study 'toy' is installed; give it another name." in said
+
+
+# A changed source
+
+
+def changed(tmp_path: Path, old: str, new: str) -> str:
+    """What a sweep says after a change to the file."""
+    path = tmp_path / "mine.py"
+    path.write_text(path.read_text().replace(old, new))
+    return run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path).stdout
+
+
+def test_a_plan_says_that_the_source_has_changed_and_what_to_type(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    said = "The source of mine:train has changed since cells were trained there; they are kept."
+    assert said not in changed(tmp_path, "import os, time", "import os, time  # a comment\n\n")
+    assert said not in changed(tmp_path, "A loss that falls.", "A loss that falls, quickly.")
+    for _ in range(2):
+        output = changed(tmp_path, "1 / (1 + n", "1 / (2 + n")
+        assert said in output
+        assert "--fresh" in output
+    run("sweep", "mine.py", *GRID, "--jobs=1", "--fresh", cwd=tmp_path)
+    assert said not in changed(tmp_path, "nothing", "nothing")
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n-snr")
+    assert cells["test_loss"].to_numpy() == pytest.approx(1 / (2 + cells["n"] * cells["snr"] ** 2))
+
+
+def test_cells_of_another_signature_are_left_out(tmp_path: Path) -> None:
+    """The file has a parameter more: its cells are others, and the old ones mix with none."""
+    written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    done = changed(tmp_path, "snr: float = 1.0", "snr: float = 1.0, depth: int = 2")
+    assert "32 to run" in done
+    with pytest.warns(UserWarning, match="the function has changed: it has depth now"):
+        cells = overfit_cli.load(tmp_path / "results" / "mine-n-snr")
+    assert len(cells) == 32
+    assert set(cells["depth"]) == {2}
+    assert "depth now" in call("plot", "heatmap", cwd=tmp_path).stderr
+
+
+# What travels
+
+
+def local(n: int = 3, seed: int = 0) -> dict[str, float]:
+    return {"loss": float(n + seed)}
+
+
+def test_a_study_and_its_cells_can_be_sent_to_another_process(tmp_path: Path) -> None:
+    """One from a file by its place; one of this module by its code, as from a notebook."""
+    path = written(tmp_path, EXPERIMENT)
+    for study in (study_of_reference(str(path)), study_of_function(local)):
+        parameters = study.parameters.model_validate({"n": 5})
+        sent, copy = pickle.loads(cloudpickle.dumps((study, parameters)))
+        assert (sent.name, sent.record) == (study.name, study.record)
+        assert copy == parameters
+        assert isinstance(copy, sent.parameters)
+
+
+def test_a_manifest_with_an_impossible_function_is_none(tmp_path: Path) -> None:
+    path = written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    directory = tmp_path / "results" / "mine-n-snr"
+    text = (directory / MANIFEST).read_text()
+    for old, new in (
+        ('"name": "snr",', '"name": "n",'),
+        ('"name": "snr",', '"name": "model_copy",'),
+        ('"name": "snr",', '"name": "a b",'),
+        ('"kind": "float",', '"kind": "list",'),
+        ('"default": 10,', '"default": "ten",'),
+    ):
+        assert old in text
+        (directory / MANIFEST).write_text(text.replace(old, new, 1))
+        with pytest.warns(UserWarning, match="can't be read"):
+            assert read_manifest(directory) is None
+    assert path.exists()
+
+
+def test_a_record_is_a_model_with_the_same_checks() -> None:
+    one = ParameterRecord(name="n", kind="int", default=3, at_least=1, meaning="samples")
+    record = FunctionRecord(name="a:b", label="a", parameters=(one,))
+    assert parameter_model(record)().n == 3  # type: ignore[attr-defined]
+    again = FunctionRecord.model_validate_json(record.model_dump_json(), strict=True)
+    assert again == record
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        parameter_model(again).model_validate({"n": 0})
+    with pytest.raises(ValueError, match="two of its parameters have one name"):
+        FunctionRecord(name="a:b", label="a", parameters=(one, one))
+
+
+# From Python
+
+SCRIPT = """
+import matplotlib
+import numpy as np
+import overfit_cli
+
+def train(n: int = 10, snr: float = 1.0, seed: int = 0):
+    for step in range(3):
+        yield {"train_loss": 1 / (1 + step)}
+    return {"test_loss": 1 / (1 + n * snr**2), "draw": np.random.default_rng(seed).random()}
+
+cells = overfit_cli.sweep(
+    train, n=range(2, 6), snr=np.linspace(0.5, 2, 4), seeds=2, out="mine", jobs=2,
+    trajectories=True,
+)
+assert len(cells) == 32, len(cells)
+assert len(overfit_cli.load("mine")) == 32
+assert len(overfit_cli.load("mine", trajectories=True)) == 96
+figure = overfit_cli.draw("heatmap", "mine", law="n * snr**2 = 4", out="heatmap.png")
+assert isinstance(figure, matplotlib.figure.Figure)
+assert overfit_cli.judge("mine") is not None
+again = overfit_cli.sweep(train, n="2:6", snr="0.5:2:4", seeds=[0, 1], out="mine", jobs=1)
+assert len(again) == 40, len(again)
+assert (again["test_loss"] > 0).all()
+"""
+
+
+def test_a_notebooks_function_is_swept_by_workers(tmp_path: Path) -> None:
+    """As in a notebook, the function stands in no file: its code is sent to the workers."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-"],
+        input=SCRIPT,
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "32 there already; 8 to run" in done.stdout
+    assert (tmp_path / "heatmap.png").stat().st_size > 1000
+
+
+def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
+    cells = overfit_cli.sweep("toy", n=[1, 2], snr=2, seeds=1, out=tmp_path / "a", jobs=1)
+    call("sweep", "toy", "--n=1,2", "--snr=2", "--seeds=1", "--jobs=1", "--out=b", cwd=tmp_path)
+    other = overfit_cli.load(tmp_path / "b")
+    same = ["key", "test_loss", "draw"]
+    pd.testing.assert_frame_equal(
+        cells.sort_values("key")[same].reset_index(drop=True), other[same]
+    )
+
+
+def test_a_refined_sweep_from_python(tmp_path: Path) -> None:
+    cells = overfit_cli.sweep(
+        "toy",
+        n=[1, 2, 4],
+        snr="0.5:4:4",
+        refine=3,
+        threshold=0.2,
+        out=tmp_path / "a",
+        jobs=1,
+        quiet=True,
+    )
+    assert len(cells) > 24
+    assert cells["snr"].nunique() > 4
+
+
+def test_what_python_gives_wrongly_is_a_sentence_too(tmp_path: Path) -> None:
+    for study, values, words in (
+        (3, {}, "3 is neither a function nor a study"),
+        ("toy", {"width": 3}, "width: the study has no parameter 'width'"),
+        ("toy", {"n": 0}, "n 0: n takes a whole number of at least 1"),
+        ("toy", {"n": []}, "n: no value given"),
+        ("toy", {"n": [0.5]}, "n 0.5: n takes a whole number"),
+        ("toy", {"mood": "bad"}, "mood bad: mood takes one of"),
+    ):
+        with pytest.raises(UserError, match=re.escape(words)):
+            overfit_cli.sweep(study, out=tmp_path, quiet=True, jobs=1, **values)
+
+
+def test_the_package_says_what_it_has() -> None:
+    assert {"sweep", "load", "draw", "judge", "Parameter", "experiment"} <= set(dir(overfit_cli))
+    for name in overfit_cli.__all__:
+        assert getattr(overfit_cli, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'sweeep'"):
+        _ = overfit_cli.sweeep  # type: ignore[attr-defined]
