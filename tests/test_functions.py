@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import pandas as pd
@@ -533,14 +534,15 @@ def test_a_refined_sweep_from_python(tmp_path: Path) -> None:
 
 
 def test_what_python_gives_wrongly_is_a_sentence_too(tmp_path: Path) -> None:
-    for study, values, words in (
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
         (3, {}, "3 is neither a function nor a study"),
         ("toy", {"width": 3}, "width: the study has no parameter 'width'"),
         ("toy", {"n": 0}, "n 0: n takes a whole number of at least 1"),
         ("toy", {"n": []}, "n: no value given"),
         ("toy", {"n": [0.5]}, "n 0.5: n takes a whole number"),
         ("toy", {"mood": "bad"}, "mood bad: mood takes one of"),
-    ):
+    ]
+    for study, values, words in wrong:
         with pytest.raises(UserError, match=re.escape(words)):
             overfit_cli.sweep(study, out=tmp_path, quiet=True, jobs=1, **values)
 

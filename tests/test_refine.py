@@ -222,7 +222,7 @@ def test_it_needs_no_second_axis_and_says_what_a_dry_run_leaves_out(tmp_path: Pa
     one = [flag for flag in ASKED if not flag.startswith("--n=")]
     done = run("sweep", *one, "--set=n=12", cwd=tmp_path).stdout
     assert "at 1 of 1 value of n" in done or "at 0 of 1 value of n" in done
-    assert re.search(r"Next: overfit plot cutoff --from results/benign-vit-\S*-n12-refined", done)
+    assert re.search(r"Next: overfit plot cutoff --from results/benign-vit-n12-\S*-refined", done)
     default = run("sweep", *one, "--dry-run", cwd=tmp_path).stdout
     assert "That is the coarse grid, with 2 of 3 seeds; up to 3 rounds" in default
 
