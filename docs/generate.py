@@ -1,4 +1,4 @@
-"""Writes the generated parts of the documents: tables of parameters and columns, and help texts.
+"""Generated parts of the documents: tables of parameters and columns, and help texts.
 
 `make docs` runs it; a test fails where a document isn't what it would write. A generated part
 stands between `<!-- generated: KIND NAME -->` and `<!-- end -->`.

@@ -1,4 +1,4 @@
-"""overfit: run and judge the experiments of the theory of benign overfitting in attention."""
+"""Experiments of the theory of benign overfitting in attention, run and judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m overfit_cli` is `overfit`."""
+"""The command line as `python -m overfit_cli`."""
 
 from overfit_cli.cli.app import main
 

@@ -1,4 +1,4 @@
-"""Where what took long to make is kept, for every study; all of it can be deleted at any time."""
+"""The cache folder, for what took long to make; all of it can be deleted at any time."""
 
 from __future__ import annotations
 

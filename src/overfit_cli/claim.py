@@ -1,4 +1,4 @@
-"""A claim: a sentence of a paper turned into a measurement with a tolerance."""
+"""Claims: sentences of a paper turned into measurements with a tolerance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a user's data lies: `--data DIR`, or the variable OVERFIT_DATA."""
+"""Location of a user's data: `--data DIR`, or the variable OVERFIT_DATA."""
 
 from __future__ import annotations
 

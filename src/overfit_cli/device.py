@@ -1,4 +1,4 @@
-"""Which device trains. PyTorch is imported only where there may be a GPU."""
+"""Choice of the device. PyTorch is imported only where there may be a GPU."""
 
 from __future__ import annotations
 

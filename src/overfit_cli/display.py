@@ -1,4 +1,4 @@
-"""The standard streams as a program can rely on them: there, and never a reason to stop."""
+"""Standard streams that a program can rely on: there, and never a reason to stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A figure: a picture drawn from a run directory, by name."""
+"""Figures: pictures drawn from a run directory, by name."""
 
 from __future__ import annotations
 

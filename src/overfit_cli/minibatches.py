@@ -1,4 +1,4 @@
-"""Minibatch training: which samples a step sees, and gradient steps on them."""
+"""Minibatch training: the rows of each step, and gradient steps on them."""
 
 from __future__ import annotations
 

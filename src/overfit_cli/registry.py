@@ -1,4 +1,4 @@
-"""Installed studies, found by their entry points. Nothing that one does ends the machine."""
+"""Installed studies, found by their entry points and loaded with care."""
 
 from __future__ import annotations
 

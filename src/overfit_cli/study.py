@@ -1,4 +1,4 @@
-"""What a study is: its parameters, what it measures, and how its cells are trained."""
+"""The base class of studies: parameters, measurements, and how cells are trained."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Statistics of a table of cells: crossings, fits, intervals, and laws written by a user."""
+"""Statistics of a table of cells: crossings, fits, intervals, and users' equations."""

@@ -1,4 +1,4 @@
-"""What is known of curves that cross a threshold, and how uncertain their mean crossing is."""
+"""Curves that cross a threshold, and the uncertainty of their mean crossing."""
 
 from __future__ import annotations
 

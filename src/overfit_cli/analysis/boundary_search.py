@@ -1,4 +1,4 @@
-"""Where to sample next, to know at which x a column crosses a threshold, for each y.
+"""The search for a boundary: where to sample next, to know at which x a column crosses.
 
 A curve is the column along x at one y and one seed. What is wanted at each y is the mean crossing
 over all seeds of the search, to a tolerance. It is uncertain for two reasons: each curve's crossing
@@ -100,7 +100,7 @@ def next_points(search: Search, known: pd.DataFrame) -> list[Point]:
 
     Args:
         search: what is looked for.
-        known: one row a cell that was run, with `y`, `seed`, `x` and `value`, nan if it failed.
+        known: one row per cell that was run, with `y`, `seed`, `x` and `value`, nan if it failed.
     """
     falling = falls(known)
     by_y = _curves(search, known)

@@ -1,4 +1,4 @@
-"""Where a measured column crosses a threshold along x, for each value of y and each seed."""
+"""Crossings of a threshold by a measured column, for each value of y and each seed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     """Find the crossing of every curve of `value` along `x`: one curve a value of `y` and a seed.
 
     Args:
-        cells: one row a cell; only those whose `status` is `done` are used. No parameter but `x`
+        cells: one row per cell; only those whose `status` is `done` are used. No parameter but `x`
             and `y` may vary in it: a curve would mix its values.
         x: the column along which a curve runs.
         y: the column that tells curves apart, beside `seed`.

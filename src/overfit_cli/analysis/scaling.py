@@ -1,4 +1,4 @@
-"""Scaling laws: the powers of several parameters with which a measured number goes."""
+"""Scaling laws: the powers of several parameters that a measured number scales with."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def scaling_exponents(
     Seeds are independent and the cells of one aren't, so the spread is that between seeds.
 
     Args:
-        cells: one row a cell, those that are done; axes and value are positive.
+        cells: one row per cell, those that are done; axes and value are positive.
         axes: the columns that value goes with, each with several values.
         value: the measured column.
 

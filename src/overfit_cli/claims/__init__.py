@@ -1,1 +1,1 @@
-"""What claims share: which cells they are judged on, and the rules that give verdicts."""
+"""Shared parts of claims: the cells they are judged on, and the rules that give verdicts."""

@@ -1,4 +1,4 @@
-"""Assembles the command line, and is the one place where an error becomes a sentence."""
+"""Assembly of the command line, and the one place where an error becomes a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands talk to the user: the console, and numbers in words."""
+"""The console, and numbers in words."""
 
 from __future__ import annotations
 

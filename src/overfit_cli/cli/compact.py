@@ -1,4 +1,4 @@
-"""`overfit compact`: join a run directory's part files into few."""
+"""The command `overfit compact`: a run directory's part files joined into few."""
 
 from __future__ import annotations
 

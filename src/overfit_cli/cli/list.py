@@ -1,4 +1,4 @@
-"""`overfit list`: what there is to run, draw and judge."""
+"""The command `overfit list`: what there is to run, draw and judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of run directories: two questions never land in one by accident."""
+"""Names of run directories, different for different sweeps."""
 
 from __future__ import annotations
 

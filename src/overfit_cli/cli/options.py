@@ -1,4 +1,4 @@
-"""What commands share of their options: how they are declared, and how their texts are read."""
+"""Shared options of commands: their declarations, and how their texts are read."""
 
 from __future__ import annotations
 
@@ -70,9 +70,27 @@ def subject_and_settings(
     Raises:
         UserError: if an option has no value, a name is given twice, or there are two subjects.
     """
-    subjects: list[str] = []
-    given: list[tuple[str, str, str]] = []
-    left = list(words)
+    subjects, given = _read_words(words, own)
+    given += [_read_setting(setting) for setting in settings]
+    if len(subjects) > 1:
+        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; a command takes one.")
+    texts: dict[str, str] = {}
+    for name, flag, text in given:
+        if name in texts:
+            typed = f"{flag}={text}" if flag.startswith("--set ") else f"{flag} {text}"
+            raise UserError(f"{shortened(typed)}: {name} is given twice; give it once.")
+        texts[name] = text
+    flags = {name: flag for name, flag, _ in given}
+    return (subjects or [DEFAULT_STUDY])[0], texts, flags
+
+
+_Given = tuple[str, str, str]
+"""A parameter's name, the flag that it was given with, and its text."""
+
+
+def _read_words(words: Sequence[str], own: Collection[str]) -> tuple[list[str], list[_Given]]:
+    """What is left of a command line: words that are no options, and parameters."""
+    subjects, given, left = list[str](), list[_Given](), list(words)
     while left:
         word = left.pop(0)
         if not word.startswith("--"):
@@ -84,21 +102,15 @@ def subject_and_settings(
                 raise UserError(f"{flag}: it takes a value, such as {flag} 5{_nearest(flag, own)}")
             text = left.pop(0)
         given.append((flag.removeprefix("--").replace("-", "_"), flag, text))
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or not name.strip():
-            raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
-        given.append((name.strip(), f"--set {name.strip()}", text))
-    if len(subjects) > 1:
-        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; a command takes one.")
-    texts: dict[str, str] = {}
-    for name, flag, text in given:
-        if name in texts:
-            typed = f"{flag}={text}" if flag.startswith("--set ") else f"{flag} {text}"
-            raise UserError(f"{shortened(typed)}: {name} is given twice; give it once.")
-        texts[name] = text
-    flags = {name: flag for name, flag, _ in given}
-    return (subjects or [DEFAULT_STUDY])[0], texts, flags
+    return subjects, given
+
+
+def _read_setting(setting: str) -> _Given:
+    """A parameter that is given by `--set`."""
+    name, equals, text = setting.partition("=")
+    if not equals or not name.strip():
+        raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
+    return name.strip(), f"--set {name.strip()}", text
 
 
 def own_options(context: typer.Context) -> list[str]:

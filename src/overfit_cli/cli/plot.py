@@ -1,4 +1,4 @@
-"""`overfit plot`: draw a figure from a run directory."""
+"""The command `overfit plot`: a figure from a run directory."""
 
 from __future__ import annotations
 

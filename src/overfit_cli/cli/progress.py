@@ -1,4 +1,4 @@
-"""Shows a sweep as it runs: on a terminal a bar and the phase diagram, elsewhere a line a while."""
+"""Progress of a sweep: on a terminal a bar and the phase diagram, elsewhere lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`overfit sweep --refine`: rounds of cells where the side of a threshold is least certain."""
+"""The rounds of `overfit sweep --refine`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`overfit report`: set every measured claim beside the paper's."""
+"""The command `overfit report`: every measured claim beside the paper's."""
 
 from __future__ import annotations
 

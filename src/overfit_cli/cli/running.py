@@ -1,4 +1,4 @@
-"""Runs a plan as a command shows it: sentences, manifest, progress, interruption."""
+"""The run of a plan as a command shows it: sentences, manifest, progress, interruption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep says: its plan, its estimate and its summary."""
+"""Sentences of a sweep: its plan, its estimate and its summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command is about: a study, a preset, or a function in a file."""
+"""The subject of a command: a study, a preset, or a function in a file."""
 
 from __future__ import annotations
 

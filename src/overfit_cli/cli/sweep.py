@@ -1,4 +1,4 @@
-"""`overfit sweep`: train a grid of cells."""
+"""The command `overfit sweep`: a grid of cells."""
 
 from __future__ import annotations
 
@@ -43,65 +43,58 @@ class BackendName(enum.StrEnum):
     THREADING = "threading"
 
 
-def flag(name: str, words: str) -> Any:
-    """Return an option that is given or not."""
+def _flag(name: str, words: str) -> Any:
+    """An option that is given or not."""
     return typer.Option(f"--{name}", help=words)
+
+
+def _text(metavar: str, words: str) -> Any:
+    """An option with a text that is read later: what it takes is said in a sentence of ours."""
+    return typer.Option(metavar=metavar, help=words)
+
+
+Text = str | None
+Seeds = Annotated[Text, _text("SEEDS", "How many (5), or which (3:7 or 0,4,9).  [default: 3]")]
+Profile = Annotated[Text, _text("quick|paper", "How much of a preset to run.  [default: quick]")]
+Out = Annotated[Text, _text("DIR", "Run directory.  [default: results/NAME]")]
+Jobs = Annotated[str, _text("N", "Cells trained at a time; -1 is one per core.")]
+Backend = Annotated[BackendName, typer.Option(help="How jobs run.")]
+Trajectories = Annotated[bool, _flag("trajectories", "Log every step of every cell.")]
+DryRun = Annotated[bool, _flag("dry-run", "Print the plan with an estimate; run nothing.")]
+Fresh = Annotated[bool, _flag("fresh", "Run cells again that are there already.")]
+RetryFailed = Annotated[bool, _flag("retry-failed", "Run cells again that failed.")]
+FailFast = Annotated[bool, _flag("fail-fast", "Stop at the first cell that fails.")]
+_REFINE = "Begin with the grid, for two seeds, and go on where the boundary is uncertain."
+Refine = Annotated[Text, _text("ROUNDS", _REFINE)]
+_THRESHOLD = "With --refine: where a cell changes sides.  [default: the study's own]"
+Threshold = Annotated[Text, _text("T", _THRESHOLD)]
+_TOLERANCE = (
+    "With --refine: how well to know the boundary, as ± along its axis.  [default: 1/99 of it]"
+)
+Tolerance = Annotated[Text, _text("T", _TOLERANCE)]
+Help = Annotated[bool, _flag("help", "Show this message and the study's parameters.")]
 
 
 def sweep(
     context: typer.Context,
     words: SubjectAndParameters = None,
     settings: Settings = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(metavar="SEEDS", help="How many (5), or which (3:7 or 0,4,9).  [default: 3]"),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(metavar="quick|paper", help="How much of a preset to run.  [default: quick]"),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME]"),
-    ] = None,
+    seeds: Seeds = None,
+    profile: Profile = None,
+    out: Out = None,
     data: DataFolder = None,
-    jobs: Annotated[
-        str, typer.Option(metavar="N", help="Cells trained at a time; -1 is one per core.")
-    ] = "-1",
-    backend: Annotated[BackendName, typer.Option(help="How jobs run.")] = BackendName.LOKY,
+    jobs: Jobs = "-1",
+    backend: Backend = BackendName.LOKY,
     device: Device = DeviceName.AUTO,
-    trajectories: Annotated[bool, flag("trajectories", "Log every step of every cell.")] = False,
-    dry_run: Annotated[
-        bool, flag("dry-run", "Print the plan with an estimate; run nothing.")
-    ] = False,
-    fresh: Annotated[bool, flag("fresh", "Run cells again that are there already.")] = False,
-    retry_failed: Annotated[bool, flag("retry-failed", "Run cells again that failed.")] = False,
-    fail_fast: Annotated[bool, flag("fail-fast", "Stop at the first cell that fails.")] = False,
-    refine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ROUNDS",
-            help="Begin with the grid, for two seeds, and go on where the boundary is uncertain.",
-        ),
-    ] = None,
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            metavar="T",
-            help="With --refine: where a cell changes sides.  [default: the study's own]",
-        ),
-    ] = None,
-    tolerance: Annotated[
-        str | None,
-        typer.Option(
-            metavar="T",
-            help="With --refine: how well to know the boundary, as ± along its axis.  "
-            "[default: 1/99 of the axis]",
-        ),
-    ] = None,
-    show_help: Annotated[
-        bool, typer.Option("--help", help="Show this message and the study's parameters.")
-    ] = False,
+    trajectories: Trajectories = False,
+    dry_run: DryRun = False,
+    fresh: Fresh = False,
+    retry_failed: RetryFailed = False,
+    fail_fast: FailFast = False,
+    refine: Refine = None,
+    threshold: Threshold = None,
+    tolerance: Tolerance = None,
+    show_help: Help = False,
 ) -> int:
     """Train a grid of cells in parallel; what is there already is kept.
 

@@ -1,4 +1,4 @@
-"""`overfit train`: train one cell and show it learning."""
+"""The command `overfit train`: one cell that is seen learning."""
 
 from __future__ import annotations
 

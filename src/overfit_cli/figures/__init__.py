@@ -1,1 +1,1 @@
-"""The shared drawing vocabulary. It knows no paper."""
+"""The shared drawing vocabulary, of any paper."""

@@ -1,4 +1,4 @@
-"""A parameter laid out along an axis: its values in order, their scale, and their ticks."""
+"""A parameter along an axis: its values in order, their scale, and their ticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a column crosses a threshold, row by row, and the power law through the crossings."""
+"""Crossings of a threshold, row by row, and the power law through them."""
 
 from __future__ import annotations
 

@@ -125,9 +125,11 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
 
 
 def _drawn(parts: Sequence[Panel], column: str) -> pd.Series[float]:
-    """All numbers of a column that any panel may draw."""
+    """All numbers of a column that any panel may draw; failed cells' only where all failed."""
     steps = parts[0].data.trajectories
-    keys = np.concatenate([part.data.cells["key"] for part in parts])
+    cells = pd.concat([part.data.cells for part in parts])
+    done = cells["status"] == "done"
+    keys = cells["key"][done] if done.any() else cells["key"]
     return steps.loc[steps["key"].isin(keys), column].astype(np.float64)
 
 

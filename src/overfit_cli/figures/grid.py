@@ -1,4 +1,4 @@
-"""A table of cells laid out on a grid: the mean over seeds at each place, or why there is none."""
+"""Cells on a grid: the mean over seeds at each place, or why there is none."""
 
 from __future__ import annotations
 

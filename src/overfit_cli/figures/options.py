@@ -1,4 +1,4 @@
-"""What a figure shows where the user doesn't say: the study's choice, as far as it fits."""
+"""Options of a figure: the user's, then the study's as far as they fit."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Curve:
 
     Attributes:
         text: the values that tell it from the other curves; empty where it is the only one.
-        mean: one row a step (the index), one column a logged column.
+        mean: one row per step (the index), one column per logged column.
         low, high: of the same shape, one standard deviation below and above; nan for a single cell.
     """
 
@@ -111,7 +111,7 @@ def _curve(
 
 
 def _by_cell(steps: pd.DataFrame, column: str) -> pd.DataFrame:
-    """One row a step, one column a cell, as far as all cells that have numbers go.
+    """One row per step, one column per cell, as far as all cells that have numbers go.
 
     Cells needn't be logged at the same steps: what is missing between two is interpolated. What
     was logged and is no number stays none.

@@ -1,4 +1,4 @@
-"""Signatures read as parameters, as Typer reads them; what can't be read is said in a sentence."""
+"""Signatures read as parameters, as Typer reads them."""
 
 from __future__ import annotations
 

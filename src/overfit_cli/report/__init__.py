@@ -1,1 +1,1 @@
-"""Claims, verdicts and the report. It knows no paper."""
+"""Claims, verdicts and the report, of any paper."""

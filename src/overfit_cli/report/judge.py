@@ -1,4 +1,4 @@
-"""Claims set against what was run: each by the run directory that bears on it."""
+"""Judgement of claims by what was run: each by the run directory that bears on it."""
 
 from __future__ import annotations
 

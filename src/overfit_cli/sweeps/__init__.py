@@ -1,1 +1,1 @@
-"""The machine that plans, trains and stores cells. It knows no paper."""
+"""Planning, training and storing of cells, of any paper."""

@@ -1,4 +1,4 @@
-"""Ctrl-C: who answers it, and how it is told from an exception that a study raises."""
+"""Ctrl-C: its handling, and how it is told from an exception that a study raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run directories as figures and claims read them: a study, and cells of the version it has."""
+"""Run directories as figures and claims read them: a study, and cells of its version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run was made with and what it covers: entries of the manifest, written and read."""
+"""Entries of the manifest: what a run was made with, and what it covers."""
 
 from __future__ import annotations
 
