@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint docs bench results clean
+.PHONY: demo test lint docs bench reproduce results clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -33,6 +33,9 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.dimension
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.storm
+
+reproduce: $(VENV)/installed
+	$(BIN)/python -m benchmarks.reproduce
 
 # $(call reference,PRESET,FIGURES) makes a kept run anew: its cells, figures and report.
 define reference

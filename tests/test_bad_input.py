@@ -200,7 +200,7 @@ KERNELS = [
     ("train kernel-text --set kernel=Softmax", ["--set kernel Softmax", "one of softmax, gaus"]),
     ("sweep kernel-regression --set value_gap=1", ["--set value_gap 1", "instance=random", "0;"]),
     ("sweep kernel-regression --set instance=example --set value_gap=9", ["value_gap 9", "2.5"]),
-    ("sweep kernel-regression --set instance=example --n 4", ["--set n 4", "n takes 1,"]),
+    ("sweep kernel-regression --set instance=example --n 4", ["--n 4", "n takes 1,"]),
     ("sweep kernel-regression --set instance=example --set tokens=3", ["tokens 3", "takes 2,"]),
     ("sweep kernel-regression --set instance=example --set d=3", ["--set d 3", "d takes 2,"]),
     ("sweep kernel-regression --set instance=example --set target=inside", ["inside", "below,"]),
@@ -246,7 +246,7 @@ DATA = [
     ("sweep kernel-fig4 --set source=imdb", ["--set source=imdb needs data", "--data DIR"]),
     ("train kernel-text --data empty --set source=imdb", ["empty", "IMDb isn't there"]),
     ("train kernel-text --data file.txt --set source=imdb", ["file.txt", "damaged or cut short"]),
-    ("train kernel-text --set source=imdb --n 25001", ["--set n 25001", "up to 25000"]),
+    ("train kernel-text --set source=imdb --n 25001", ["--n 25001", "up to 25000"]),
     ("train kernel-pathfinder --set source=lra", ["--set source=lra needs data", "--data DIR"]),
     (
         "sweep kernel-pathfinder --data empty --set source=lra",

@@ -1,0 +1,196 @@
+"""What the machine does for every study: one thread, logged steps, reasons, minibatches."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from threadpoolctl import threadpool_info
+
+from overfit_cli.minibatches import gradient_steps, minibatches
+from overfit_cli.study import Cell, CellResult, Column, Study
+from overfit_cli.sweeps.worker import train_all
+from overfit_cli.training import Execution, Training, failure, training_conditions
+from tests.fake_study import FakeParameters, FakeStudy
+
+CELL = Cell("fake", 1, FakeParameters(), 0)
+OTHER = Cell("fake", 1, FakeParameters(n=3), 0)
+
+
+# Logged steps
+
+
+def test_rows_are_kept_by_cell_and_given_on_as_they_come() -> None:
+    seen: list[object] = []
+    training = Training(Execution(trajectories=True, on_step=seen.append))
+    training.log(CELL, 0, {"loss": 1.0})
+    training.log(OTHER, 0, {"loss": 3.0})
+    training.log(CELL, 5, {"loss": 0.5})
+    assert training.trajectory(CELL) == {"step": [0, 5], "loss": [1.0, 0.5]}
+    assert training.trajectory(OTHER) == {"step": [0], "loss": [3.0]}
+    assert seen == [
+        {"step": 0, "loss": 1.0},
+        {"step": 0, "loss": 3.0},
+        {"step": 5, "loss": 0.5},
+    ]
+
+
+def test_what_a_row_lacks_is_missing() -> None:
+    training = Training(Execution(trajectories=True))
+    training.log(CELL, 0, {"a": 1.0})
+    training.log(CELL, 1, {"b": 2.0})
+    training.log(CELL, 2, {"a": 3.0, "b": 4.0})
+    assert training.trajectory(CELL) == {
+        "step": [0, 1, 2],
+        "a": [1.0, None, 3.0],
+        "b": [None, 2.0, 4.0],
+    }
+
+
+def test_nothing_is_kept_where_no_steps_are_wanted() -> None:
+    training = Training(Execution())
+    assert not training.logs
+    training.log(CELL, 0, {"loss": 1.0})
+    assert training.trajectory(CELL) == {}
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("loss", "at_most", "reason"),
+    [
+        (0.5, np.inf, ""),
+        (0.01, 0.01, ""),
+        (0.02, 0.01, "step limit"),
+        (np.nan, 0.01, "diverged"),
+        (np.inf, np.inf, "diverged"),
+        (-np.inf, 0.01, "diverged"),
+    ],
+)
+def test_a_loss_says_why_a_training_failed(loss: float, at_most: float, reason: str) -> None:
+    assert failure(loss, at_most) == reason
+
+
+def test_a_result_has_failed_where_it_has_a_reason() -> None:
+    assert CellResult(CELL, {"a": 1.0}).status == "done"
+    failed = CellResult(CELL, reason="worker killed")
+    assert (failed.status, dict(failed.measurements)) == ("failed", {})
+
+
+# One thread
+
+
+def test_libraries_compute_on_one_thread_and_get_theirs_back() -> None:
+    before = torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")
+    pools = [pool["num_threads"] for pool in threadpool_info()]
+    with training_conditions():
+        assert torch.get_num_threads() == 1
+        assert os.environ["OMP_NUM_THREADS"] == "1"
+        assert {pool["num_threads"] for pool in threadpool_info()} == {1}
+        warnings.warn("overflow encountered", RuntimeWarning, stacklevel=1)
+    assert (torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")) == before
+    assert [pool["num_threads"] for pool in threadpool_info()] == pools
+
+
+# A study is what differs
+
+
+class Least(Study[FakeParameters]):
+    """A study with its obligatory members alone."""
+
+    name, version = "least", 1
+    parameters = FakeParameters
+    columns = (Column("loss", "a loss"), Column("error", "an error"))
+
+    def train(self, batch, training):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+        for cell in batch:
+            yield CellResult(cell, {"loss": cell.parameters.n, "error": 0.5}, steps=7)
+
+
+def test_five_members_are_a_study_and_the_rest_has_defaults() -> None:
+    least = Least()
+    [trained] = train_all(least, [CELL], Execution())
+    result = CellResult(CELL, trained.measurements, trained.steps, seconds=trained.seconds)
+    assert (least.headline, least.title, least.claims(), least.notes([CELL])) == (
+        "loss",
+        "",
+        (),
+        (),
+    )
+    assert least.summary(result) == "Trained after 7 steps: loss 10, error 0.5."
+    assert least.summary(CellResult(CELL, {"loss": 2.0}, 3, "step limit")) == (
+        "Failed (step limit) after 3 steps: loss 2."
+    )
+    assert set(least.figures()) == {"heatmap", "cutoff", "boundary", "lines", "curves"}
+    assert least.batches([CELL, OTHER], "cpu") == [[CELL], [OTHER]]
+    assert (least.cost(CELL), least.probe(CELL), least.memory(CELL)) == (1.0, CELL, None)
+    assert least.prepare([CELL]) == {}
+    assert result.seconds > 0
+
+
+def test_the_costliest_cells_come_first_where_a_study_says_what_they_cost() -> None:
+    costly = type("Costly", (Least,), {"cost": lambda study, cell: cell.parameters.n})()
+    assert costly.batches([OTHER, CELL], "cpu") == [[CELL], [OTHER]]
+
+
+@pytest.mark.parametrize("member", ["name", "version", "parameters", "columns", "train"])
+def test_a_study_that_lacks_a_member_is_refused_in_a_sentence(member: str) -> None:
+    members = {name: value for name, value in vars(Least).items() if name != member}
+    members = {name: value for name, value in members.items() if not name.startswith("__")}
+    incomplete = type("Incomplete", (Study,), members)
+    with pytest.raises(TypeError, match=f"^Incomplete lacks {member}, which every study has$"):
+        incomplete()
+
+
+def test_progress_columns_are_the_first_logged_ones() -> None:
+    assert FakeStudy().progress_columns == ("train_loss", "test_loss", "attention")
+
+
+# Minibatches
+
+
+def test_equal_minibatches_go_through_all_samples_once_an_epoch() -> None:
+    rows = np.concatenate(list(itertools.islice(minibatches(10, 4, seed=3), 5)))
+    assert len(rows) == 20
+    for epoch in (rows[:10], rows[10:]):
+        assert sorted(epoch) == list(range(10))
+
+
+def test_others_leave_what_is_left_to_the_last_of_an_epoch() -> None:
+    found = list(itertools.islice(minibatches(10, 4, seed=3, equal=False), 6))
+    assert [len(rows) for rows in found] == [4, 4, 2, 4, 4, 2]
+    assert sorted(np.concatenate(found[:3])) == list(range(10))
+
+
+def test_both_have_the_same_orders_and_seeds_differ() -> None:
+    one, other = (
+        np.concatenate(list(itertools.islice(minibatches(12, 5, seed=1, equal=equal), 4)))[:12]
+        for equal in (True, False)
+    )
+    assert one.tolist() == other.tolist()
+    assert next(minibatches(12, 12, seed=2)).tolist() != one.tolist()
+
+
+def test_gradient_steps_are_those_of_the_plain_loop() -> None:
+    data = torch.linspace(-1, 1, 8, dtype=torch.float64)
+
+    def loss(weight: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
+        return ((weight * data[torch.from_numpy(rows)] - 2) ** 2).mean()
+
+    weight = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    steps = gradient_steps(
+        torch.optim.SGD([weight], lr=0.1), lambda rows: loss(weight, rows), minibatches(8, 3, 0)
+    )
+    losses = [float(next(steps)) for _ in range(5)]
+    plain, expected = torch.zeros(1, dtype=torch.float64, requires_grad=True), []
+    for rows in itertools.islice(minibatches(8, 3, 0), 5):
+        value = loss(plain, rows)
+        (slope,) = torch.autograd.grad(value, plain)
+        plain = (plain - 0.1 * slope).detach().requires_grad_()
+        expected.append(float(value.detach()))
+    assert losses == pytest.approx(expected, rel=1e-14)
