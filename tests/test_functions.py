@@ -485,6 +485,7 @@ assert len(overfit_cli.load("mine")) == 32
 assert len(overfit_cli.load("mine", trajectories=True)) == 96
 figure = overfit_cli.draw("heatmap", "mine", law="n * snr**2 = 4", out="heatmap.png")
 assert isinstance(figure, matplotlib.figure.Figure)
+assert figure._repr_png_().startswith(b"\\x89PNG")
 assert overfit_cli.judge("mine") is not None
 again = overfit_cli.sweep(train, n="2:6", snr="0.5:2:4", seeds=[0, 1], out="mine", jobs=1)
 assert len(again) == 40, len(again)

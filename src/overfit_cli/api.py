@@ -19,7 +19,7 @@ from overfit_cli.data_folder import set_data_folder
 from overfit_cli.device import Device, resolve_device
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureOptions
-from overfit_cli.figures.style import save
+from overfit_cli.figures.style import image, save
 from overfit_cli.functions.study import FunctionStudy, study_of_function
 from overfit_cli.parameters import Value, describe, unknown_parameter
 from overfit_cli.report.judge import Judged, judge_all
@@ -168,6 +168,8 @@ def draw(
     drawn = draw_figure(figure, RunDirectory(Path(directory)), asked)
     if out is not None:
         save(drawn, Path(out))
+    # What a notebook looks for: without pyplot it would show the figure's name only.
+    drawn._repr_png_ = lambda: image(drawn, "png")  # type: ignore[attr-defined]
     return drawn
 
 

@@ -171,6 +171,13 @@ def power(value: float) -> str:
 
 
 @styled
+def image(figure: Figure, kind: str) -> bytes:
+    """Return `figure` as the content of a file of the kind png, pdf or svg."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=kind, dpi=300, metadata=_NO_DATES[kind])
+    return drawn.getvalue()
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write `figure` to `path`, whole or not at all; the name's ending says in which format.
 
@@ -180,11 +187,10 @@ def save(figure: Figure, path: Path) -> None:
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
         raise UserError(f"--out {path}: the file's name must end in .png, .pdf or .svg.")
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=kind, dpi=300, metadata=_NO_DATES[kind])
+    content = image(figure, kind)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, drawn.getvalue())
+        write_whole(path, content)
     except OSError as error:
         raise UserError(
             f"--out {path}: the figure can't be written there ({reason_of(error)});"
