@@ -1,4 +1,4 @@
-"""A classification task: samples as tokens with labels, and what a shortcut rule gets right."""
+"""Classification tasks: samples as tokens with labels, and the accuracy of a shortcut rule."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+PADDING = 0
+"""The token that fills up a sample that is too short."""
 
 
 @dataclass(frozen=True, eq=False)

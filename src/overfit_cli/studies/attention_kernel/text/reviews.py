@@ -1,4 +1,4 @@
-"""Generated reviews: sentiment that a negation before the word turns round.
+"""Generated reviews: sentiment words that a negation right before them turns round.
 
 A built-in stand-in for IMDb in section 5.1 of Song et al. 2024. Counting words gets some reviews
 right; looking at the word before gets all of them.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.errors import UserError
 from overfit_cli.rng import named_rng
-from overfit_cli.studies.attention_kernel.text.texts import PADDING, Texts
+from overfit_cli.studies.attention_kernel.classifier.task import PADDING, Examples
 
 NEGATION = PADDING + 1
 """The word that turns the sentiment of the next one round."""
@@ -59,14 +59,14 @@ class ReviewSettings:
 
 def generated_reviews(
     settings: ReviewSettings, seed: int, split: Literal["train", "test"], count: int
-) -> Texts:
+) -> Examples:
     """Draw `count` reviews of a seed's `train` or `test` streams; more reviews extend fewer.
 
     With m sentiment words, a review is drawn so:
 
     1. Its label is positive or negative with equal odds.
     2. The number of its sentiment words that speak for the label is one of (m + 1)/2, ..., m with
-       equal odds, and which ones these are is a random choice; the others speak against it. So
+       equal odds, and which ones these are is random; the others speak against it. So
        the label is the sign of the sum.
     3. Each sentiment word is negated with chance `negated`, by the negation right before it; the
        word itself is then of the opposite sentiment. It is any of its sentiment's `kinds` words.
@@ -81,8 +81,8 @@ def generated_reviews(
     labels = named_rng(seed, split, "reviews", "labels").integers(0, 2, count)
     negated = named_rng(seed, split, "reviews", "negations").random(shape) < settings.negated
     kinds = named_rng(seed, split, "reviews", "kinds").integers(0, settings.kinds, shape)
-    written = _meanings(settings, seed, split, labels) ^ negated
-    words = np.where(written, settings.positive.start, settings.negative.start) + kinds
+    positive = _sentiments(settings, seed, split, labels) ^ negated
+    words = np.where(positive, settings.positive.start, settings.negative.start) + kinds
 
     low, high = settings.neutral.start, settings.neutral.stop
     neutral = named_rng(seed, split, "reviews", "neutral")
@@ -90,10 +90,10 @@ def generated_reviews(
     rows, places = np.arange(count)[:, None], _places(settings, seed, split, count)
     tokens[rows, places] = words
     tokens[rows, places - 1] = np.where(negated, NEGATION, tokens[rows, places - 1])
-    return Texts(tokens, np.full(count, settings.length, np.int64), labels)
+    return Examples(tokens, labels)
 
 
-def _meanings(
+def _sentiments(
     settings: ReviewSettings, seed: int, split: str, labels: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return whether each sentiment word, its negation read, is positive; shape (reviews, m)."""

@@ -1,0 +1,1 @@
+"""Pathfinder scenes and images, drawn after Linsley et al. 2018."""
