@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from overfit_cli.errors import UserError
-from overfit_cli.studies.attention_kernel.text.baseline import bag_of_words_accuracy
+from overfit_cli.studies.attention_kernel.classifier.task import Examples
+from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy
 from overfit_cli.studies.attention_kernel.text.reviews import (
     NEGATION,
     ReviewSettings,
     generated_reviews,
 )
-from overfit_cli.studies.attention_kernel.text.texts import Texts
 from tests.oracles import reviews as oracle
 
 DEFAULT = ReviewSettings()
@@ -71,7 +71,8 @@ def test_more_reviews_extend_fewer() -> None:
     few, many = (generated_reviews(DEFAULT, 3, "test", count) for count in (7, 50))
     assert np.array_equal(few.tokens, many.tokens[:7])
     assert np.array_equal(few.labels, many.labels[:7])
-    assert np.array_equal(few.lengths, np.full(7, 64))
+    assert few.lengths is None
+    assert few.tokens.shape == (7, 64)
 
 
 def test_seeds_and_splits_draw_different_reviews() -> None:
@@ -92,7 +93,7 @@ def test_counting_words_beats_chance_and_stays_well_below_one() -> None:
 
 
 def test_counting_words_together_with_the_negation_before_is_always_right() -> None:
-    def marked(reviews: Texts) -> Texts:
+    def marked(reviews: Examples) -> Examples:
         before = np.roll(reviews.tokens, 1, axis=1) == NEGATION
         return replace(reviews, tokens=reviews.tokens + np.int16(64) * before)
 
@@ -103,7 +104,7 @@ def test_counting_words_together_with_the_negation_before_is_always_right() -> N
 
 def test_counting_words_is_right_by_chance_where_all_texts_are_alike() -> None:
     ones = np.ones((10, 4), np.int16)
-    alike = Texts(ones, np.full(10, 4), np.arange(10) % 2)
+    alike = Examples(ones, np.arange(10) % 2)
     assert bag_of_words_accuracy(alike, alike, 3) == 0.5
 
 
@@ -112,7 +113,7 @@ def test_padding_and_what_lies_behind_a_text_is_not_counted() -> None:
     test = generated_reviews(DEFAULT, 0, "test", 500)
     padded = np.pad(test.tokens, ((0, 0), (0, 30)))
     assert bag_of_words_accuracy(train, test, 64) == bag_of_words_accuracy(
-        train, replace(test, tokens=padded), 64
+        train, replace(test, tokens=padded, lengths=np.full(500, 64)), 64
     )
 
 

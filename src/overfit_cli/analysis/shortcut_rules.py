@@ -1,4 +1,4 @@
-"""Simple rules for two classes, whose test accuracy a network has to exceed to have learned more."""
+"""Simple rules for two classes, which a network has to beat to have learned more."""
 
 from __future__ import annotations
 

@@ -13,9 +13,7 @@ from overfit_cli.claim import Measurement
 LEAST_SEEDS = 3
 
 
-def best_of_sweep(
-    cells: pd.DataFrame, swept: str, others: list[str], best_in: str
-) -> pd.DataFrame:
+def best_of_sweep(cells: pd.DataFrame, swept: str, others: list[str], best_in: str) -> pd.DataFrame:
     """Return the cells at the best value of a swept parameter, for each setting of `others`.
 
     Args:
@@ -62,6 +60,10 @@ class BestSetting:
     def column(self, name: str) -> pd.Series[float]:
         """Return a measured column by seed."""
         return self.cells[name].astype(float)
+
+    def on(self, seeds: pd.Index[int]) -> BestSetting:
+        """Return the setting on some of its seeds."""
+        return replace(self, cells=self.cells.loc[seeds])
 
     def in_words(self) -> str:
         """Name the value, the sweep, and whether the best lies at its edge."""
@@ -136,7 +138,7 @@ class Comparison:
                 f"{len(other.tried)} {self.swept_in_words}s; at least {LEAST_SEEDS} and 2 are "
                 "needed, so that the verdict depends on no single one.",
             )
-        return replace(one, cells=one.cells.loc[seeds]), replace(other, cells=other.cells.loc[seeds])
+        return one.on(seeds), other.on(seeds)
 
     def at_shared_values(self, cells: pd.DataFrame, settings: tuple[str, str]) -> str:
         """Say at how many of the values that both settings have the first one is lower."""

@@ -1,1 +1,1 @@
-"""Pathfinder scenes and images, drawn after Linsley et al. 2018."""
+"""Pathfinder images, drawn as Linsley et al. 2018 do."""

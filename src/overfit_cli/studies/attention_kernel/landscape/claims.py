@@ -19,9 +19,6 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLand
 SOURCE = "Song et al. 2024, section 5.3.2, figure 4"
 LEAST_NETWORKS, LEAST_PAIRS = 3, 2
 _FREE = ("kernel", "pair")
-_OTHERS = [
-    name for name in KernelLandscapeParameters.model_fields if name not in ("kernel", "pair")
-]
 
 
 def _by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame | Measurement:

@@ -56,9 +56,7 @@ def trained_network(
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
         if not _load(model, folder / FILE, device):
-            model = build_model(
-                of_stage, task, seed, device
-            )
+            model = build_model(of_stage, task, seed, device)
             _train_stage(model, parameters, task, seed, stage, device)
             with suppress(OSError):
                 _save(model, folder / FILE)

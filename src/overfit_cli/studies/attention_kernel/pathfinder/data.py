@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from overfit_cli.analysis.shortcut_rules import majority_in_bins_accuracy
 from overfit_cli.data_folder import data_folder, fingerprint, naming_data
 from overfit_cli.datasets.lra_pathfinder import read_lra
+from overfit_cli.datasets.pathfinder.images import PathfinderImages, Stream, images
 from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
 from overfit_cli.errors import UserError
 from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
-from overfit_cli.studies.attention_kernel.pathfinder.images import PathfinderImages, images
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 
@@ -36,8 +37,18 @@ def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
 
 @functools.lru_cache(maxsize=2)
 def _drawn(settings: PathfinderSettings, n: int, test_samples: int, levels: int, seed: int) -> Task:
-    train, test = images(settings, seed, "train", n), images(settings, seed, "test", test_samples)
+    train = images(settings, stream_of(seed, "train"), n)
+    test = images(settings, stream_of(seed, "test"), test_samples)
     return _task(train, test, levels)
+
+
+def stream_of(seed: int, split: Literal["train", "test"]) -> Stream:
+    """Return the stream that a seed's training or test images are drawn with."""
+
+    def generator(chunk: int) -> np.random.Generator:
+        return named_rng(seed, split, "pathfinder", str(chunk))
+
+    return Stream({"seed": seed, "split": split}, generator)
 
 
 @functools.lru_cache(maxsize=2)

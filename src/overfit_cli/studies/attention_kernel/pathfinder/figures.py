@@ -5,11 +5,11 @@ from __future__ import annotations
 import matplotlib.figure
 import numpy as np
 
+from overfit_cli.datasets.pathfinder.images import CHUNK, PathfinderImages, images
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLUMN, styled
 from overfit_cli.parameters import of_row
-from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
-from overfit_cli.studies.attention_kernel.pathfinder.images import CHUNK, PathfinderImages, images
+from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task, stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 ACROSS = 5
@@ -34,7 +34,7 @@ def training_images(parameters: KernelPathfinderParameters, seed: int) -> Pathfi
         levels = task.train.tokens.reshape(-1, parameters.size, parameters.size)
         pixels = (levels.astype(np.int64) * 256 // parameters.grey_levels).astype(np.uint8)
         return PathfinderImages(pixels, task.train.labels, np.zeros(0, dtype=np.float32))
-    return images(parameters.settings, seed, "train", CHUNK)
+    return images(parameters.settings, stream_of(seed, "train"), CHUNK)
 
 
 def draw_images(shown: PathfinderImages) -> matplotlib.figure.Figure:

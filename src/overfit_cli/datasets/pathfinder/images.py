@@ -1,7 +1,7 @@
-"""Pathfinder images of a seed and split: drawn in chunks, and kept on disk.
+"""Pathfinder images of a random stream: drawn in chunks, and kept on disk.
 
-What is drawn is kept in one folder for each kind of image, seed and split, and a larger count is
-drawn on from where the kept ones end. Where the folder can't be written, or holds something else,
+What is drawn is kept in one folder for each kind of image and stream, and a larger count is drawn
+on from where the kept ones end. Where the folder can't be written, or holds something else,
 the images are drawn.
 """
 
@@ -13,10 +13,10 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from overfit_cli.datasets.pathfinder.rendering import render
 from overfit_cli.datasets.pathfinder.scenes import Scenes, draw_scenes
 from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
 from overfit_cli.files import locked, write_whole
-from overfit_cli.rng import named_rng
 
 GENERATOR_VERSION = 1
 """Raised whenever the same settings and seed would give other images."""
@@ -41,7 +40,18 @@ _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error),
 )
 
-Split = Literal["train", "test"]
+
+@dataclass(frozen=True)
+class Stream:
+    """The random numbers that images are drawn with.
+
+    Attributes:
+        name: what no other stream has; the cache tells streams apart by it.
+        generator: from the number of a chunk to the generator of its images.
+    """
+
+    name: Mapping[str, str | int]
+    generator: Callable[[int], np.random.Generator]
 
 
 @dataclass(frozen=True)
@@ -66,9 +76,7 @@ class PathfinderImages:
         return PathfinderImages(self.pixels[index], self.labels[index], self.distances[index])
 
 
-def draw(
-    settings: PathfinderSettings, seed: int, split: Split, start: int, stop: int
-) -> PathfinderImages:
+def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) -> PathfinderImages:
     """Draw images `start` to `stop` - 1.
 
     Raises:
@@ -77,15 +85,15 @@ def draw(
     first = start // CHUNK
     parts = []
     for chunk in range(first, -(-stop // CHUNK)):
-        scenes = chunk_scenes(settings, seed, split, chunk)
+        scenes = chunk_scenes(settings, stream, chunk)
         distances = scenes.distances.astype(np.float32)
         parts.append(PathfinderImages(render(settings, scenes), scenes.labels, distances))
     return joined(settings, parts)[start - first * CHUNK : stop - first * CHUNK]
 
 
-def chunk_scenes(settings: PathfinderSettings, seed: int, split: Split, chunk: int) -> Scenes:
+def chunk_scenes(settings: PathfinderSettings, stream: Stream, chunk: int) -> Scenes:
     """Return the geometry of images chunk · CHUNK to (chunk + 1) · CHUNK - 1."""
-    return draw_scenes(settings, named_rng(seed, split, "pathfinder", str(chunk)), CHUNK)
+    return draw_scenes(settings, stream.generator(chunk), CHUNK)
 
 
 def joined(settings: PathfinderSettings, parts: list[PathfinderImages]) -> PathfinderImages:
@@ -98,13 +106,13 @@ def joined(settings: PathfinderSettings, parts: list[PathfinderImages]) -> Pathf
     )
 
 
-def images(settings: PathfinderSettings, seed: int, split: Split, count: int) -> PathfinderImages:
-    """Return the first `count` images of a seed's split, drawn or from the cache.
+def images(settings: PathfinderSettings, stream: Stream, count: int) -> PathfinderImages:
+    """Return the first `count` images of a stream, drawn or from the cache.
 
     Raises:
         UserError: if contours that long can't be laid in an image.
     """
-    key = _key(settings, seed, split)
+    key = _key(settings, stream)
     folder = cache_folder() / "pathfinder" / key
     kept = _read(settings, folder / FILE, key)
     if len(kept) >= count:
@@ -116,16 +124,16 @@ def images(settings: PathfinderSettings, seed: int, split: Split, count: int) ->
             stack.enter_context(locked(folder))
             kept = _read(settings, folder / FILE, key)
         # In whole chunks, so that what is drawn is never drawn again.
-        missing = draw(settings, seed, split, len(kept), max(len(kept), -(-count // CHUNK) * CHUNK))
+        missing = draw(settings, stream, len(kept), max(len(kept), -(-count // CHUNK) * CHUNK))
         kept = joined(settings, [kept, missing])
         with suppress(OSError):
             _keep(folder, key, kept)
     return kept[:count]
 
 
-def _key(settings: PathfinderSettings, seed: int, split: Split) -> str:
+def _key(settings: PathfinderSettings, stream: Stream) -> str:
     """Return a name that two kinds of images don't share, and two versions of the generator."""
-    kind = {**asdict(settings), "seed": seed, "split": split, "generator": GENERATOR_VERSION}
+    kind = {**asdict(settings), **stream.name, "generator": GENERATOR_VERSION}
     return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()[:24]
 
 
