@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from overfit_cli.cache import cache_folder
 from overfit_cli.datasets import imdb
-from overfit_cli.datasets.imdb import VOCABULARY, Texts, read_imdb
-from overfit_cli.studies.attention_kernel.classifier.task import Examples
+from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
+from overfit_cli.datasets.texts import Texts
 from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy
 from tests.imdb_files import OTHERS, REVIEWS, without, write_archive, write_folder
 
@@ -125,8 +125,7 @@ def test_the_published_archive_is_what_it_is_known_to_be(monkeypatch: pytest.Mon
     assert as_bytes(train.tokens[0]).startswith(b"Story of a man who has unnatural feelings")
     assert as_bytes(train.tokens[12_500]).startswith(b"Bromwell High is a cartoon comedy.")
     assert (train.lengths.min(), test.lengths.min()) == (52, 32)
-    one, other = (Examples(each.tokens, each.labels, each.lengths) for each in (train, test))
-    assert bag_of_words_accuracy(one, other, VOCABULARY) == pytest.approx(0.594, abs=0.002)
+    assert bag_of_words_accuracy(train, test, VOCABULARY) == pytest.approx(0.594, abs=0.002)
 
     monkeypatch.setattr(imdb, "archive_reviews", lambda _: pytest.fail("parsed again"))
     assert np.array_equal(read_imdb(ARCHIVE, 256)[1].tokens, test.tokens)

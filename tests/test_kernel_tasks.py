@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 
 import overfit_cli
+from overfit_cli.datasets.generated_reviews import ReviewSettings, generated_reviews
 from overfit_cli.datasets.lra_pathfinder import DIRECTORIES
 from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
 from overfit_cli.errors import UserError
@@ -20,9 +21,12 @@ from overfit_cli.parameters import StudyParameters, Value, build
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
-from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy, text_task
+from overfit_cli.studies.attention_kernel.text.data import (
+    bag_of_words_accuracy,
+    stream_of,
+    text_task,
+)
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
-from overfit_cli.studies.attention_kernel.text.reviews import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.text.study import study as text
 from overfit_cli.study import AnyStudy, Cell, Study
 from overfit_cli.sweeps.schema import cell_table
@@ -88,7 +92,8 @@ def test_generated_reviews_fill_a_task() -> None:
     parameters = of_text(tokens=20, n=30, test_samples=10, negated=0.5)
     task = text_task(parameters, 3)
     settings = ReviewSettings(length=20, vocabulary=64, negated=0.5)
-    train, test = (generated_reviews(settings, 3, *of) for of in (("train", 30), ("test", 10)))
+    train = generated_reviews(settings, stream_of(3, "train"), 30)
+    test = generated_reviews(settings, stream_of(3, "test"), 10)
     assert task.vocabulary == 64
     assert task.train.lengths is None
     assert np.array_equal(task.train.tokens, train.tokens)

@@ -23,6 +23,7 @@ from overfit_cli.datasets.imdb_files import (
     archive_reviews,
     folder_reviews,
 )
+from overfit_cli.datasets.texts import Texts
 from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of, write_whole
 
@@ -35,21 +36,6 @@ _ACCEPTED = (
     f"accepted are IMDb's folder aclImdb or its archive {_ARCHIVES} as published, "
     "or a folder with one of them in it or in its folder imdb"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """Reviews cut or padded to one length.
-
-    Attributes:
-        tokens: shape (texts, length); 0, the padding, from a text's end on.
-        lengths: how many tokens of a text aren't padding, at least 1; shape (texts,).
-        labels: 1 for a positive text and 0 for a negative one, shape (texts,).
-    """
-
-    tokens: NDArray[np.int16]
-    lengths: NDArray[np.int64]
-    labels: NDArray[np.int64]
 
 
 def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:

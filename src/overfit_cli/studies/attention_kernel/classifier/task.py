@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-PADDING = 0
-"""The token that fills up a sample that is too short."""
-
 
 @dataclass(frozen=True, eq=False)
 class Examples:

@@ -1,23 +1,25 @@
 """Generated reviews: sentiment words that a negation right before them turns round.
 
-A built-in stand-in for IMDb in section 5.1 of Song et al. 2024. Counting words gets some reviews
-right; looking at the word before gets all of them.
+A stand-in for IMDb that needs no download. Counting words gets some reviews right; looking at the
+word before gets all of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.datasets.texts import PADDING, Texts
 from overfit_cli.errors import UserError
-from overfit_cli.rng import named_rng
-from overfit_cli.studies.attention_kernel.classifier.task import PADDING, Examples
 
 NEGATION = PADDING + 1
 """The word that turns the sentiment of the next one round."""
+
+Stream = Callable[[str], np.random.Generator]
+"""From a name to the generator of what is drawn under it; all of them are independent."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,8 @@ class ReviewSettings:
         return range(self.negative.stop, self.vocabulary)
 
 
-def generated_reviews(
-    settings: ReviewSettings, seed: int, split: Literal["train", "test"], count: int
-) -> Examples:
-    """Draw `count` reviews of a seed's `train` or `test` streams; more reviews extend fewer.
+def generated_reviews(settings: ReviewSettings, stream: Stream, count: int) -> Texts:
+    """Draw `count` reviews of a stream; more reviews extend fewer.
 
     With m sentiment words, a review is drawn so:
 
@@ -78,41 +78,41 @@ def generated_reviews(
     76.8 % of reviews, and the best rule that knows all counts, the negation's too, for 81.25 %.
     """
     shape = (count, settings.sentiment_words)
-    labels = named_rng(seed, split, "reviews", "labels").integers(0, 2, count)
-    negated = named_rng(seed, split, "reviews", "negations").random(shape) < settings.negated
-    kinds = named_rng(seed, split, "reviews", "kinds").integers(0, settings.kinds, shape)
-    positive = _sentiments(settings, seed, split, labels) ^ negated
+    labels = stream("labels").integers(0, 2, count)
+    negated = stream("negations").random(shape) < settings.negated
+    kinds = stream("kinds").integers(0, settings.kinds, shape)
+    positive = _sentiments(settings, stream, labels) ^ negated
     words = np.where(positive, settings.positive.start, settings.negative.start) + kinds
 
     low, high = settings.neutral.start, settings.neutral.stop
-    neutral = named_rng(seed, split, "reviews", "neutral")
+    neutral = stream("neutral")
     tokens = neutral.integers(low, high, (count, settings.length), dtype=np.int16)
-    rows, places = np.arange(count)[:, None], _places(settings, seed, split, count)
+    rows, places = np.arange(count)[:, None], _places(settings, stream, count)
     tokens[rows, places] = words
     tokens[rows, places - 1] = np.where(negated, NEGATION, tokens[rows, places - 1])
-    return Examples(tokens, labels)
+    return Texts(tokens, np.full(count, settings.length, np.int64), labels)
 
 
 def _sentiments(
-    settings: ReviewSettings, seed: int, split: str, labels: NDArray[np.int64]
+    settings: ReviewSettings, stream: Stream, labels: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return whether each sentiment word, its negation read, is positive; shape (reviews, m)."""
     words, count = settings.sentiment_words, len(labels)
-    numbers = named_rng(seed, split, "reviews", "agreeing")
+    numbers = stream("agreeing")
     agreeing = numbers.integers(words // 2 + 1, words + 1, count)
-    keys = named_rng(seed, split, "reviews", "order").random((count, words))
+    keys = stream("order").random((count, words))
     agrees = np.argsort(keys, axis=1) < agreeing[:, None]
     return np.where(labels[:, None] == 1, agrees, ~agrees)
 
 
-def _places(settings: ReviewSettings, seed: int, split: str, count: int) -> NDArray[np.int64]:
+def _places(settings: ReviewSettings, stream: Stream, count: int) -> NDArray[np.int64]:
     """Return where each sentiment word stands, increasing; shape (reviews, m).
 
     With each pair of places seen as one, a review has `length` - m of them; m of these are chosen.
     """
     words = settings.sentiment_words
     shape = (count, settings.length - words)
-    keys = named_rng(seed, split, "reviews", "places").random(shape)
+    keys = stream("places").random(shape)
     pairs = np.sort(np.argsort(keys, axis=1)[:, :words], axis=1)
     return pairs + np.arange(1, words + 1)
 
