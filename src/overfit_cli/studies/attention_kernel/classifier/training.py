@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -122,41 +122,43 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
     model = build_model(parameters, task, cell.seed, device)
     rows = minibatches(len(task.train.labels), parameters.batch_size, cell.seed)
     steps = training_steps(model, parameters, task.train, rows, device)
-    evaluated: list[tuple[int, Evaluation]] = []
-
-    def measure(step: int, train_loss: float) -> dict[str, float]:
-        found = evaluate(model, task.test, device)
-        evaluated.append((step, found))
-        return {
-            "train_loss": train_loss,
-            "test_loss": found.loss,
-            "test_accuracy": found.accuracy,
-            "silent_head": found.silent,
-        }
-
-    last = measure(0, math.nan)
-    training.log(cell, 0, last)
+    evaluated = {0: evaluate(model, task.test, device)}
+    row = _row(math.nan, evaluated[0])
+    training.log(cell, 0, row)
     losses: list[Tensor] = []
     for step in range(1, parameters.training_steps + 1):
         losses.append(next(steps))
         if step % parameters.evaluate_every == 0 or step == parameters.training_steps:
-            last = measure(step, float(torch.stack(losses).mean()))
-            if failure(last["train_loss"] + last["test_loss"]):
-                return CellResult(cell, _finite(shortcut_accuracy=task.shortcut), step, "diverged")
-            training.log(cell, step, last)
+            evaluated[step] = evaluate(model, task.test, device)
+            row = _row(float(torch.stack(losses).mean()), evaluated[step])
+            if failure(row["train_loss"] + row["test_loss"]):
+                return CellResult(cell, _known(shortcut_accuracy=task.shortcut), step, "diverged")
+            training.log(cell, step, row)
             losses.clear()
-    steps_evaluated = [step for step, _ in evaluated]
-    test_losses = [found.loss for _, found in evaluated]
-    mean_test_loss = np.trapezoid(test_losses, steps_evaluated) / steps_evaluated[-1]
-    measured = _finite(
-        **last,
+    measured = _known(
+        **row,
         shortcut_accuracy=task.shortcut,
-        mean_test_loss=float(mean_test_loss),
-        best_accuracy=max(found.accuracy for _, found in evaluated),
+        mean_test_loss=_mean_over_steps({step: one.loss for step, one in evaluated.items()}),
+        best_accuracy=max(one.accuracy for one in evaluated.values()),
     )
     return CellResult(cell, measured, parameters.training_steps)
 
 
-def _finite(**measured: float) -> dict[str, float]:
+def _row(train_loss: float, found: Evaluation) -> dict[str, float]:
+    return {
+        "train_loss": train_loss,
+        "test_loss": found.loss,
+        "test_accuracy": found.accuracy,
+        "silent_head": found.silent,
+    }
+
+
+def _mean_over_steps(losses: Mapping[int, float]) -> float:
+    """The mean of a loss that is linear between the steps at which it is known."""
+    steps = list(losses)
+    return float(np.trapezoid(list(losses.values()), steps) / steps[-1])
+
+
+def _known(**measured: float) -> dict[str, float]:
     """Leave out what is nan: a task may have no shortcut."""
     return {name: value for name, value in measured.items() if not math.isnan(value)}

@@ -43,9 +43,7 @@ def _by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame | Measurement:
 
 
 def _rougher(
-    column: str,
-    meaning: str,
-    compare: Callable[[pd.DataFrame], pd.Series[float]],
+    column: str, meaning: str, compare: Callable[[pd.DataFrame], pd.Series[float]]
 ) -> Callable[[pd.DataFrame], Measurement]:
     """Return what measures whether softmax has more in a column.
 
@@ -66,23 +64,26 @@ def _rougher(
                 f"In {int(each.isna().sum())} of {len(each)} pairs a surface is flat, and there is "
                 "no ratio.",
             )
-        by_network = each.groupby("seed").mean()
-        low, high = mean_interval(by_network)
-        more = int((table["softmax"] > table["gaussian"]).sum())
-        equal = int((table["softmax"] == table["gaussian"]).sum())
-        means = table.mean()
-        return Measurement(
-            above_zero(low, high),
-            float(by_network.mean()),
-            low,
-            high,
-            f"Softmax has {meaning} in {more} of {len(table)} pairs"
-            f"{f' (and as much in {equal})' if equal else ''}: {means['softmax']:.3g} against the "
-            f"Gaussian's {means['gaussian']:.3g} in the mean; {len(by_network)} networks.",
-            "95 % t over networks",
-        )
+        return _over_networks(each.groupby("seed").mean(), table, meaning)
 
     return measure
+
+
+def _over_networks(by_network: pd.Series[float], table: pd.DataFrame, meaning: str) -> Measurement:
+    low, high = mean_interval(by_network)
+    more = int((table["softmax"] > table["gaussian"]).sum())
+    equal = int((table["softmax"] == table["gaussian"]).sum())
+    means = table.mean()
+    return Measurement(
+        above_zero(low, high),
+        float(by_network.mean()),
+        low,
+        high,
+        f"Softmax has {meaning} in {more} of {len(table)} pairs"
+        f"{f' (and as much in {equal})' if equal else ''}: {means['softmax']:.3g} against the "
+        f"Gaussian's {means['gaussian']:.3g} in the mean; {len(by_network)} networks.",
+        "95 % t over networks",
+    )
 
 
 def _log_ratio(table: pd.DataFrame) -> pd.Series[float]:

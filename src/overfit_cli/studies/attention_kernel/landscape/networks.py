@@ -41,9 +41,9 @@ _SECOND_STAGE = {"kernel", "second_steps"}
 def trained_network(
     parameters: KernelLandscapeParameters, task: Task, seed: int, stage: int, device: str
 ) -> Transformer:
-    """Return the network after a stage, 1 or 2, from the cache folder where it is kept there.
+    """Return the network after a stage, 1 or 2, from the cache folder if it is there.
 
-    Both stages have an optimiser of their own, and go through the minibatches in one order.
+    Each stage has an optimiser of its own; the second takes the minibatches after the first's.
     """
     kernel = "softmax" if stage == 1 else parameters.kernel
     of_stage = parameters.model_copy(update={"kernel": kernel})
@@ -56,6 +56,7 @@ def trained_network(
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
         if not _load(model, folder / FILE, device):
+            # What failed to load may have changed some of the weights.
             model = build_model(of_stage, task, seed, device)
             _train_stage(model, parameters, task, seed, stage, device)
             with suppress(OSError):

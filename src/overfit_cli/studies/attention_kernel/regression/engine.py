@@ -185,11 +185,11 @@ def gradient_descent(
         query, key, value = state.query, state.key, state.value
         if fixed.trained != "value":
             scores = gradient_in_scores(fixed, state, out)
-            query = query - rate * times_gram(
-                fixed, gradient_in_queries(fixed.kernel, scores, state)
-            )
+            gradient = gradient_in_queries(fixed.kernel, scores, state)
+            query = query - rate * times_gram(fixed, gradient)
         if fixed.trained == "all":
-            key = key - rate * times_gram(fixed, gradient_in_keys(fixed.kernel, scores, state))
+            gradient = gradient_in_keys(fixed.kernel, scores, state)
+            key = key - rate * times_gram(fixed, gradient)
         if fixed.trained != "query":
             change = times_gram(fixed, gradient_in_values(out)[..., None]).squeeze(-1)
             value = value - value_rate * change

@@ -30,6 +30,7 @@ def largest_curvature(fixed: Constants, out: ForwardPass) -> Tensor:
 
     Gradient descent on W_V alone descends at every step where η times this is at most 1.
     """
+    # (cells, heads, rows, features)
     mixed = (out.attention @ fixed.inputs[:, None]).flatten(2, 3)
     weighted = mixed * fixed.output_squared.sqrt()[..., None, None]
     wide = weighted.transpose(1, 2).flatten(2)  # (cells, rows, heads · features)
@@ -66,7 +67,7 @@ def _smallest(matrices: Tensor) -> Tensor:
         return matrices.new_zeros(matrices.shape[:-2])
     finite = matrices.isfinite().all(-1).all(-1)
     values: Tensor = torch.linalg.svdvals(matrices.where(finite[..., None, None], 0.0))
-    return values[..., -1].where(finite, math.nan)  # a diverged cell's are none
+    return values[..., -1].where(finite, math.nan)  # a diverged cell has none
 
 
 def squared_gradients(fixed: Constants, state: Projections, out: ForwardPass) -> dict[str, Tensor]:
@@ -75,7 +76,7 @@ def squared_gradients(fixed: Constants, state: Projections, out: ForwardPass) ->
     in_query = engine.gradient_in_queries(fixed.kernel, scores, state)
     in_key = engine.gradient_in_keys(fixed.kernel, scores, state)
     in_value = engine.gradient_in_values(out)[..., None]
-    squared = fixed.output_squared[..., None, None, None]
+    squared = fixed.output_squared[..., None, None, None]  # (cells, heads, 1, 1, 1)
     return {
         "query": _squared(fixed, in_query),
         "key": _squared(fixed, in_key),
@@ -96,7 +97,7 @@ def smallest_attention(out: ForwardPass) -> Tensor:
 def polyak_lojasiewicz_bound(
     fixed: Constants, state: Projections, out: ForwardPass, delta: Tensor, lambda_b: Tensor
 ) -> Tensor:
-    """Return a lower bound of ‖∇f‖² / 2f here, (cells,), from the singular values here.
+    """Return a lower bound of ‖∇f‖² / 2f at a step, (cells,), from the singular values there.
 
     With W_Q alone, δ² (min S)² (min|V′W_O|)² for a kernel without normalisation (lemma 7 (3)),
     and 0 for one with; with W_V, min_h ‖W_O,h‖² λ_B².

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -33,6 +32,9 @@ SLACK = 1e-9
 
 FIRST_STEPS, RATIO = 10, 1.08
 
+RATES = ("paper", "corrected")
+"""The rates of Theorems 1 and 2: with the paper's constant and with the corrected one."""
+
 
 def logged_steps(steps: int) -> list[int]:
     """Return the steps that are logged: the first ten, then ever fewer, by ratio, and the last."""
@@ -53,26 +55,10 @@ def train_batch(
         yield run.result(place, cell)
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """The linear rates of Theorems 1 and 2, each of shape (cells,).
-
-    Attributes:
-        paper, corrected: rates α with either constant; nan where the theorems give none.
-        learning_rate: the step sizes η.
-    """
-
-    paper: Tensor
-    corrected: Tensor
-    learning_rate: Tensor
-
-    def at(self, step: int) -> tuple[Tensor, Tensor]:
-        """Return (1 − ηα)^step for both rates: 0 where ηα is above 1, nan where α is."""
-        return self._of(self.paper, step), self._of(self.corrected, step)
-
-    def _of(self, rate: Tensor, step: int) -> Tensor:
-        bound = (1 - self.learning_rate * rate).clamp(min=0) ** step
-        return torch.where(rate.isnan(), torch.nan, bound)  # nan to the power of 0 is 1
+def bound(rate: Tensor, learning_rate: Tensor, step: int) -> Tensor:
+    """Return (1 − ηα)^step, (cells,): 0 where ηα is above 1, nan where the rate α is."""
+    shares = (1 - learning_rate * rate).clamp(min=0) ** step
+    return torch.where(rate.isnan(), torch.nan, shares)  # nan to the power of 0 is 1
 
 
 class StepCounts:
@@ -82,31 +68,24 @@ class StepCounts:
         start: the loss at step 0.
         millionth: the first step at 1e-6 of it; −1 before.
         diverged: the first step of a diverged loss; −1 before.
-        violations_paper, violations_corrected: steps above each bound.
+        violations: steps above the bound of each rate, by its name.
     """
 
-    def __init__(self, bounds: Bounds, start: Tensor) -> None:
+    def __init__(self, start: Tensor, rates: Iterable[str]) -> None:
         count = torch.zeros_like(start, dtype=torch.int64)
         self.start = start
         self.millionth = count - 1
         self.diverged = count - 1
-        self.violations_paper = count.clone()
-        self.violations_corrected = count.clone()
-        self._bounds = bounds
+        self.violations = {name: count.clone() for name in rates}
 
-    def add(self, step: int, loss: Tensor) -> None:
-        """Count a step, given the losses there."""
+    def add(self, step: int, loss: Tensor, bounds: Mapping[str, Tensor]) -> None:
+        """Count a step, given the losses there and the bounds on their share of the start."""
         share = loss / self.start
         gone = ~torch.isfinite(loss) | (share > DIVERGED)
         self.diverged = torch.where(gone & (self.diverged < 0), step, self.diverged)
         self.millionth = torch.where((share <= 1e-6) & (self.millionth < 0), step, self.millionth)
-        paper, corrected = self._bounds.at(step)
-        self.violations_paper += _above(share, paper)
-        self.violations_corrected += _above(share, corrected)
-
-
-def _above(share: Tensor, bound: Tensor) -> Tensor:
-    return (share > bound * (1 + SLACK)) & (bound > ROUND_OFF)
+        for name, limit in bounds.items():
+            self.violations[name] += (share > limit * (1 + SLACK)) & (limit > ROUND_OFF)
 
 
 class _BatchTraining:
@@ -128,12 +107,8 @@ class _BatchTraining:
         )
         self._last = engine.forward(self._fixed, self._state)
         self._initial = _initial_measurements(self._fixed, self._state, self._last, problems)
-        self._bounds = Bounds(
-            self._tensor(self._initial["rate_paper"]),
-            self._tensor(self._initial["rate_corrected"]),
-            self._fixed.learning_rate,
-        )
-        self._counts = StepCounts(self._bounds, self._last.loss)
+        self._rates = {name: self._tensor(self._initial[f"rate_{name}"]) for name in RATES}
+        self._counts = StepCounts(self._last.loss, RATES)
         self._smallest_ratio = torch.full_like(self._last.loss, torch.inf)
         self._gradient = self._last.loss
 
@@ -141,9 +116,13 @@ class _BatchTraining:
         """Take all steps."""
         logged = set(logged_steps(self._steps))
         for step, state, out in engine.gradient_descent(self._fixed, self._state, self._steps):
-            self._counts.add(step, out.loss)
+            self._counts.add(step, out.loss, self._bounds(step))
             if step in logged:
                 self._measure(step, state, out)
+
+    def _bounds(self, step: int) -> dict[str, Tensor]:
+        learning_rate = self._fixed.learning_rate
+        return {name: bound(rate, learning_rate, step) for name, rate in self._rates.items()}
 
     def _measure(self, step: int, state: Projections, out: ForwardPass) -> None:
         """Measure gradients at a logged step, and log it for the cells that haven't diverged."""
@@ -173,14 +152,12 @@ class _BatchTraining:
     def _theory_row(self, step: int, state: Projections, out: ForwardPass) -> dict[str, Tensor]:
         """What is logged beside gradients: losses, bounds and what enters them, each (cells,)."""
         fixed, start = self._fixed, self._counts.start
-        paper, corrected = self._bounds.at(step)
         delta = measures.smallest_of_scores(fixed, state)
         lambda_b = measures.smallest_of_b(fixed, out)
         return {
             "train_loss": out.loss,
             "floor": self._tensor(self._initial["floor"]),
-            "bound_paper": start * paper,
-            "bound_corrected": start * corrected,
+            **{f"bound_{name}": start * limit for name, limit in self._bounds(step).items()},
             "delta": delta,
             "lambda_b": lambda_b,
             "pl_bound": measures.polyak_lojasiewicz_bound(fixed, state, out, delta, lambda_b),
@@ -212,8 +189,8 @@ class _BatchTraining:
             "pl_ratio_min": float(self._smallest_ratio[place]),
         }
         if not math.isnan(initial["rate_paper"]):
-            measured["violations_paper"] = int(counts.violations_paper[place])
-            measured["violations_corrected"] = int(counts.violations_corrected[place])
+            for name in RATES:
+                measured[f"violations_{name}"] = int(counts.violations[name][place])
         return measured
 
     def _tensor(self, values: Sequence[float]) -> Tensor:
