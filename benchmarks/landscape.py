@@ -16,15 +16,14 @@ from torch.nn import functional
 from benchmarks.timing import timed
 from overfit_cli.studies.attention_kernel.classifier.model import Layer, Transformer
 from overfit_cli.studies.attention_kernel.classifier.training import build_model, on_device
-from overfit_cli.studies.attention_kernel.landscape.metrics import offsets
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.plane import (
     Directions,
     Plane,
     draw_directions,
 )
-from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
-from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
+from overfit_cli.studies.attention_kernel.landscape.study import study
+from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch, grid, offsets
 
 SIZES = ((16, 4), (16, 16), (64, 4), (64, 16), (64, 64), (64, 256))
 """Tokens of a sample, and samples of the fixed batch."""
@@ -61,7 +60,7 @@ def measure(tokens: int, samples: int, points: Floats) -> str:
     parameters = KernelLandscapeParameters.model_validate(
         {"tokens": tokens, "loss_samples": samples, "n": 1000}
     )
-    task = landscape_task(parameters, 0)
+    task = study.task(parameters, 0)
     model = build_model(parameters, task, 0, "cpu").eval()
     batch = on_device(fixed_batch(parameters, task, 0), "cpu")
     directions = draw_directions(model, "filter", 0, 0)
@@ -80,9 +79,8 @@ def measure(tokens: int, samples: int, points: Floats) -> str:
 def main() -> None:
     """Print a line a size."""
     torch.set_num_threads(1)
-    at = offsets(50, 0.02)
-    grid = np.stack(np.meshgrid(at, at, indexing="ij"), -1).reshape(-1, 2)
-    points = grid[np.random.default_rng(0).choice(len(grid), POINTS, replace=False)]
+    every = grid(offsets(50, 0.02))
+    points = every[np.random.default_rng(0).choice(len(every), POINTS, replace=False)]
     for tokens, samples in SIZES:
         print(measure(tokens, samples, points))
 

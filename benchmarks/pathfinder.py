@@ -1,7 +1,8 @@
 """Pathfinder images at LRA's hard 32 × 32 settings: milliseconds an image, one thread.
 
 Scenes are laid and images rendered in chunks, as a study does it. Beside the rendering stands the
-loop over pixels, points and shapes that the tests hold it to, as one would write it for one image.
+loop over pixels, points and shapes that the tests compare it with, as one
+would write it for one image.
 """
 
 from __future__ import annotations
@@ -12,20 +13,21 @@ from functools import partial
 import numpy as np
 
 from benchmarks.timing import timed
-from overfit_cli.studies.attention_kernel.pathfinder.drawing import CHUNK, chunk_scenes
-from overfit_cli.studies.attention_kernel.pathfinder.rendering import render
-from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes
-from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
-from tests.oracles import pathfinder as oracle
+from overfit_cli.datasets.pathfinder import reference
+from overfit_cli.datasets.pathfinder.images import CHUNK, chunk_scenes
+from overfit_cli.datasets.pathfinder.rendering import render
+from overfit_cli.datasets.pathfinder.scenes import Scenes
+from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
+from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
 
 HARD = PathfinderSettings()
-SEED = 1
+TRAIN = stream_of(1, "train")
 
 
 def slowly(scenes: Scenes, image: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Render one image point by point."""
-    shapes = oracle.paddles_of(HARD, scenes, image), oracle.discs_of(HARD, scenes, image)
-    return oracle.pixels(HARD, *shapes, points=HARD.antialiasing)
+    shapes = reference.paddles_of(HARD, scenes, image), reference.discs_of(HARD, scenes, image)
+    return reference.pixels(HARD, *shapes, points=HARD.antialiasing)
 
 
 def main() -> None:
@@ -34,10 +36,10 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=16, help=f"of {CHUNK} images")
     parser.add_argument("--slow", type=int, default=3, help="images for the loop over pixels")
     arguments = parser.parse_args()
-    chunk_scenes(HARD, SEED, "train", 0)  # Warm up.
+    chunk_scenes(HARD, TRAIN, 0)  # Warm up.
     laying = rendering = 0.0
     for chunk in range(arguments.chunks):
-        seconds, scenes = timed(partial(chunk_scenes, HARD, SEED, "train", chunk))
+        seconds, scenes = timed(partial(chunk_scenes, HARD, TRAIN, chunk))
         laying += seconds
         rendering += timed(partial(render, HARD, scenes))[0]
     images = CHUNK * arguments.chunks
@@ -45,7 +47,7 @@ def main() -> None:
     print(
         f"{1e3 * laying / images:.2f} ms to lay contours, {1e3 * rendering / images:.2f} to render"
     )
-    scenes = chunk_scenes(HARD, SEED, "train", 0)
+    scenes = chunk_scenes(HARD, TRAIN, 0)
     slow, pixels = timed(lambda: [slowly(scenes, image) for image in range(arguments.slow)])
     ratio = (slow / arguments.slow) / (rendering / images)
     difference = np.abs(np.array(pixels) - render(HARD, scenes)[: arguments.slow]).max()

@@ -6,24 +6,23 @@ The demo instance: ten seeds at eight step sizes for each kernel, on the loop a 
 from __future__ import annotations
 
 import argparse
-from typing import cast
 
 import torch
 
 from benchmarks.timing import timed
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.studies.attention_kernel.regression.study import study
+from overfit_cli.studies.attention_kernel.regression.reference import plain_descent
+from overfit_cli.studies.attention_kernel.regression.study import RegressionCell, study
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.worker import train_all
 from overfit_cli.training import Execution
-from tests.oracles.kernel_regression import plain_descent
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 SEEDS = range(10)
 COMPARED = 3
 
 
-def cells(kernel: str, steps: int) -> list[Cell]:
+def cells(kernel: str, steps: int) -> list[RegressionCell]:
     """Return the demo's cells of a kernel, with W_Q alone trained and labels below the hull."""
     settings = [
         KernelRegressionParameters.model_validate(
@@ -34,7 +33,7 @@ def cells(kernel: str, steps: int) -> list[Cell]:
     return [Cell(study.name, study.version, one, seed) for one in settings for seed in SEEDS]
 
 
-def together(batch: list[Cell]) -> list[CellResult]:
+def together(batch: list[RegressionCell]) -> list[CellResult]:
     """Train all cells as the study does."""
     return [
         result
@@ -46,24 +45,23 @@ def together(batch: list[Cell]) -> list[CellResult]:
 def measure(kernel: str, steps: int) -> str:
     """Train a kernel's cells together and some of them in the loop; say how long each took."""
     batch = cells(kernel, steps)
-    chosen = [cell for cell in batch if cell.seed == 0][:COMPARED]
+    compared = [cell for cell in batch if cell.seed == 0][:COMPARED]
     fast, results = timed(lambda: together(batch))
-    slow, losses = timed(lambda: [plain_loss(cell) for cell in chosen])
+    slow, losses = timed(lambda: [plain_loss(cell) for cell in compared])
     found = {result.cell.key: result.measurements["train_loss"] for result in results}
     apart = max(
-        abs(found[cell.key] - loss) / loss for cell, loss in zip(chosen, losses, strict=True)
+        abs(found[cell.key] - loss) / loss for cell, loss in zip(compared, losses, strict=True)
     )
-    each, in_loop = 1e3 * fast / len(batch), 1e3 * slow / len(chosen)
+    each, in_loop = 1e3 * fast / len(batch), 1e3 * slow / len(compared)
     return (
         f"{kernel:>10}: {each:6.1f} ms a cell together, {in_loop:7.1f} ms in the loop: "
         f"{in_loop / each:.0f} times; final losses within {apart:.1e}"
     )
 
 
-def plain_loss(cell: Cell) -> float:
+def plain_loss(cell: RegressionCell) -> float:
     """Return the final loss of a cell trained by autograd."""
-    parameters = cast(KernelRegressionParameters, cell.parameters)
-    *_, (loss, _) = plain_descent(parameters, cell.seed)
+    *_, (loss, _) = plain_descent(cell.parameters, cell.seed)
     return loss
 
 

@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from overfit_cli.cache import cache_folder
-from overfit_cli.studies.attention_kernel.text import imdb
-from overfit_cli.studies.attention_kernel.text.baseline import bag_of_words_accuracy
-from overfit_cli.studies.attention_kernel.text.imdb import VOCABULARY, read_imdb
-from overfit_cli.studies.attention_kernel.text.texts import Texts
+from overfit_cli.datasets import imdb
+from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
+from overfit_cli.datasets.texts import Texts
+from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy
 from tests.imdb_files import OTHERS, REVIEWS, without, write_archive, write_folder
 
 ALL = {**OTHERS, **REVIEWS}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from overfit_cli.datasets import imdb_files
+from overfit_cli.datasets.imdb import read_imdb
 from overfit_cli.errors import UserError
-from overfit_cli.studies.attention_kernel.text import imdb_files
-from overfit_cli.studies.attention_kernel.text.imdb import read_imdb
 from tests.imdb_files import REVIEWS, without, write_archive, write_folder
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
+from overfit_cli.minibatches import minibatches
 from overfit_cli.rng import named_rng
-from overfit_cli.studies.attention_kernel.classifier import training
+from overfit_cli.studies.attention_kernel.classifier import reference, training
 from overfit_cli.studies.attention_kernel.classifier.model import Dropout, Shape, Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
@@ -20,8 +22,7 @@ from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParam
 from overfit_cli.studies.attention_kernel.text.study import study
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.worker import train_all
-from overfit_cli.training import Execution
-from tests.oracles import transformer as oracle
+from overfit_cli.training import Execution, Training
 
 SHAPE = Shape(vocabulary=11, length=6, layers=2, heads=2, d=6, hidden=5)
 SMALL = {
@@ -41,11 +42,13 @@ def settings(**values: object) -> KernelTextParameters:
     return KernelTextParameters.model_validate({**SMALL, **values})
 
 
-def cell(parameters: KernelTextParameters, seed: int = 0) -> Cell:
+def cell(parameters: KernelTextParameters, seed: int = 0) -> Cell[KernelTextParameters]:
     return Cell(study.name, study.version, parameters, seed)
 
 
-def trained(*cells: Cell, trajectories: bool = False) -> list[CellResult]:
+def trained(
+    *cells: Cell[KernelTextParameters], trajectories: bool = False
+) -> list[CellResult[Any]]:
     return list(train_all(study, cells, Execution(trajectories=trajectories)))
 
 
@@ -79,7 +82,7 @@ def test_logits_are_those_of_the_loop_over_samples_heads_and_tokens(
     model = shaken(kernel)
     tokens, lengths = samples()
     mask = lengths if padded else None
-    slow = oracle.logits(oracle.weights_of(model), kernel, SHAPE.heads, tokens, mask)
+    slow = reference.logits(reference.weights_of(model), kernel, SHAPE.heads, tokens, mask)
     fast = model(torch.tensor(tokens), None if mask is None else torch.tensor(mask))
     assert np.abs(slow).max() > 0.1
     assert fast.detach().numpy() == pytest.approx(slow, abs=1e-10, rel=1e-10)
@@ -106,7 +109,7 @@ def test_every_kernel_of_a_seed_starts_from_the_same_weights() -> None:
     assert not torch.equal(other["head.weight"], first["head.weight"])
 
 
-def test_first_weights_are_drawn_as_they_are_said_to_be() -> None:
+def test_initial_weights_are_drawn_as_they_are_said_to_be() -> None:
     shape = Shape(vocabulary=200, length=100, layers=1, heads=2, d=64, hidden=128)
     model = Transformer(shape, "softmax", 0.1, 0, torch.float64)
     first = model.state_dict()
@@ -133,7 +136,7 @@ def test_dropout_drops_its_share_and_keeps_the_mean(chance: float) -> None:
     assert torch.equal(dropout(dropped), dropped)
 
 
-def test_dropout_hangs_on_the_seed_alone() -> None:
+def test_dropout_depends_on_the_seed_alone() -> None:
     def drop(seed: int) -> torch.Tensor:
         dropped: torch.Tensor = Dropout(0.5, named_rng(seed, "train", "dropout"))(torch.ones(99))
         return dropped
@@ -213,13 +216,13 @@ def test_the_last_step_is_evaluated_though_it_is_no_multiple() -> None:
 
 def test_minibatches_go_through_every_sample_once_an_epoch() -> None:
     for count, size in ((7, 3), (4, 10), (5, 5)):
-        rows = training.minibatches(count, size, 0)
+        rows = minibatches(count, size, 0)
         drawn = [next(rows) for _ in range(3 * count)]
         assert {len(batch) for batch in drawn} == {size}
         epochs = np.concatenate(drawn)[: 3 * count].reshape(3, count)
         assert all(sorted(epoch) == list(range(count)) for epoch in epochs.tolist())
         assert len({tuple(epoch) for epoch in epochs.tolist()}) > 1
-    first, other = (next(training.minibatches(50, 50, seed)) for seed in (0, 1))
+    first, other = (next(minibatches(50, 50, seed)) for seed in (0, 1))
     assert not np.array_equal(first, other)
 
 
@@ -227,16 +230,15 @@ def one_step(parameters: KernelTextParameters) -> tuple[dict[str, torch.Tensor],
     """Weights before a step, gradients by hand, and weights after it."""
     task = text_task(parameters, 0)
     model = training.build_model(parameters, task, 0, "cpu")
-    rows = next(training.minibatches(parameters.n, parameters.batch_size, 0))
+    rows = next(minibatches(parameters.n, parameters.batch_size, 0))
     tokens = torch.tensor(task.train.tokens[rows].astype(np.int64))
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
     scores = torch.log_softmax(model(tokens), 1)
     labels = task.train.labels[rows]
     loss = -torch.stack([scores[i, label] for i, label in enumerate(labels)]).mean()
     gradients = torch.autograd.grad(loss, list(model.parameters()))
-    optimiser = training.make_optimiser(model, parameters)
-    every = training.minibatches(parameters.n, parameters.batch_size, 0)
-    found = next(training.gradient_steps(model, optimiser, task.train, every, "cpu"))
+    every = minibatches(parameters.n, parameters.batch_size, 0)
+    found = next(training.training_steps(model, parameters, task.train, every, "cpu"))
     assert float(found) == pytest.approx(loss.item(), rel=1e-12)
     after = {name: value.detach() for name, value in model.named_parameters()}
     return before, dict(zip(before, gradients, strict=True)), after
@@ -265,13 +267,13 @@ def test_adams_first_step_is_the_gradients_sign_and_adamws_decays_too(
         assert torch.allclose(after[name], expected, rtol=1e-7, atol=1e-7), name
 
 
-def test_a_training_learns_what_the_labels_hang_on() -> None:
+def test_a_training_learns_what_the_labels_depend_on() -> None:
     """A token says it all: ten steps of a small model get nearly everything right."""
     tokens = np.random.default_rng(0).integers(0, 4, (200, 5))
     examples = Examples(tokens, (tokens[:, 2] > 1).astype(np.int64))
     task = Task(examples, examples, 4, math.nan)
     parameters = settings(learning_rate=0.02, training_steps=60, n=200, batch_size=50)
-    result = training.train_cell(cell(parameters), parameters, task, Execution())
+    result = training.train_cell(cell(parameters), task, Training(Execution()))
     assert result.measurements["test_accuracy"] > 0.95
     assert "shortcut_accuracy" not in result.measurements
 
@@ -288,13 +290,13 @@ def evaluated(model: Transformer, count: int = 4) -> training.Evaluation:
 def test_an_evaluation_is_what_the_logits_say(monkeypatch: pytest.MonkeyPatch) -> None:
     model = shaken("gaussian")
     tokens, mask = samples()
-    logits = oracle.logits(oracle.weights_of(model), "gaussian", SHAPE.heads, tokens, mask)
+    logits = reference.logits(reference.weights_of(model), "gaussian", SHAPE.heads, tokens, mask)
     labels = np.arange(4) % 2
     found = evaluated(model)
     chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     assert found.loss == pytest.approx(-np.log(chances[np.arange(4), labels]).mean(), rel=1e-10)
     assert found.accuracy == (logits.argmax(1) == labels).mean()
-    monkeypatch.setattr(training, "_EVALUATED", SHAPE.length)
+    monkeypatch.setattr(training, "EVALUATED_TOKENS", SHAPE.length)
     piecewise = evaluated(model)
     assert piecewise.loss == pytest.approx(found.loss, rel=1e-12)
     assert (piecewise.accuracy, piecewise.silent) == (found.accuracy, found.silent)
@@ -339,7 +341,7 @@ def test_a_diverging_cell_is_a_failed_row() -> None:
     assert fine.status == "done"
 
 
-def test_a_conclusion_names_accuracy_shortcut_and_a_dead_head() -> None:
+def test_a_summary_names_accuracy_shortcut_and_a_dead_head() -> None:
     [result] = trained(cell(settings()))
     got = {
         **result.measurements,

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claim import Measurement
-from overfit_cli.studies.attention_kernel.classifier.comparison import at_best
-from overfit_cli.studies.attention_kernel.pathfinder.claims import CLAIMS as PATHFINDER
+from overfit_cli.studies.attention_kernel.classifier.claims import BEST_KERNELS
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
-from overfit_cli.studies.attention_kernel.text.claims import CLAIMS as TEXT
+from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
+from overfit_cli.studies.attention_kernel.text.study import study as text
 
-BY_NAME = {claim.name: claim for claim in (*TEXT, *PATHFINDER)}
+BY_NAME = {claim.name: claim for claim in (*text.claims(), *pathfinder.claims())}
 JITTER = (-0.02, -0.01, 0.0, 0.01, 0.02)
 RATES = (0.001, 0.01, 0.1)
 SOFTMAX, GAUSSIAN = (0.6, 0.5, 0.6), (0.5, 0.4, 0.5)
@@ -170,16 +170,16 @@ def test_the_best_step_size_is_each_kernels_own_and_none_at_which_a_seed_failed(
     frame = cells({"softmax": (0.3, 0.5, 0.4), "gaussian": (0.6, 0.2, 0.1)})
     failed = (frame["kernel"] == "gaussian") & (frame["learning_rate"] == 0.1)
     frame = fail(frame, failed & (frame["seed"] == 4))
-    best = at_best(frame, "softmax")
+    best = BEST_KERNELS.at_best(frame, "softmax")
     assert best is not None
-    assert (best.rate, best.rates) == (0.001, RATES)
+    assert (best.value, best.tried) == (0.001, RATES)
     assert best.in_words() == "softmax at 0.001 of 0.001, 0.01, 0.1, at the edge of the sweep"
-    best = at_best(frame, "gaussian")
+    best = BEST_KERNELS.at_best(frame, "gaussian")
     assert best is not None
     assert best.in_words() == "gaussian at 0.01 of 0.001, 0.01, 0.1"
     assert best.cells.index.tolist() == [0, 1, 2, 3, 4]
-    assert at_best(frame, "gaussian-over-n") is None
-    assert at_best(fail(frame, frame["seed"] == 0), "softmax") is None
+    assert BEST_KERNELS.at_best(frame, "gaussian-over-n") is None
+    assert BEST_KERNELS.at_best(fail(frame, frame["seed"] == 0), "softmax") is None
 
 
 def test_sentences_name_the_sweep_its_edge_and_one_rate_for_both() -> None:

@@ -1,4 +1,4 @@
-"""Landscapes: the plane against a plain loop, shared networks, what a kill leaves, and metrics."""
+"""Landscapes: the plane against a plain loop, shared networks, what a kill leaves, and surfaces."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,21 +15,23 @@ import pytest
 import torch
 from torch.nn import functional
 
+from overfit_cli.analysis import surfaces
 from overfit_cli.claim import Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.parameters import Value, build
 from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
+from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.classifier.training import evaluate
-from overfit_cli.studies.attention_kernel.landscape import metrics, networks, plane, progress
+from overfit_cli.studies.attention_kernel.landscape import networks, plane, saved_losses, training
 from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
-from overfit_cli.studies.attention_kernel.landscape.progress import KeptLosses
+from overfit_cli.studies.attention_kernel.landscape.saved_losses import SavedLosses
 from overfit_cli.studies.attention_kernel.landscape.study import study
-from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
 from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
 from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.interrupts import Interrupted
 from overfit_cli.sweeps.schema import cell_table, trajectory_table
 from overfit_cli.sweeps.worker import train_all
 from overfit_cli.training import Execution
@@ -64,18 +67,23 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def trainings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Note each training: its steps, and how many minibatches it passes over."""
-    noted: list[tuple[int, int]] = []
-    train = networks._train
+def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note the stage of each training."""
+    noted: list[int] = []
+    train = networks._train_stage
 
     def counted(
-        model: Transformer, parameters: object, task: object, seed: int, *rest: object
+        model: Transformer,
+        parameters: KernelLandscapeParameters,
+        task: Task,
+        seed: int,
+        stage: int,
+        device: str,
     ) -> None:
-        noted.append(rest[:2])  # type: ignore[arg-type]
-        train(model, parameters, task, seed, *rest)  # type: ignore[arg-type]
+        noted.append(stage)
+        train(model, parameters, task, seed, stage, device)
 
-    monkeypatch.setattr(networks, "_train", counted)
+    monkeypatch.setattr(networks, "_train_stage", counted)
     return noted
 
 
@@ -83,17 +91,22 @@ def settings(values: Mapping[str, Value]) -> KernelLandscapeParameters:
     return KernelLandscapeParameters.model_validate({**SMALL, **values})
 
 
-def cell(values: Mapping[str, Value] | None = None, seed: int = 0, **more: Value) -> Cell:
+def cell(
+    values: Mapping[str, Value] | None = None, seed: int = 0, **more: Value
+) -> Cell[KernelLandscapeParameters]:
     return Cell(study.name, study.version, settings({**(values or {}), **more}), seed)
 
 
-def trained(*cells: Cell) -> list[CellResult]:
+def trained(*cells: Cell[KernelLandscapeParameters]) -> list[CellResult[Any]]:
     results = list(train_all(study, cells, Execution(trajectories=True)))
     assert [result.cell for result in results] == list(cells)
     return results
 
 
-def same(one: list[CellResult], other: list[CellResult]) -> bool:
+def same(
+    one: list[CellResult[Any]],
+    other: list[CellResult[Any]],
+) -> bool:
     """Bit for bit."""
     pairs = zip(one, other, strict=True)
     return all(a.measurements == b.measurements and a.trajectory == b.trajectory for a, b in pairs)
@@ -162,7 +175,7 @@ def test_filter_directions_have_the_lengths_of_the_weights_rows_and_raw_ones_the
     assert not torch.equal(raw.query, raw.key)
 
 
-def test_directions_hang_on_seed_and_pair() -> None:
+def test_directions_depend_on_seed_and_pair() -> None:
     model = network("softmax")
     draws = [draw_directions(model, "raw", *of).query for of in ((0, 0), (0, 1), (1, 0))]
     assert len({float(one[0, 0]) for one in draws}) == 3
@@ -173,12 +186,12 @@ def test_directions_hang_on_seed_and_pair() -> None:
 
 
 def test_kernels_share_the_first_stage_and_pairs_the_second(
-    trainings: list[tuple[int, int]],
+    trainings: list[int],
 ) -> None:
     kernels, pairs = ("softmax", "gaussian"), (0, 1)
     cells = [cell(kernel=kernel, pair=pair) for kernel in kernels for pair in pairs]
     results = trained(*cells)
-    assert trainings == [(3, 0), (2, 3), (2, 3)]
+    assert trainings == [1, 2, 2]
     numbers = [result.measurements for result in results]
     assert len({one["first_stage_loss"] for one in numbers}) == 1
     assert numbers[0]["centre_loss"] == numbers[1]["centre_loss"] != numbers[2]["centre_loss"]
@@ -191,7 +204,7 @@ def test_kernels_share_the_first_stage_and_pairs_the_second(
 
 
 def test_what_is_kept_changes_no_number(
-    trainings: list[tuple[int, int]], cache: Path, monkeypatch: pytest.MonkeyPatch
+    trainings: list[int], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = [cell(kernel=kernel) for kernel in ("softmax", "gaussian")]
     first = trained(*cells)
@@ -223,7 +236,7 @@ def other_weights(file: Path) -> None:
 
 @pytest.mark.parametrize("damage", [torn, foreign, other_weights])
 def test_a_damaged_file_is_trained_anew_to_the_same_network(
-    damage: Callable[[Path], None], trainings: list[tuple[int, int]], cache: Path
+    damage: Callable[[Path], None], trainings: list[int], cache: Path
 ) -> None:
     first = trained(cell())
     files = sorted((cache / "networks").glob("*/network.pt"))
@@ -274,25 +287,25 @@ POINTS = np.random.default_rng(0).standard_normal((20, 2))
 
 @pytest.fixture
 def saved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", -1.0)
-    monkeypatch.setattr(progress, "BLOCK", 4)
+    monkeypatch.setattr(saved_losses, "SAVED_EVERY", -1.0)
+    monkeypatch.setattr(saved_losses, "BLOCK", 4)
 
 
 @pytest.mark.usefixtures("saved_at_once")
 def test_losses_go_on_where_a_kill_broke_off(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "a.npz"
     with pytest.raises(KeyboardInterrupt):
-        KeptLosses(Counted(breaks_at=12), file)(POINTS)
+        SavedLosses(Counted(breaks_at=12), file)(POINTS)
     rest = Counted()
-    kept = KeptLosses(rest, file)
+    kept = SavedLosses(rest, file)
     assert kept(POINTS) == pytest.approx(POINTS.sum(axis=1), rel=1e-15)
     assert rest.points == 8
-    kept.forget()
+    kept.delete()
     assert not file.exists()
-    kept.forget()
+    kept.delete()
     assert [path.name for path in file.parent.iterdir()] == []
     after = Counted()
-    KeptLosses(after, file)(POINTS)
+    SavedLosses(after, file)(POINTS)
     assert after.points == 20
 
 
@@ -302,23 +315,23 @@ def test_losses_go_on_where_a_kill_broke_off(tmp_path: Path) -> None:
 )
 def test_a_damaged_file_of_losses_is_no_file(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "a.npz"
-    KeptLosses(Counted(), file)(POINTS)
+    SavedLosses(Counted(), file)(POINTS)
     file.write_bytes(file.read_bytes()[:-40] if content is None else content)
     again = Counted()
-    assert KeptLosses(again, file)(POINTS) == pytest.approx(POINTS.sum(axis=1))
+    assert SavedLosses(again, file)(POINTS) == pytest.approx(POINTS.sum(axis=1))
     assert again.points == 20
 
 
 @pytest.mark.usefixtures("saved_at_once")
 def test_losses_that_cannot_be_kept_are_evaluated(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    kept = KeptLosses(Counted(), tmp_path / "file" / "a.npz")
+    kept = SavedLosses(Counted(), tmp_path / "file" / "a.npz")
     assert kept(POINTS) == pytest.approx(POINTS.sum(axis=1))
-    kept.forget()
+    kept.delete()
 
 
 def test_nothing_is_written_of_a_surface_that_takes_no_time(tmp_path: Path) -> None:
-    KeptLosses(Counted(), tmp_path / "a.npz")(POINTS)
+    SavedLosses(Counted(), tmp_path / "a.npz")(POINTS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -333,11 +346,11 @@ def test_a_killed_surface_goes_on_to_the_same_numbers(
         nonlocal evaluated
         evaluated += len(at)
         if evaluated == 20:
-            raise KeyboardInterrupt
+            raise Interrupted
         return losses(self, at)
 
     monkeypatch.setattr(Plane, "losses", killed)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted):
         trained(cell())
     [file] = (cache / "surfaces").iterdir()
     assert same(trained(cell()), undisturbed)
@@ -348,67 +361,67 @@ def test_a_killed_surface_goes_on_to_the_same_numbers(
 # Metrics
 
 
-AT = metrics.offsets(50, 0.02)
+AT = training.offsets(50, 0.02)
 A, B = np.meshgrid(AT, AT, indexing="ij")
 
 
 def test_offsets_are_the_papers() -> None:
     assert AT.tolist() == pytest.approx([0.02 * (r - 25) for r in range(1, 51)])
     assert (AT[0], AT[24], AT[-1]) == (-0.48, 0, 0.5)
-    assert metrics.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
+    assert training.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
 
 
 def test_a_bowl_has_one_minimum_and_its_own_laplacian_and_no_residual() -> None:
     bowl = 2 + (A - 0.1) ** 2 + 3 * (B + 0.2) ** 2 + 0.5 * A * B
-    assert metrics.interior_minima(bowl) == 1
-    assert metrics.rms_laplacian(bowl, 0.02) == pytest.approx(8, rel=1e-9)
-    assert metrics.quadratic_residual(bowl, AT) == pytest.approx(0, abs=1e-12)
-    assert metrics.sharpness(bowl, 3.0) == pytest.approx((bowl.max() - 3) / 4)
-    assert metrics.interior_minima(-bowl) == 0
+    assert surfaces.interior_minima(bowl) == 1
+    assert surfaces.rms_laplacian(bowl, 0.02) == pytest.approx(8, rel=1e-9)
+    assert surfaces.quadratic_residual(bowl, AT) == pytest.approx(0, abs=1e-12)
+    assert surfaces.sharpness(bowl, 3.0) == pytest.approx((bowl.max() - 3) / 4)
+    assert surfaces.interior_minima(-bowl) == 0
 
 
 def test_a_slope_and_a_saddle_have_no_minimum_and_no_laplacian() -> None:
     for surface in (A + 2 * B, A**2 - B**2):
-        assert metrics.interior_minima(surface) == 0
-        assert metrics.rms_laplacian(surface, 0.02) == pytest.approx(0, abs=1e-10)
-        assert metrics.quadratic_residual(surface, AT) == pytest.approx(0, abs=1e-12)
+        assert surfaces.interior_minima(surface) == 0
+        assert surfaces.rms_laplacian(surface, 0.02) == pytest.approx(0, abs=1e-10)
+        assert surfaces.quadratic_residual(surface, AT) == pytest.approx(0, abs=1e-12)
 
 
 def test_waves_have_as_many_minima_as_can_be_counted() -> None:
     """cos 10πa + cos 10πb is lowest at ±0.1 and ±0.3; those at ±0.5 lie on or off the edge."""
     waves = np.cos(10 * np.pi * A) + np.cos(10 * np.pi * B)
-    assert metrics.interior_minima(waves) == 16
-    assert metrics.quadratic_residual(waves, AT) > 0.9
-    laplacian = metrics.rms_laplacian(waves, 0.02)
+    assert surfaces.interior_minima(waves) == 16
+    assert surfaces.quadratic_residual(waves, AT) > 0.9
+    laplacian = surfaces.rms_laplacian(waves, 0.02)
     assert laplacian == pytest.approx((10 * np.pi) ** 2 * np.sqrt(np.mean(waves**2)), rel=0.1)
 
 
 def test_noise_has_a_minimum_at_every_ninth_point() -> None:
     noise = np.random.default_rng(0).standard_normal((50, 50))
-    assert metrics.interior_minima(noise) == pytest.approx(48**2 / 9, rel=0.1)
-    assert metrics.quadratic_residual(noise, AT) > 0.99
+    assert surfaces.interior_minima(noise) == pytest.approx(48**2 / 9, rel=0.1)
+    assert surfaces.quadratic_residual(noise, AT) > 0.99
 
 
 def test_minima_are_below_all_eight_neighbours_and_off_the_edge() -> None:
     for place in ((0, 2), (2, 0), (4, 2), (2, 4)):
         surface = np.ones((5, 5))
         surface[place] = 0
-        assert metrics.interior_minima(surface) == 0
+        assert surfaces.interior_minima(surface) == 0
     surface = np.ones((5, 5))
     surface[2, 2] = 0
-    assert metrics.interior_minima(surface) == 1
+    assert surfaces.interior_minima(surface) == 1
     for neighbour in ((1, 1), (1, 2), (3, 1), (2, 3)):
         tied = surface.copy()
         tied[neighbour] = 0
-        assert metrics.interior_minima(tied) == 0
+        assert surfaces.interior_minima(tied) == 0
 
 
 def test_a_flat_surface_has_nothing() -> None:
     flat = np.full((50, 50), 0.7)
-    assert metrics.interior_minima(flat) == 0
-    assert metrics.rms_laplacian(flat, 0.02) == pytest.approx(0, abs=1e-9)
-    assert metrics.quadratic_residual(flat, AT) == 0
-    assert metrics.sharpness(flat, 0.7) == 0
+    assert surfaces.interior_minima(flat) == 0
+    assert surfaces.rms_laplacian(flat, 0.02) == pytest.approx(0, abs=1e-9)
+    assert surfaces.quadratic_residual(flat, AT) == 0
+    assert surfaces.sharpness(flat, 0.7) == 0
 
 
 # The study
@@ -425,17 +438,17 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     logged = result.trajectory
     assert logged.keys() == {"step", *(column.name for column in study.trajectory_columns)}
     assert list(logged["step"]) == list(range(36))
-    at = metrics.offsets(6, 0.02)
+    at = training.offsets(6, 0.02)
     assert list(logged["a"]) == np.repeat(at, 6).tolist()
     assert list(logged["b"]) == np.tile(at, 6).tolist()
     surface = np.array(logged["loss"]).reshape(6, 6)
     got = result.measurements
     assert surface[2, 2] == pytest.approx(got["centre_loss"], rel=1e-12)
     assert (surface.min(), surface.max()) == (got["lowest_loss"], got["highest_loss"])
-    assert got["rms_laplacian"] == metrics.rms_laplacian(surface, 0.02)
-    assert got["interior_minima"] == metrics.interior_minima(surface)
+    assert got["rms_laplacian"] == surfaces.rms_laplacian(surface, 0.02)
+    assert got["interior_minima"] == surfaces.interior_minima(surface)
     parameters = settings(values)
-    task = landscape_task(parameters, 0)
+    task = study.task(parameters, 0)
     model = networks.trained_network(parameters, task, 0, 2, "cpu")
     batch = fixed_batch(parameters, task, 0)
     assert len(batch.labels) == 5
@@ -454,7 +467,7 @@ def test_a_network_that_diverged_is_a_failed_row() -> None:
     assert study.summary(result) == "The training diverged: there is no surface."
 
 
-def network_of(one: Cell) -> tuple[int, object]:
+def network_of(one: Cell[KernelLandscapeParameters]) -> tuple[int, object]:
     return one.seed, one.parameters.model_dump()["learning_rate"]
 
 
@@ -499,7 +512,7 @@ def test_data_from_outside_is_asked_for_before_a_sweep(monkeypatch: pytest.Monke
 # The figure
 
 
-def drawing_of(*cells: Cell) -> FigureData:
+def drawing_of(*cells: Cell[KernelLandscapeParameters]) -> FigureData:
     results = trained(*cells)
     frames = [make(study, results).to_pandas() for make in (cell_table, trajectory_table)]
     return FigureData(study, frames[0], pd.DataFrame(), frames[1])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,14 @@ from overfit_cli.errors import UserError
 from overfit_cli.parameters import build
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
-from overfit_cli.studies.attention_kernel.regression import engine, recording, spectra, theory
+from overfit_cli.studies.attention_kernel.reference import attention_by_definition
+from overfit_cli.studies.attention_kernel.regression import (
+    engine,
+    measures,
+    reference,
+    theory,
+    training,
+)
 from overfit_cli.studies.attention_kernel.regression.data import draw_problem, token_values
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
@@ -27,20 +35,22 @@ def settings(**values: object) -> KernelRegressionParameters:
     return KernelRegressionParameters(**{**SMALL, **values})  # type: ignore[arg-type]
 
 
-def cell(parameters: KernelRegressionParameters, seed: int = 0) -> Cell:
+def cell(parameters: KernelRegressionParameters, seed: int = 0) -> Cell[KernelRegressionParameters]:
     return Cell(study.name, study.version, parameters, seed)
 
 
-def trained(*cells: Cell, trajectories: bool = False) -> list[CellResult]:
+def trained(
+    *cells: Cell[KernelRegressionParameters], trajectories: bool = False
+) -> list[CellResult[Any]]:
     execution = Execution(trajectories=trajectories)
-    found = {result.cell.key: result for result in study.train(cells, execution)}
+    found = {result.cell.key: result for result in train_all(study, cells, execution)}
     return [found[one.key] for one in cells]
 
 
 def at_start(
     parameters: KernelRegressionParameters, seed: int = 0
-) -> tuple[engine.Space, engine.State, engine.Pass]:
-    space, state = engine.set_up(
+) -> tuple[engine.Constants, engine.Projections, engine.ForwardPass]:
+    fixed, state = engine.set_up(
         KERNELS[parameters.kernel],
         parameters.trained,
         [draw_problem(parameters, seed)],
@@ -48,7 +58,7 @@ def at_start(
         dtype=torch.float64,
         device="cpu",
     )
-    return space, state, engine.forward(space, state)
+    return fixed, state, engine.forward(fixed, state)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -56,7 +66,7 @@ def test_a_kernel_is_what_its_definition_says(kernel: str) -> None:
     draws = np.random.default_rng(1)
     query, key = draws.standard_normal((5, 3)), draws.standard_normal((5, 3))
     fast = attention(KERNELS[kernel], torch.tensor(query), torch.tensor(key))
-    assert np.allclose(fast, oracle.attention_by_definition(kernel, query, key), rtol=1e-13)
+    assert np.allclose(fast, attention_by_definition(kernel, query, key), rtol=1e-13)
 
 
 def test_a_masked_key_gets_no_attention() -> None:
@@ -76,7 +86,7 @@ def test_a_masked_key_gets_no_attention() -> None:
 def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) -> None:
     parameters = settings(kernel=kernel, trained=what, target="mixed-sign", learning_rate=0.05)
     [result] = trained(cell(parameters, 3), trajectories=True)
-    plain = list(oracle.plain_descent(parameters, 3))
+    plain = list(reference.plain_descent(parameters, 3))
     steps = result.trajectory["step"]
     assert steps[-1] == parameters.training_steps
     for row, step in enumerate(steps):
@@ -120,7 +130,7 @@ def test_batches_hold_cells_of_one_shape_and_every_cell_once() -> None:
     batches = study.batches(cells, "cpu")
     assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
     for batch in batches:
-        assert len({(c.parameters.kernel, c.parameters.heads) for c in batch}) == 1  # type: ignore[attr-defined]
+        assert len({(c.parameters.kernel, c.parameters.heads) for c in batch}) == 1
 
 
 @pytest.mark.parametrize("target", ["below", "inside", "mixed-sign"])
@@ -129,11 +139,11 @@ def test_no_query_weights_bring_the_loss_below_its_floor(kernel: str, target: st
     parameters = settings(kernel=kernel, target=target)
     problem = draw_problem(parameters, 5)
     floor = theory.loss_floor(KERNELS[kernel], problem)
-    space, state, _ = at_start(parameters, 5)
+    fixed, state, _ = at_start(parameters, 5)
     draws = torch.Generator().manual_seed(1)
     for scale in (0.1, 1.0, 10.0, 100.0):
         query = scale * torch.randn(state.query.shape, generator=draws, dtype=torch.float64)
-        loss = float(engine.forward(space, engine.State(query, state.key, state.value)).loss)
+        loss = float(engine.forward(fixed, engine.Projections(query, state.key, state.value)).loss)
         assert loss >= floor * (1 - 1e-12)
 
 
@@ -174,21 +184,21 @@ def test_more_samples_extend_fewer() -> None:
 def test_singular_values_are_those_of_the_matrices_written_out(kernel: str) -> None:
     parameters = settings(kernel=kernel)
     problem = draw_problem(parameters, 2)
-    space, state, now = at_start(parameters, 2)
+    fixed, state, out = at_start(parameters, 2)
     b = np.linalg.svd(oracle.mixed_tokens(problem, kernel), compute_uv=False)
-    assert float(spectra.smallest_of_b(space, now)) == pytest.approx(b[-1], rel=1e-9)
+    assert float(measures.smallest_of_b(fixed, out)) == pytest.approx(b[-1], rel=1e-9)
     deltas = [
         np.linalg.svd(oracle.score_jacobian(problem, kernel, head), compute_uv=False)[-1]
         for head in range(2)
     ]
-    assert float(spectra.smallest_of_scores(space, state)) == pytest.approx(min(deltas), rel=1e-8)
+    assert float(measures.smallest_of_scores(fixed, state)) == pytest.approx(min(deltas), rel=1e-8)
 
 
 def test_a_step_is_stable_up_to_the_curvature() -> None:
     """At 0.99 of two over the largest curvature in W_V the loss falls; just above two it grows."""
     base = settings(kernel="softmax", trained="value", training_steps=400)
-    space, _, now = at_start(base)
-    curvature = float(spectra.largest_curvature(space, now))
+    fixed, _, out = at_start(base)
+    curvature = float(measures.largest_curvature(fixed, out))
     for share, falls in ((1.98, True), (2.05, False)):
         [result] = trained(cell(base.model_copy(update={"learning_rate": share / curvature})))
         assert result.measurements["stability"] == pytest.approx(share)
@@ -197,7 +207,7 @@ def test_a_step_is_stable_up_to_the_curvature() -> None:
 
 def test_too_wide_a_problem_has_no_delta() -> None:
     """N n² scores and D d weights: where the scores outnumber the weights, δ is 0."""
-    assert float(spectra.smallest_of_scores(*at_start(settings(d=9, d_h=2))[:2])) == 0
+    assert float(measures.smallest_of_scores(*at_start(settings(d=9, d_h=2))[:2])) == 0
     wide = settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1)
     [result] = trained(cell(wide))
     assert "delta" not in result.measurements
@@ -269,7 +279,7 @@ def test_violations_are_counted_at_every_step() -> None:
     """Held to the losses of the plain loop, bound by bound."""
     parameters = settings(kernel="softmax", trained="value", learning_rate=0.4, heads=2)
     [result] = trained(cell(parameters))
-    losses = [loss for loss, _ in oracle.plain_descent(parameters, 0)]
+    losses = [loss for loss, _ in reference.plain_descent(parameters, 0)]
     for kind in ("paper", "corrected"):
         factor = 1 - 0.4 * result.measurements[f"rate_{kind}"]
         above = [loss > factor**step * losses[0] * (1 + 1e-9) for step, loss in enumerate(losses)]
@@ -329,8 +339,8 @@ def test_a_diverged_cell_is_a_failure_with_its_step() -> None:
 
 
 def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
-    assert recording.logged_steps(3) == [0, 1, 2, 3]
-    many = recording.logged_steps(3000)
+    assert training.logged_steps(3) == [0, 1, 2, 3]
+    many = training.logged_steps(3000)
     assert many[:11] == list(range(11))
     assert many[-1] == 3000
     assert len(many) < 100

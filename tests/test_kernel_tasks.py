@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,20 +12,23 @@ import torch
 from PIL import Image
 
 import overfit_cli
+from overfit_cli.datasets.generated_reviews import ReviewSettings, generated_reviews
+from overfit_cli.datasets.lra_pathfinder import DIRECTORIES
+from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.parameters import Value, build
-from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES
+from overfit_cli.parameters import StudyParameters, Value, build
+from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
-from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
-from overfit_cli.studies.attention_kernel.pathfinder.task import pathfinder_task
-from overfit_cli.studies.attention_kernel.text.baseline import bag_of_words_accuracy
-from overfit_cli.studies.attention_kernel.text.data import text_task
+from overfit_cli.studies.attention_kernel.text.data import (
+    bag_of_words_accuracy,
+    stream_of,
+    text_task,
+)
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
-from overfit_cli.studies.attention_kernel.text.reviews import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.text.study import study as text
-from overfit_cli.study import Cell, Study
+from overfit_cli.study import AnyStudy, Cell, Study
 from overfit_cli.sweeps.schema import cell_table
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import train_all
@@ -61,7 +65,10 @@ def of_pathfinder(**values: Value) -> KernelPathfinderParameters:
     return KernelPathfinderParameters.model_validate(SMALL | values)
 
 
-def cell_of(study: Study, values: dict[str, Value], seed: int = 0) -> Cell:
+P = TypeVar("P", bound=StudyParameters)
+
+
+def cell_of(study: Study[P], values: dict[str, Value], seed: int = 0) -> Cell[P]:
     return Cell(study.name, study.version, study.parameters.model_validate(values), seed)
 
 
@@ -85,14 +92,15 @@ def test_generated_reviews_fill_a_task() -> None:
     parameters = of_text(tokens=20, n=30, test_samples=10, negated=0.5)
     task = text_task(parameters, 3)
     settings = ReviewSettings(length=20, vocabulary=64, negated=0.5)
-    train, test = (generated_reviews(settings, 3, *of) for of in (("train", 30), ("test", 10)))
+    train = generated_reviews(settings, stream_of(3, "train"), 30)
+    test = generated_reviews(settings, stream_of(3, "test"), 10)
     assert task.vocabulary == 64
     assert task.train.lengths is None
     assert np.array_equal(task.train.tokens, train.tokens)
     assert np.array_equal(task.test.labels, test.labels)
     assert task.shortcut == bag_of_words_accuracy(train, test, 64)
-    assert text.length(parameters) == 20
-    assert text.from_outside(parameters) is None
+    assert text.sample_length(parameters) == 20
+    assert text.prepare([cell_of(text, {"tokens": 20})]) == {}
 
 
 def test_imdb_is_trained_on_from_its_folder_to_a_curve(elsewhere: Path) -> None:
@@ -169,7 +177,7 @@ def test_imdb_has_25000_reviews_of_each_kind(name: str) -> None:
 @pytest.mark.parametrize(
     ("study", "source"), [(text, "imdb"), (pathfinder, "lra")], ids=["imdb", "lra"]
 )
-def test_data_that_no_one_named_is_asked_for_before_a_sweep(study: Study, source: str) -> None:
+def test_data_that_no_one_named_is_asked_for_before_a_sweep(study: AnyStudy, source: str) -> None:
     study.prepare([cell_of(study, {})])
     words = f"--set source={source} needs data: name its folder in the variable OVERFIT_DATA, or"
     with pytest.raises(UserError, match=words):
@@ -208,7 +216,7 @@ def test_an_image_is_a_sequence_of_its_pixels() -> None:
     assert task.train.lengths is None
     assert set(task.train.labels.tolist()) <= {0, 1}
     assert 0 <= task.shortcut <= 1
-    assert pathfinder.length(parameters) == 144
+    assert pathfinder.sample_length(parameters) == 144
     more = pathfinder_task(of_pathfinder(n=9), 0)
     assert np.array_equal(more.train.tokens[:6], task.train.tokens)
     other = pathfinder_task(parameters, 1)
@@ -263,8 +271,8 @@ def test_an_lra_directory_that_is_not_there_is_named(
         ({"contour_length": 40}, "--set size 32: two contours of 40 paddles .* shorter contours"),
         ({"antialiasing": 100}, "--set size 32 times antialiasing 100: .* take less of either"),
         ({"seed_distance": 30}, "--set size 32: .* too few for seed_distance 30"),
-        ({"continuity": 0.5}, "--set continuity 0.5: continuity takes a number of at least 1"),
-        ({"size": 2000}, "--set size 2000: size takes a whole number .* up to 1024"),
+        ({"continuity": 0.5}, "--(set )?continuity 0.5: continuity takes a number of at least 1"),
+        ({"size": 2000}, "--(set )?size 2000: size takes a whole number .* up to 1024"),
     ],
 )
 def test_images_that_cannot_be_drawn_are_refused_with_the_flag(
@@ -285,7 +293,8 @@ def test_the_settings_of_the_images_are_the_parameters() -> None:
 
 
 def figure_data(values: dict[str, Value], seed: int = 0) -> FigureData:
-    [result] = train_all(pathfinder, [cell_of(pathfinder, TINY | values, seed)], Execution())
+    cell = cell_of(pathfinder, TINY | values, seed)
+    [result] = train_all(pathfinder, [cell], Execution())
     cells = cell_table(pathfinder, [result]).to_pandas()
     return FigureData(pathfinder, cells, pd.DataFrame(), pd.DataFrame())
 
@@ -320,7 +329,7 @@ def test_the_samples_figure_shows_as_many_of_lras_images_as_there_are(
 @pytest.mark.parametrize("study", [text, pathfinder], ids=["text", "pathfinder"])
 @pytest.mark.parametrize("values", [{"heads": 3}, {"d": 33}])
 def test_heads_that_do_not_share_the_width_are_refused(
-    study: Study, values: dict[str, Value]
+    study: AnyStudy, values: dict[str, Value]
 ) -> None:
     with pytest.raises(UserError, match=r"--set heads [23]: .* a divisor of d, which is (64|33)"):
         build(study.parameters, values, {})
@@ -329,7 +338,7 @@ def test_heads_that_do_not_share_the_width_are_refused(
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("study", [text, pathfinder], ids=["text", "pathfinder"])
-def test_a_gpu_gives_the_numbers_of_the_cpu(study: Study) -> None:
+def test_a_gpu_gives_the_numbers_of_the_cpu(study: AnyStudy) -> None:
     own: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
     one = cell_of(study, TINY | own | {"dropout": 0.0, "dtype": "float64"})
     [cpu], [gpu] = (list(train_all(study, [one], Execution(device=on))) for on in ("cpu", "cuda"))

@@ -16,28 +16,30 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from overfit_cli.errors import UserError
-from overfit_cli.studies.attention_kernel.pathfinder import data, lra
-from overfit_cli.studies.attention_kernel.pathfinder.data import images
-from overfit_cli.studies.attention_kernel.pathfinder.drawing import (
+from overfit_cli.analysis.shortcut_rules import majority_in_bins_accuracy
+from overfit_cli.datasets import lra_pathfinder
+from overfit_cli.datasets.lra_pathfinder import DIRECTORIES, read_lra
+from overfit_cli.datasets.pathfinder import images as pathfinder_images
+from overfit_cli.datasets.pathfinder import reference
+from overfit_cli.datasets.pathfinder.images import (
     CHUNK,
-    Split,
+    PathfinderImages,
+    Stream,
     chunk_scenes,
     draw,
+    images,
 )
-from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES, read_lra
-from overfit_cli.studies.attention_kernel.pathfinder.markers import matches
-from overfit_cli.studies.attention_kernel.pathfinder.rendering import render
-from overfit_cli.studies.attention_kernel.pathfinder.samples import draw_images
-from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes, contour_of_paddles
-from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
-from overfit_cli.studies.attention_kernel.pathfinder.shortcuts import (
-    distance_rule_accuracy,
-    ink_rule_accuracy,
-)
+from overfit_cli.datasets.pathfinder.markers import matches
+from overfit_cli.datasets.pathfinder.rendering import render
+from overfit_cli.datasets.pathfinder.scenes import Scenes, contour_of_paddles
+from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
+from overfit_cli.errors import UserError
+from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
+from overfit_cli.studies.attention_kernel.pathfinder.figures import draw_images
 from tests.oracles import pathfinder as oracle
 
 HARD = PathfinderSettings()
+TRAIN = stream_of(0, "train")
 SMALL = PathfinderSettings(
     size=18,
     contour_length=4,
@@ -61,21 +63,21 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     ranges: list[tuple[int, int]] = []
 
     def noted(
-        settings: PathfinderSettings, seed: int, split: Split, start: int, stop: int
-    ) -> data.PathfinderImages:
+        settings: PathfinderSettings, stream: Stream, start: int, stop: int
+    ) -> PathfinderImages:
         ranges.append((start, stop))
-        return draw(settings, seed, split, start, stop)
+        return draw(settings, stream, start, stop)
 
-    monkeypatch.setattr(data, "draw", noted)
+    monkeypatch.setattr(pathfinder_images, "draw", noted)
     return ranges
 
 
 @functools.cache
 def scenes_of(settings: PathfinderSettings) -> Scenes:
-    return chunk_scenes(settings, 0, "train", 0)
+    return chunk_scenes(settings, TRAIN, 0)
 
 
-def same(one: data.PathfinderImages, other: data.PathfinderImages) -> bool:
+def same(one: PathfinderImages, other: PathfinderImages) -> bool:
     pairs = zip(vars(one).values(), vars(other).values(), strict=True)
     return all(np.array_equal(left, right, equal_nan=True) for left, right in pairs)
 
@@ -84,16 +86,18 @@ def same(one: data.PathfinderImages, other: data.PathfinderImages) -> bool:
 
 
 def test_an_image_is_the_same_however_many_are_asked_for() -> None:
-    many = draw(SMALL, 3, "train", 0, 2 * CHUNK)
-    assert same(many, draw(SMALL, 3, "train", 0, 2 * CHUNK))
-    assert same(many[CHUNK - 2 : CHUNK + 3], draw(SMALL, 3, "train", CHUNK - 2, CHUNK + 3))
-    assert same(many[:1], draw(SMALL, 3, "train", 0, 1))
-    assert len(draw(SMALL, 3, "train", 5, 5)) == 0
+    many = draw(SMALL, stream_of(3, "train"), 0, 2 * CHUNK)
+    assert same(many, draw(SMALL, stream_of(3, "train"), 0, 2 * CHUNK))
+    assert same(
+        many[CHUNK - 2 : CHUNK + 3], draw(SMALL, stream_of(3, "train"), CHUNK - 2, CHUNK + 3)
+    )
+    assert same(many[:1], draw(SMALL, stream_of(3, "train"), 0, 1))
+    assert len(draw(SMALL, stream_of(3, "train"), 5, 5)) == 0
 
 
 def test_seeds_and_splits_share_no_image() -> None:
-    kinds = [(0, "train"), (0, "test"), (1, "train")]
-    drawings = [chunk_scenes(SMALL, seed, split, 0) for seed, split in kinds]  # type: ignore[arg-type]
+    streams = TRAIN, stream_of(0, "test"), stream_of(1, "train")
+    drawings = [chunk_scenes(SMALL, stream, 0) for stream in streams]
     for one, other in combinations(drawings, 2):
         assert not np.isin(one.paddles.middles, other.paddles.middles).any()
 
@@ -103,8 +107,8 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: Pathfind
     scenes = scenes_of(settings)
     sizes = sorted(np.bincount(contour_of_paddles(settings)).tolist())
     for image in range(16):
-        paddles = oracle.paddles_of(settings, scenes, image)
-        discs = oracle.discs_of(settings, scenes, image)
+        paddles = reference.paddles_of(settings, scenes, image)
+        discs = reference.discs_of(settings, scenes, image)
         gap = 2 * settings.paddle_margin + 1e-9
         assert oracle.is_connected(paddles, discs, gap) == (scenes.labels[image] == 1)
         assert sorted(map(len, oracle.contours(paddles, gap))) == sizes
@@ -117,7 +121,7 @@ def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
 ) -> None:
     scenes, contour = scenes_of(settings), contour_of_paddles(settings)
     for image in range(8):
-        paddles = oracle.paddles_of(settings, scenes, image)
+        paddles = reference.paddles_of(settings, scenes, image)
         for one, other in combinations(range(len(paddles)), 2):
             if contour[one] != contour[other] or other - one > 1:
                 assert oracle.distance(paddles[one], paddles[other]) >= settings.clearance
@@ -141,8 +145,8 @@ def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
     for settings in (SMALL, replace(SMALL, antialiasing=3, paddle_thickness=1.0)):
         scenes = scenes_of(settings)
         drawn = render(settings, scenes)
-        shapes = oracle.paddles_of(settings, scenes, 1), oracle.discs_of(settings, scenes, 1)
-        slow = oracle.pixels(settings, *shapes, points=settings.antialiasing)
+        shapes = reference.paddles_of(settings, scenes, 1), reference.discs_of(settings, scenes, 1)
+        slow = reference.pixels(settings, *shapes, points=settings.antialiasing)
         assert np.abs(drawn[1] - slow).max() <= 1
 
 
@@ -166,19 +170,21 @@ def test_every_image_could_have_had_the_other_label_at_the_same_distance() -> No
 
 
 def test_neither_the_distance_nor_the_ink_gives_the_label_away() -> None:
-    train, test = (draw(SMALL, 0, split, 0, 16 * CHUNK) for split in ("train", "test"))
+    train, test = (draw(SMALL, stream, 0, 16 * CHUNK) for stream in (TRAIN, stream_of(0, "test")))
     values = train.distances, train.labels, test.distances, test.labels
-    assert distance_rule_accuracy(*values) == pytest.approx(0.5, abs=0.03)
-    assert ink_rule_accuracy(train, test) == pytest.approx(0.5, abs=0.03)
+    assert majority_in_bins_accuracy(*values) == pytest.approx(0.5, abs=0.03)
+    ink = train.pixels.mean(axis=(1, 2)), test.pixels.mean(axis=(1, 2))
+    by_ink = majority_in_bins_accuracy(ink[0], train.labels, ink[1], test.labels)
+    assert by_ink == pytest.approx(0.5, abs=0.03)
     assert test.labels.mean() == pytest.approx(0.5, abs=0.03)
 
 
 def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
     near, far = np.random.default_rng(0).uniform(0, 10, (2, 1000))
-    assert distance_rule_accuracy(near, near > 5, far, far > 5) > 0.97
+    assert majority_in_bins_accuracy(near, near > 5, far, far > 5) > 0.97
     middle = np.abs(near - 5) < 2, np.abs(far - 5) < 2
-    assert distance_rule_accuracy(near, middle[0], far, middle[1]) > 0.9
-    assert np.isnan(distance_rule_accuracy([np.nan], [1], [1.0], [1]))
+    assert majority_in_bins_accuracy(near, middle[0], far, middle[1]) > 0.9
+    assert np.isnan(majority_in_bins_accuracy([np.nan], [1], [1.0], [1]))
 
 
 # What can't be drawn
@@ -212,26 +218,26 @@ def test_impossible_settings_are_refused_in_a_sentence(
 def test_contours_that_hardly_ever_fit_are_given_up() -> None:
     tight = replace(SMALL, distractors=9)
     with pytest.raises(UserError, match=r"size 18: two contours of 4 paddles .* hardly ever fit"):
-        draw(tight, 0, "train", 0, 1)
+        draw(tight, TRAIN, 0, 1)
 
 
 # What is kept
 
 
 def test_a_larger_count_is_drawn_on_from_what_is_kept(drawn: list[tuple[int, int]]) -> None:
-    few = images(SMALL, 0, "train", 10)
-    more = images(SMALL, 0, "train", CHUNK + 10)
-    again = images(SMALL, 0, "train", 2 * CHUNK)
+    few = images(SMALL, TRAIN, 10)
+    more = images(SMALL, TRAIN, CHUNK + 10)
+    again = images(SMALL, TRAIN, 2 * CHUNK)
     assert drawn == [(0, CHUNK), (CHUNK, 2 * CHUNK)]
     assert same(few, more[:10])
-    assert same(again, draw(SMALL, 0, "train", 0, 2 * CHUNK))
+    assert same(again, draw(SMALL, TRAIN, 0, 2 * CHUNK))
 
 
 def test_kinds_of_images_are_kept_apart(cache: Path, drawn: list[tuple[int, int]]) -> None:
-    images(SMALL, 0, "train", 1)
-    images(SMALL, 0, "test", 1)
-    images(SMALL, 1, "train", 1)
-    images(replace(SMALL, continuity=2), 0, "train", 1)
+    images(SMALL, TRAIN, 1)
+    images(SMALL, stream_of(0, "test"), 1)
+    images(SMALL, stream_of(1, "train"), 1)
+    images(replace(SMALL, continuity=2), TRAIN, 1)
     assert len(drawn) == len(list(cache.rglob("images.npz"))) == 4
 
 
@@ -241,7 +247,7 @@ def test_kinds_of_images_are_kept_apart(cache: Path, drawn: list[tuple[int, int]
 def test_a_torn_or_foreign_file_is_drawn_anew(
     cache: Path, drawn: list[tuple[int, int]], harm: str
 ) -> None:
-    before = images(SMALL, 0, "train", 4)
+    before = images(SMALL, TRAIN, 4)
     (path,) = cache.rglob("images.npz")
     whole = path.read_bytes()
     middle = len(whole) // 2
@@ -262,7 +268,7 @@ def test_a_torn_or_foreign_file_is_drawn_anew(
             "other key": {"key": "x"},
         }
         np.savez(path, **{**arrays, **changed[harm]})
-    assert same(images(SMALL, 0, "train", 4), before)
+    assert same(images(SMALL, TRAIN, 4), before)
     assert path.read_bytes() == whole
     assert drawn == [(0, CHUNK), (0, CHUNK)]
 
@@ -272,7 +278,7 @@ def test_a_cache_that_cannot_be_written_is_no_cache(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "file" / "cache"))
-    assert same(images(SMALL, 0, "train", 4), images(SMALL, 0, "train", 4))
+    assert same(images(SMALL, TRAIN, 4), images(SMALL, TRAIN, 4))
     assert len(drawn) == 2
 
 
@@ -280,13 +286,13 @@ def test_a_full_disk_is_no_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(data, "write_whole", full)
-    assert len(images(SMALL, 0, "train", 4)) == 4
+    monkeypatch.setattr(pathfinder_images, "write_whole", full)
+    assert len(images(SMALL, TRAIN, 4)) == 4
     assert not list(cache.rglob("*.npz"))
 
 
 def test_the_picture_of_the_task_has_five_images_of_each_label() -> None:
-    figure = draw_images(images(SMALL, 0, "train", 128))
+    figure = draw_images(images(SMALL, TRAIN, 128))
     assert [len(axes.images) for axes in figure.axes] == [1] * 10
     assert figure.axes[0].get_ylabel() == "connected"
     assert figure.axes[5].get_ylabel() == "not connected"
@@ -324,11 +330,10 @@ def write_lra(folder: Path, *, as_array: bool, files: int = 2) -> Path:
 @pytest.mark.parametrize("above", ["", "pathfinder32", "lra_release/pathfinder32"])
 def test_lra_is_read_in_the_order_of_its_files(tmp_path: Path, above: str, as_array: bool) -> None:
     write_lra(tmp_path / above, as_array=as_array, files=3)
-    found = read_lra(tmp_path, "hard")
-    assert found.pixels.shape == (9, 32, 32)
-    assert found.pixels[:, 5, 5].tolist() == [0, 1, 2, 20, 21, 22, 100, 101, 102]
-    assert found.labels.tolist() == [0, 1, 0] * 3
-    assert np.isnan(found.distances).all()
+    pixels, labels = read_lra(tmp_path, "hard")
+    assert pixels.shape == (9, 32, 32)
+    assert pixels[:, 5, 5].tolist() == [0, 1, 2, 20, 21, 22, 100, 101, 102]
+    assert labels.tolist() == [0, 1, 0] * 3
 
 
 ROW = "imgs/0 sample_0.png 0 "
@@ -400,7 +405,7 @@ def test_metadata_without_end_is_named_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = write_lra(tmp_path, as_array=False)
-    monkeypatch.setattr(lra, "MOST_IMAGES", 4)
+    monkeypatch.setattr(lra_pathfinder, "MOST_IMAGES", 4)
     refused(tmp_path, "hard", [str(root), "over 4 images"])
     with (root / "metadata" / "0.npy").open("wb") as file:
         file.truncate(1 << 40)

@@ -1,60 +1,15 @@
-"""The slow, obviously right way: autograd on the plain model, one cell at a time."""
+"""The matrices of the theorems written out: B, and the Jacobian of the attention scores."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.attention_kernel.kernels import KERNELS
-from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
-from overfit_cli.studies.attention_kernel.regression.model import MultiHeadAttention, squared_loss
-from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-
-TRAINED = {"query": ("query",), "value": ("value",), "all": ("query", "key", "value")}
-
-
-def plain_descent(
-    parameters: KernelRegressionParameters, seed: int
-) -> Iterator[tuple[float, dict[str, Tensor]]]:
-    """Give the loss and the gradients in W_Q, W_K and W_V at each step, from step 0 on."""
-    problem = draw_problem(parameters, seed)
-    dtype = getattr(torch, parameters.dtype)
-    model = MultiHeadAttention(problem, KERNELS[parameters.kernel], dtype)
-    x, y = torch.tensor(problem.inputs, dtype=dtype), torch.tensor(problem.labels, dtype=dtype)
-    weights = {name: getattr(model, name) for name in ("query", "key", "value")}
-    for _ in range(parameters.training_steps + 1):
-        loss = squared_loss(model(x), y)
-        gradients = dict(
-            zip(weights, torch.autograd.grad(loss, tuple(weights.values())), strict=True)
-        )
-        yield loss.item(), gradients
-        with torch.no_grad():
-            for name in TRAINED[parameters.trained]:
-                weights[name] -= parameters.learning_rate * gradients[name]
-
-
-def attention_by_definition(kernel: str, query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """S of one head and sample, entry by entry, from queries and keys (tokens, width)."""
-    tokens, width = key.shape
-    raw = np.zeros((len(query), tokens))
-    for k, j in itertools.product(range(len(query)), range(tokens)):
-        distance = np.sum((query[k] - key[j]) ** 2)
-        raw[k, j] = {
-            "gaussian-eq11": math.exp(-distance / math.sqrt(width)),
-            "softmax": math.exp(query[k] @ key[j] / math.sqrt(width)),
-            "softmax-times-n": math.exp(query[k] @ key[j] / math.sqrt(width)),
-        }.get(kernel, math.exp(-distance / (2 * math.sqrt(width))))
-    if kernel in ("softmax", "gaussian-normalised", "softmax-times-n"):
-        raw /= raw.sum(axis=1, keepdims=True)
-    scaled: np.ndarray = raw * {"softmax-times-n": tokens, "gaussian-over-n": 1 / tokens}.get(
-        kernel, 1
-    )
-    return scaled
+from overfit_cli.studies.attention_kernel.reference import attention_by_definition
+from overfit_cli.studies.attention_kernel.regression.data import Problem
 
 
 def mixed_tokens(problem: Problem, kernel: str) -> np.ndarray:

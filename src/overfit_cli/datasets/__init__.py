@@ -1,1 +1,1 @@
-"""Readers of public data sets, from the files that their authors published."""
+"""Data sets: readers of public ones from their published files, and generators of others."""

@@ -1,4 +1,4 @@
-"""Attention under any of the kernels (Song et al. 2024, equations 3, 11, 20 and 21)."""
+"""Attention under each of the kernels (Song et al. 2024, equations 3, 11, 20 and 21)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch import Tensor
 from overfit_cli.studies.attention_kernel.kernels import Kernel
 
 
-def scores(kernel: Kernel, query: Tensor, key: Tensor) -> Tensor:
+def attention_scores(kernel: Kernel, query: Tensor, key: Tensor) -> Tensor:
     """Return C, (..., tokens, tokens), from queries and keys (..., tokens, width)."""
     root = math.sqrt(query.shape[-1])
-    products = query @ key.mT
+    products = query @ key.mT  # (..., tokens, tokens)
     if kernel.distance is None:
         return products / root
     lengths = query.square().sum(-1)[..., :, None] + key.square().sum(-1)[..., None, :]
@@ -21,16 +21,16 @@ def scores(kernel: Kernel, query: Tensor, key: Tensor) -> Tensor:
 
 
 def attention(kernel: Kernel, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return S, (..., tokens, tokens): how much of each token each token takes.
+    """Return S, (..., tokens, tokens): the weight of each key for each query.
 
     Args:
         kernel: which.
         query, key: shape (..., tokens, width).
         mask: true where a key is a token and not padding, broadcast to (..., 1, tokens).
     """
-    raw = scores(kernel, query, key)
+    scores = attention_scores(kernel, query, key)
     if mask is not None:
-        raw = raw.masked_fill(~mask, -math.inf)
-    weights = torch.softmax(raw, -1) if kernel.normalised else torch.exp(raw)
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = torch.softmax(scores, -1) if kernel.normalised else torch.exp(scores)
     scale = kernel.scale(key.shape[-2])
     return weights if scale == 1 else weights * scale

@@ -1,8 +1,8 @@
-"""The attention kernels: how queries and keys become attention (Song et al. 2024, section 4.2.1).
+"""Attention kernels, by name (Song et al. 2024, section 4.2.1).
 
-Besides the paper's two there are controls, which tell *why* a kernel wins: a Gaussian whose rows
-sum to one, a softmax as large as a sum of n terms, and a Gaussian as small as a mean of them.
-Naming them needs no torch; `attention.py` computes them.
+Besides the paper's two there are controls, which separate the causes of a difference: a Gaussian
+whose rows sum to one, a softmax as large as a sum of n terms, and a Gaussian as small as a mean of
+them. Naming them needs no torch; `attention.py` computes them.
 """
 
 from __future__ import annotations

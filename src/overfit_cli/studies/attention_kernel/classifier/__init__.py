@@ -1,1 +1,1 @@
-"""What `kernel-text`, `kernel-pathfinder` and `kernel-landscape` share: a small transformer."""
+"""The small transformer of `kernel-text`, `kernel-pathfinder` and `kernel-landscape`."""

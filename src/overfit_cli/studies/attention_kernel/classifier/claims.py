@@ -2,164 +2,183 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from overfit_cli.analysis.intervals import variance_ratio_interval
 from overfit_cli.claim import Claim, Measurement, above_zero
+from overfit_cli.claims.comparison import BestSetting, Comparison, mean_difference
 from overfit_cli.parameters import StudyParameters
-from overfit_cli.studies.attention_kernel.classifier.comparison import (
-    SPEED,
-    difference,
-    pair,
-    same_rate_in_words,
-    spread,
-)
 
 SOURCE = "Song et al. 2024, section 5.3.1"
+SPEED = "mean_test_loss"
+"""What the best step size is best in, and what "faster" means: the test loss over all steps."""
+
+BEST_KERNELS = Comparison("kernel", "learning_rate", "step size", best_in=SPEED)
+INTERVAL = "95 % t over seeds"
 CONTROLS = {
     "gaussian-normalised": "a Gaussian whose rows sum to one",
     "softmax-times-n": "a softmax as large as a sum over tokens",
     "gaussian-over-n": "a Gaussian as small as a mean over tokens",
 }
 
+MeasurePair = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
+"""From two kernels at their best step sizes, and all cells, to the measurement."""
 
-def faster(
-    name: str,
-    model: type[StudyParameters],
-    kernel: str,
-    statement: str,
-    source: str,
-) -> Claim:
-    """The kernel's test loss, averaged over all steps, is lower than softmax's."""
-    kernels = (kernel, "softmax")
+
+def compared(
+    parameters: type[StudyParameters],
+    measure_pair: MeasurePair,
+    kernels: tuple[str, str] = ("gaussian", "softmax"),
+) -> Callable[[pd.DataFrame], Measurement]:
+    """Return what measures two kernels, each at its best step size on the seeds of both."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        found = pair(cells, list(model.model_fields), kernels)
-        if isinstance(found, Measurement):
-            return found
-        one, other = found
-        value, low, high = difference(one.column(SPEED), other.column(SPEED))
-        return Measurement(
-            above_zero(-high, -low),
-            value,
-            low,
-            high,
-            f"Test loss averaged over the steps: {spread(one, SPEED)} with {one.in_words()}; "
-            f"{spread(other, SPEED)} with {other.in_words()}; {len(one.cells)} seeds, "
-            f"{int(one.cells['steps'].max())} steps; "
-            f"{same_rate_in_words(cells[cells['kernel'].isin(kernels)], kernels)}.",
-            "95 % t over seeds",
-        )
+        pair = BEST_KERNELS.pair(cells, parameters.model_fields, kernels)
+        return pair if isinstance(pair, Measurement) else measure_pair(*pair, cells)
 
+    return measure
+
+
+def faster(prefix: str, parameters: type[StudyParameters], task: str, figure: str) -> Claim:
+    """Claim that the Gaussian's test loss, averaged over all steps, is lower than softmax's."""
     return Claim(
-        name,
-        source,
-        statement,
-        "the difference to softmax, each at its best step size, has its 95 % interval below 0",
-        measure,
+        name=f"{prefix}-gaussian-faster",
+        source=f"{SOURCE}, {figure}",
+        statement=f"Gaussian attention converges faster than softmax attention on {task}.",
+        accepted=_FASTER,
+        measure=compared(parameters, _loss_difference),
     )
 
 
-def more_accurate(name: str, model: type[StudyParameters]) -> Claim:
-    """The Gaussian's final test accuracy is higher than softmax's."""
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        found = pair(cells, list(model.model_fields), ("gaussian", "softmax"))
-        if isinstance(found, Measurement):
-            return found
-        one, other = found
-        value, low, high = difference(one.column("test_accuracy"), other.column("test_accuracy"))
-        return Measurement(
-            above_zero(low, high),
-            value,
-            low,
-            high,
-            f"Final test accuracy: {spread(one, 'test_accuracy')} with {one.in_words()}; "
-            f"{spread(other, 'test_accuracy')} with {other.in_words()}; {len(one.cells)} seeds.",
-            "95 % t over seeds",
+def control_claims(prefix: str, parameters: type[StudyParameters]) -> list[Claim]:
+    """Claim of each control that it is faster than softmax: what of the Gaussian matters."""
+    return [
+        Claim(
+            name=f"{prefix}-control-{kernel}",
+            source=f"{SOURCE}; ours",
+            statement=f"The control {kernel}, {meaning}, converges faster than softmax attention.",
+            accepted=_FASTER,
+            measure=compared(parameters, _loss_difference, (kernel, "softmax")),
         )
+        for kernel, meaning in CONTROLS.items()
+    ]
 
-    return Claim(
-        name,
-        SOURCE,
-        "Gaussian attention ends at a higher test accuracy than softmax attention.",
-        "the difference, each at its best step size, has its 95 % interval above 0",
-        measure,
+
+_FASTER = "the difference to softmax, each at its best step size, has its 95 % interval below 0"
+
+
+def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
+    value, low, high = mean_difference(one.column(SPEED), other.column(SPEED))
+    return Measurement(
+        above_zero(-high, -low),
+        value,
+        low,
+        high,
+        f"Test loss averaged over the steps: {one.mean_and_deviation(SPEED)} with "
+        f"{one.in_words()}; {other.mean_and_deviation(SPEED)} with {other.in_words()}; "
+        f"{len(one.cells)} seeds, {int(one.cells['steps'].max())} steps; "
+        f"{BEST_KERNELS.at_shared_values(cells, (one.name, other.name))}.",
+        INTERVAL,
     )
 
 
-def steadier(name: str, model: type[StudyParameters]) -> Claim:
-    """The Gaussian's final test accuracy varies less between seeds than softmax's."""
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        found = pair(cells, list(model.model_fields), ("gaussian", "softmax"))
-        if isinstance(found, Measurement):
-            return found
-        one, other = (kernel.column("test_accuracy") for kernel in found)
-        if min(one.var(), other.var()) == 0:
-            return Measurement.without_value("inconclusive", "A kernel's accuracy doesn't vary.")
-        ratio, (low, high) = float(other.var() / one.var()), variance_ratio_interval(other, one)
-        return Measurement(
-            above_zero(low - 1, high - 1),
-            ratio,
-            low,
-            high,
-            f"The variance of softmax's final accuracy is {ratio:.2f} times the Gaussian's: "
-            f"{spread(found[1], 'test_accuracy')} against {spread(found[0], 'test_accuracy')}, at "
-            f"worst {other.min():.3f} against {one.min():.3f}; {len(one)} seeds, each kernel at "
-            f"its best step size.",
-            "95 % Pitman–Morgan",
-        )
-
+def more_accurate(prefix: str, parameters: type[StudyParameters]) -> Claim:
+    """Claim that the Gaussian's final test accuracy is higher than softmax's."""
     return Claim(
-        name,
-        SOURCE,
-        "Softmax attention's test accuracy varies more between repeats than Gaussian attention's.",
-        "the ratio of variances has its 95 % interval above 1",
-        measure,
+        name=f"{prefix}-gaussian-more-accurate",
+        source=SOURCE,
+        statement="Gaussian attention ends at a higher test accuracy than softmax attention.",
+        accepted="the difference, each at its best step size, has its 95 % interval above 0",
+        measure=compared(parameters, _accuracy_difference),
     )
 
 
-def above_shortcut(name: str, model: type[StudyParameters], shortcut: str) -> Claim:
-    """Something is learned that the shortcut rule doesn't know."""
+def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
+    ends = one.column("test_accuracy"), other.column("test_accuracy")
+    value, low, high = mean_difference(*ends)
+    return Measurement(
+        above_zero(low, high),
+        value,
+        low,
+        high,
+        f"Final test accuracy: {one.mean_and_deviation('test_accuracy')} with {one.in_words()}; "
+        f"{other.mean_and_deviation('test_accuracy')} with {other.in_words()}; "
+        f"{len(one.cells)} seeds.",
+        INTERVAL,
+    )
 
-    def measure(cells: pd.DataFrame) -> Measurement:
-        found = pair(cells, list(model.model_fields), ("gaussian", "softmax"))
-        if isinstance(found, Measurement):
-            return found
-        if found[0].column("shortcut_accuracy").isna().any():
+
+def steadier(prefix: str, parameters: type[StudyParameters]) -> Claim:
+    """Claim that the Gaussian's final test accuracy varies less between seeds than softmax's."""
+    return Claim(
+        name=f"{prefix}-gaussian-steadier",
+        source=SOURCE,
+        statement="Softmax attention's test accuracy varies more between repeats than Gaussian "
+        "attention's.",
+        accepted="the ratio of variances has its 95 % interval above 1",
+        measure=compared(parameters, _variance_ratio),
+    )
+
+
+def _variance_ratio(
+    gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame
+) -> Measurement:
+    one, other = gaussian.column("test_accuracy"), softmax.column("test_accuracy")
+    if min(one.var(), other.var()) == 0:
+        return Measurement.without_value("inconclusive", "A kernel's accuracy doesn't vary.")
+    ratio, (low, high) = float(other.var() / one.var()), variance_ratio_interval(other, one)
+    return Measurement(
+        above_zero(low - 1, high - 1),
+        ratio,
+        low,
+        high,
+        f"The variance of softmax's final accuracy is {ratio:.2f} times the Gaussian's: "
+        f"{softmax.mean_and_deviation('test_accuracy')} against "
+        f"{gaussian.mean_and_deviation('test_accuracy')}, at worst {other.min():.3f} against "
+        f"{one.min():.3f}; {len(one)} seeds, each kernel at its best step size.",
+        "95 % Pitman–Morgan",
+    )
+
+
+def above_shortcut(prefix: str, parameters: type[StudyParameters], shortcut: str) -> Claim:
+    """Claim that something is learned that the shortcut rule doesn't know."""
+
+    def difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
+        if one.column("shortcut_accuracy").isna().any():
             return Measurement.without_value("not run", f"Here {shortcut} has nothing to go by.")
-        best = max(found, key=lambda one: one.column("test_accuracy").mean())
-        value, low, high = difference(
-            best.column("test_accuracy"), best.column("shortcut_accuracy")
-        )
+        best = max((one, other), key=lambda kernel: kernel.column("test_accuracy").mean())
+        ends = best.column("test_accuracy"), best.column("shortcut_accuracy")
+        value, low, high = mean_difference(*ends)
         return Measurement(
             above_zero(low, high),
             value,
             low,
             high,
-            f"The best kernel is {best.in_words()}: test accuracy {spread(best, 'test_accuracy')}, "
-            f"{shortcut} {spread(best, 'shortcut_accuracy')}, {len(best.cells)} seeds.",
-            "95 % t over seeds",
+            f"The best kernel is {best.in_words()}: test accuracy "
+            f"{best.mean_and_deviation('test_accuracy')}, {shortcut} "
+            f"{best.mean_and_deviation('shortcut_accuracy')}, {len(best.cells)} seeds.",
+            INTERVAL,
         )
 
     return Claim(
-        name,
-        f"{SOURCE}; ours",
-        f"A transformer learns what {shortcut} doesn't know.",
-        "test accuracy less that rule's, for the better kernel at its best step size, has its "
-        "95 % interval above 0",
-        measure,
+        name=f"{prefix}-above-shortcut",
+        source=f"{SOURCE}; ours",
+        statement=f"A transformer learns what {shortcut} doesn't know.",
+        accepted="test accuracy less that rule's, for the better kernel at its best step size, has "
+        "its 95 % interval above 0",
+        measure=compared(parameters, difference),
     )
 
 
-def head_alive(name: str, model: type[StudyParameters]) -> Claim:
-    """No head has fallen silent; names the cells where one has."""
+def head_alive(prefix: str, parameters: type[StudyParameters]) -> Claim:
+    """Claim that no head is dead; the sentence names the cells where one is."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
         done = cells[cells["status"] == "done"]
         if done.empty:
-            return Measurement.without_value("not run", f"It needs cells of {model.__name__}.")
+            return Measurement.without_value("not run", f"It needs cells of {parameters.__name__}.")
         dead = done[done["silent_head"].astype(float) == 1]
         places = dead[["kernel", "learning_rate"]].drop_duplicates().to_numpy().tolist()
         where = "; ".join(f"{kernel} at {rate:g}" for kernel, rate in places)
@@ -173,23 +192,9 @@ def head_alive(name: str, model: type[StudyParameters]) -> Claim:
         )
 
     return Claim(
-        name,
-        "ours",
-        "No cell ends with a dead head, whose accuracy would say nothing of its kernel.",
-        "in every cell some unit of the head is above zero on some test sample",
-        measure,
+        name=f"{prefix}-head-alive",
+        source="ours",
+        statement="No cell ends with a dead head, whose accuracy would say nothing of its kernel.",
+        accepted="in every cell some unit of the head is above zero on some test sample",
+        measure=measure,
     )
-
-
-def control_claims(prefix: str, model: type[StudyParameters]) -> list[Claim]:
-    """For each control, whether it is faster than softmax: what of the Gaussian matters."""
-    return [
-        faster(
-            f"{prefix}-control-{kernel}",
-            model,
-            kernel,
-            f"The control {kernel}, {meaning}, converges faster than softmax attention.",
-            f"{SOURCE}; ours",
-        )
-        for kernel, meaning in CONTROLS.items()
-    ]

@@ -1,10 +1,9 @@
-"""The transformer of section 5.2 (Song et al. 2024), after Skyformer's for Long Range Arena.
+"""Transformer of section 5.2 (Song et al. 2024), after Skyformer's for Long Range Arena.
 
     x ← E[token] + P;    x ← x + W_o S(q, k) v, then x ← x + MLP(x), each of a normalised x;
     logits = head(mean over tokens of the normalised x)
 
-with S the attention kernel of each head, GELU in the MLP and ReLU in the head. Written to be read;
-its speed is that of the matrix products in it.
+with S the attention kernel of each head, GELU in the MLP and ReLU in the head.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Dropout(nn.Module):
         self._on_device: torch.Generator | None = None
 
     def restart(self, draws: np.random.Generator) -> None:
-        """Go on with another stream."""
+        """Draw from another stream from now on."""
         self._draws, self._on_device = draws, None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -104,15 +103,17 @@ class Layer(nn.Module):
         self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
     ) -> Tensor:
         """Return the layer's output from its input and its queries, keys and values in heads."""
-        mixed = (attention(self.kernel, query, key, mask) @ value).transpose(-3, -2).flatten(-2)
+        weights = attention(self.kernel, query, key, mask)  # (samples, heads, tokens, tokens)
+        mixed = (weights @ value).transpose(-3, -2).flatten(-2)  # (samples, tokens, d)
         x = x + self.dropout(self.output(mixed))
+        # (samples, tokens, hidden)
         hidden = self.dropout(functional.gelu(self.widen(self.perceptron_norm(x))))
         added: Tensor = x + self.dropout(self.narrow(hidden))
         return added
 
 
 class Transformer(nn.Module):
-    """The classifier; its first weights hang on the seed and the sizes, not on the kernel.
+    """The classifier; its initial weights depend on the seed and the sizes, not on the kernel.
 
     Args:
         shape: its sizes.
@@ -174,7 +175,7 @@ def _mean(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _initialise(model: Transformer, seed: int) -> None:
-    """Fill in first weights: N(0, 0.02²) for embeddings, PyTorch's default for linear layers."""
+    """Fill in initial weights: N(0, 0.02²) for embeddings, PyTorch's default for linear layers."""
     with torch.no_grad():
         for name in ("embedding", "position"):
             table = getattr(model, name)

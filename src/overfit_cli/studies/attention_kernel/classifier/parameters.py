@@ -1,4 +1,4 @@
-"""The knobs that both classification studies share, with section 5.2's values where it has them."""
+"""Parameters of a transformer and its training, with section 5.2's values where it has them."""
 
 from __future__ import annotations
 

@@ -1,77 +1,133 @@
-"""What both classification studies do alike; each says which task its cells train on."""
+"""What the studies of a classifier share: columns, figures, cost and training of a cell."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from overfit_cli.claim import Claim
-from overfit_cli.figure import Figure
-from overfit_cli.studies.attention_kernel.classifier import batching
-from overfit_cli.studies.attention_kernel.classifier.columns import MEASUREMENTS, TRAJECTORY
+from overfit_cli.figure import Figure, FigureOptions, drawn_by
+from overfit_cli.standard_figures import CURVES, LINES, by_name
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
 from overfit_cli.studies.attention_kernel.classifier.task import Task
-from overfit_cli.study import Cell, CellResult, Cells, Results, Study
+from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
 
 P = TypeVar("P", bound=ClassifierParameters)
 
+BYTES_OF_LIBRARIES = 3e8
 
-class ClassifierStudy(Study[P]):
-    """A transformer trained to tell two classes apart; see `Study` for the members."""
+
+class TransformerStudy(Study[P]):
+    """A study that trains a transformer to tell two classes apart, on a task of its own."""
 
     paper = "Song et al. 2024"
-    columns = MEASUREMENTS
-    trajectory_columns = TRAJECTORY
-    headline = "mean_test_loss"
 
     @abstractmethod
     def task(self, parameters: P, seed: int) -> Task:
-        """Return what a cell trains on."""
+        """Return the samples that a cell trains on.
+
+        Raises:
+            UserError: if they are to be read and aren't where `--data` says, or are too few.
+        """
 
     @abstractmethod
-    def length(self, parameters: P) -> int:
+    def sample_length(self, parameters: P) -> int:
         """Return the number of tokens of a sample."""
 
-    @abstractmethod
-    def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
-
-    @abstractmethod
-    def claims(self) -> Sequence[Claim]:
-        """Return the claims of section 5.3."""
-
-    @abstractmethod
-    def from_outside(self, parameters: P) -> object:
-        """Return what cells share that read the same data from outside; None if they read none."""
-
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
-        """Read once what cells need from outside: what is missing is said before a sweep runs."""
-        first = {self.from_outside(cell.parameters): cell for cell in reversed(cells)}
+        """Read each collection of data once, so that what is missing is said before a sweep.
+
+        What is read depends on the parameters and not on the seed.
+        """
+        read = ("task", "source", "tokens", "difficulty", "size", "n", "test_samples")
+        first = {
+            tuple(getattr(cell.parameters, name, None) for name in read): cell
+            for cell in reversed(cells)
+            if getattr(cell.parameters, "source", "generated") != "generated"
+        }
         found: dict[str, str] = {}
-        for key, cell in first.items():
-            if key is not None:
-                found |= self.task(cell.parameters, cell.seed).collections
+        for cell in first.values():
+            found |= self.task(cell.parameters, cell.seed).collections
         return found
 
+    def layer_cost(self, parameters: P) -> float:
+        """Return the multiplications of a layer on one sample; exponentials count as some."""
+        length = self.sample_length(parameters)
+        linear = 4 * parameters.d**2 + 2 * parameters.d * parameters.hidden
+        attention = length * (2 * parameters.d + 8 * parameters.heads)
+        return length * (linear + attention)
+
     def cost(self, cell: Cell[P]) -> float:
-        """Return the multiplications of a cell, roughly."""
+        """Return about how many multiplications a cell's training and evaluations cost."""
         parameters = cell.parameters
-        return batching.cost(parameters, self.length(parameters))
+        evaluations = parameters.training_steps / parameters.evaluate_every + 2
+        samples = 3 * parameters.training_steps * parameters.batch_size
+        samples_forward = samples + evaluations * parameters.test_samples
+        return samples_forward * parameters.layers * self.layer_cost(parameters)
+
+    def memory(self, cell: Cell[P]) -> float:
+        """Return about how many bytes a cell takes: activations of one step, and its data."""
+        parameters = cell.parameters
+        length = self.sample_length(parameters)
+        tokens = parameters.batch_size * length
+        kept = (
+            parameters.layers
+            * tokens
+            * (14 * parameters.d + 6 * parameters.hidden + 6 * parameters.heads * length)
+        )
+        data = (parameters.n + parameters.test_samples) * length * 2
+        return 8.0 * kept + data + BYTES_OF_LIBRARIES
+
+
+class ClassifierStudy(TransformerStudy[P]):
+    """A study of the classifier itself, as in figures 2 and 3 of the paper."""
+
+    headline = "mean_test_loss"
+    columns = (
+        Column("mean_test_loss", "test loss, averaged over the steps: lower is faster"),
+        Column("test_loss", "final test loss"),
+        Column("test_accuracy", "final test accuracy"),
+        Column("best_accuracy", "best test accuracy at any evaluation"),
+        Column("train_loss", "training loss since the last evaluation but one"),
+        Column("shortcut_accuracy", "test accuracy of the shortcut rule"),
+        Column("silent_head", "share of the head's units that are zero on every test sample"),
+    )
+    trajectory_columns = (
+        Column("train_loss", "training loss since the evaluation before"),
+        Column("test_loss", "test loss"),
+        Column("test_accuracy", "test accuracy"),
+        Column("silent_head", "share of the head's units that are zero on every test sample"),
+    )
+    source_of_curves: str
+    """The figure of the paper that the curves stand for."""
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        drawing = "overfit_cli.studies.attention_kernel.figures:draw_loss_and_accuracy"
+        return by_name(
+            replace(
+                CURVES,
+                title="Test loss and accuracy against steps, each kernel at its best step size",
+                source=self.source_of_curves,
+                draw=drawn_by(drawing),
+            ),
+            replace(
+                LINES,
+                name="learning-rates",
+                title="Test loss, averaged over the steps, against the step size, for each kernel",
+                options=FigureOptions(x="learning_rate", value="mean_test_loss"),
+                axes=0,
+            ),
+        )
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
         """Return the cell with a few steps on a few samples."""
-        parameters = cell.parameters
         few = {"n": 256, "training_steps": 10, "test_samples": 64}
+        parameters = cell.parameters
         shortened = {name: min(most, getattr(parameters, name)) for name, most in few.items()}
         return replace(cell, parameters=parameters.model_copy(update=shortened))
-
-    def memory(self, cell: Cell[P]) -> float:
-        """Return the bytes that a cell takes, roughly."""
-        parameters = cell.parameters
-        return batching.memory(parameters, self.length(parameters))
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
         """Train cells one after another."""
@@ -81,7 +137,7 @@ class ClassifierStudy(Study[P]):
             yield train_cell(cell, self.task(cell.parameters, cell.seed), training)
 
     def summary(self, result: CellResult[P]) -> str:
-        """Say how far the accuracy came, beside the shortcut's, and whether the head is dead."""
+        """Give the test accuracy beside the shortcut rule's, and say whether the head is dead."""
         got = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."

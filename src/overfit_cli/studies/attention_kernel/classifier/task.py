@@ -1,4 +1,4 @@
-"""A classification task: samples as tokens with labels, and what a shortcut rule gets right."""
+"""Classification tasks: samples as tokens with labels, and the accuracy of a shortcut rule."""
 
 from __future__ import annotations
 

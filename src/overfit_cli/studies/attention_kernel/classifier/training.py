@@ -1,9 +1,9 @@
-"""Trains a transformer on minibatches and measures it on the way (Song et al. 2024, 5.2)."""
+"""Training of a transformer on minibatches, with evaluations on the way (section 5.2)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,13 +21,13 @@ from overfit_cli.training import Training, failure
 
 P = TypeVar("P", bound=ClassifierParameters)
 
-_EVALUATED = 2**17
+EVALUATED_TOKENS = 2**17
 """Tokens that are evaluated at a time."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What is measured on the test samples.
+    """Measurements on the test samples.
 
     Attributes:
         loss: mean cross-entropy.
@@ -43,7 +43,7 @@ class Evaluation:
 def build_model(
     parameters: ClassifierParameters, task: Task, seed: int, device: str
 ) -> Transformer:
-    """Return the transformer that a cell starts from."""
+    """Return the transformer with a cell's initial weights."""
     shape = Shape(
         vocabulary=task.vocabulary,
         length=task.train.tokens.shape[1],
@@ -82,77 +82,83 @@ def training_steps(
     model: Transformer,
     parameters: ClassifierParameters,
     train: Examples,
-    rows: Iterator[Rows],
+    minibatch_rows: Iterator[Rows],
     device: str,
 ) -> Iterator[Tensor]:
     """Take a gradient step whenever the next loss, on that step's minibatch, is asked for."""
 
-    def loss_of(chosen: Rows) -> Tensor:
+    def loss_of(rows: Rows) -> Tensor:
         model.train()
-        tokens, labels, mask = on_device(train.take(chosen), device)
+        tokens, labels, mask = on_device(train.take(rows), device)
         return functional.cross_entropy(model(tokens, mask), labels)
 
-    return gradient_steps(make_optimiser(model, parameters), loss_of, rows)
+    return gradient_steps(make_optimiser(model, parameters), loss_of, minibatch_rows)
 
 
 def evaluate(model: Transformer, test: Examples, device: str) -> Evaluation:
     """Measure the model on all test samples, without dropout."""
     model.eval()
-    at_a_time = max(1, _EVALUATED // test.tokens.shape[1])
-    loss, right, heard = 0.0, 0, torch.zeros(1, dtype=torch.bool, device=device)
+    at_a_time = max(1, EVALUATED_TOKENS // test.tokens.shape[1])
+    loss, correct, active = 0.0, 0, torch.zeros(1, dtype=torch.bool, device=device)
     with torch.inference_mode():
         for start in range(0, len(test.labels), at_a_time):
             part = test.take(np.arange(start, min(start + at_a_time, len(test.labels))))
             tokens, labels, mask = on_device(part, device)
-            hidden = model.hidden(tokens, mask)
-            logits = model.classes(hidden)
+            hidden = model.hidden(tokens, mask)  # (samples, hidden)
+            logits = model.classes(hidden)  # (samples, classes)
             loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
-            right += int((logits.argmax(1) == labels).sum())
-            heard = heard | (hidden > 0).any(0)
+            correct += int((logits.argmax(1) == labels).sum())
+            active = active | (hidden > 0).any(0)
     count = len(test.labels)
-    return Evaluation(loss / count, right / count, float((~heard).double().mean()))
+    return Evaluation(loss / count, correct / count, float((~active).double().mean()))
 
 
 def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
-    """Train one cell, evaluating it as it goes. A loss that isn't finite ends it as diverged."""
+    """Train one cell, with an evaluation every `evaluate_every` steps and after the last one.
+
+    A loss that isn't finite ends it as diverged.
+    """
     parameters, device = cell.parameters, training.device
     model = build_model(parameters, task, cell.seed, device)
     rows = minibatches(len(task.train.labels), parameters.batch_size, cell.seed)
     steps = training_steps(model, parameters, task.train, rows, device)
-    evaluated: list[tuple[int, Evaluation]] = []
-
-    def measure(step: int, train_loss: float) -> dict[str, float]:
-        found = evaluate(model, task.test, device)
-        evaluated.append((step, found))
-        return {
-            "train_loss": train_loss,
-            "test_loss": found.loss,
-            "test_accuracy": found.accuracy,
-            "silent_head": found.silent,
-        }
-
-    last = measure(0, math.nan)
-    training.log(cell, 0, last)
+    evaluated = {0: evaluate(model, task.test, device)}
+    row = _row(math.nan, evaluated[0])
+    training.log(cell, 0, row)
     losses: list[Tensor] = []
     for step in range(1, parameters.training_steps + 1):
         losses.append(next(steps))
         if step % parameters.evaluate_every == 0 or step == parameters.training_steps:
-            last = measure(step, float(torch.stack(losses).mean()))
-            if failure(last["train_loss"] + last["test_loss"]):
-                return CellResult(cell, _finite(shortcut_accuracy=task.shortcut), step, "diverged")
-            training.log(cell, step, last)
+            evaluated[step] = evaluate(model, task.test, device)
+            row = _row(float(torch.stack(losses).mean()), evaluated[step])
+            if failure(row["train_loss"] + row["test_loss"]):
+                return CellResult(cell, _known(shortcut_accuracy=task.shortcut), step, "diverged")
+            training.log(cell, step, row)
             losses.clear()
-    at = [step for step, _ in evaluated]
-    over_steps = np.trapezoid([found.loss for _, found in evaluated], at) / at[-1]
-    measured = _finite(
-        **last,
+    measured = _known(
+        **row,
         shortcut_accuracy=task.shortcut,
-        mean_test_loss=float(over_steps),
-        best_accuracy=max(found.accuracy for _, found in evaluated),
+        mean_test_loss=_mean_over_steps({step: one.loss for step, one in evaluated.items()}),
+        best_accuracy=max(one.accuracy for one in evaluated.values()),
     )
     return CellResult(cell, measured, parameters.training_steps)
 
 
-def _finite(**measured: float) -> dict[str, float]:
-    """What there is: a task may have no shortcut."""
+def _row(train_loss: float, found: Evaluation) -> dict[str, float]:
+    return {
+        "train_loss": train_loss,
+        "test_loss": found.loss,
+        "test_accuracy": found.accuracy,
+        "silent_head": found.silent,
+    }
+
+
+def _mean_over_steps(losses: Mapping[int, float]) -> float:
+    """The mean of a loss that is linear between the steps at which it is known."""
+    steps = list(losses)
+    return float(np.trapezoid(list(losses.values()), steps) / steps[-1])
+
+
+def _known(**measured: float) -> dict[str, float]:
+    """Leave out what is nan: a task may have no shortcut."""
     return {name: value for name, value in measured.items() if not math.isnan(value)}

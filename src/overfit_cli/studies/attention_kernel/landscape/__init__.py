@@ -1,1 +1,1 @@
-"""The study `kernel-landscape`: figure 4 of Song et al. 2024."""
+"""Loss landscapes of the classifier: the study `kernel-landscape`."""

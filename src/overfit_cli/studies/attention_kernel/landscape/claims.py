@@ -13,6 +13,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_interval
 from overfit_cli.claim import Claim, Measurement, above_zero
+from overfit_cli.claims.comparison import unless_one_value
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
 SOURCE = "Song et al. 2024, section 5.3.2, figure 4"
@@ -20,14 +21,14 @@ LEAST_NETWORKS, LEAST_PAIRS = 3, 2
 _FREE = ("kernel", "pair")
 
 
-def _side_by_side(cells: pd.DataFrame, column: str) -> pd.DataFrame | Measurement:
-    """A metric under both kernels, a row for each network and pair; or why it can't be judged."""
+def _by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame | Measurement:
+    """A measured column under both kernels, one row per network and pair; or why none is judged."""
     cells = cells[cells["kernel"].isin(["softmax", "gaussian"]) & (cells["status"] == "done")]
     others = [name for name in KernelLandscapeParameters.model_fields if name not in _FREE]
-    varying = [name for name in others if cells[name].nunique() > 1]
-    if varying or cells["kernel"].nunique() < 2:
-        needed = f"one value of {', '.join(varying)}" if varying else "kernel=softmax,gaussian"
-        return Measurement.without_value("not run", f"It needs cells of {needed}.")
+    if (refusal := unless_one_value(cells, others)) is not None:
+        return refusal
+    if cells["kernel"].nunique() < 2:
+        return Measurement.without_value("not run", "It needs cells of kernel=softmax,gaussian.")
     values = cells.assign(value=cells[column].astype(float))
     table = values.pivot(index=["seed", "pair"], columns="kernel", values="value").dropna()
     networks = table.index.get_level_values("seed").nunique()
@@ -42,14 +43,18 @@ def _side_by_side(cells: pd.DataFrame, column: str) -> pd.DataFrame | Measuremen
 
 
 def _rougher(
-    column: str,
-    meaning: str,
-    compare: Callable[[pd.DataFrame], pd.Series[float]],
+    column: str, meaning: str, compare: Callable[[pd.DataFrame], pd.Series[float]]
 ) -> Callable[[pd.DataFrame], Measurement]:
-    """Judge whether softmax has more of a metric; `compare` gives what is averaged, 0 for a tie."""
+    """Return what measures whether softmax has more in a column.
+
+    Args:
+        column: of the cells.
+        meaning: "more of it", in words.
+        compare: from the column under both kernels to what is averaged, 0 for a tie.
+    """
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        table = _side_by_side(cells, column)
+        table = _by_kernel(cells, column)
         if isinstance(table, Measurement):
             return table
         each = compare(table)
@@ -59,23 +64,26 @@ def _rougher(
                 f"In {int(each.isna().sum())} of {len(each)} pairs a surface is flat, and there is "
                 "no ratio.",
             )
-        by_network = each.groupby("seed").mean()
-        low, high = mean_interval(by_network)
-        more = int((table["softmax"] > table["gaussian"]).sum())
-        equal = int((table["softmax"] == table["gaussian"]).sum())
-        means = table.mean()
-        return Measurement(
-            above_zero(low, high),
-            float(by_network.mean()),
-            low,
-            high,
-            f"Softmax has {meaning} in {more} of {len(table)} pairs"
-            f"{f' (and as much in {equal})' if equal else ''}: {means['softmax']:.3g} against the "
-            f"Gaussian's {means['gaussian']:.3g} in the mean; {len(by_network)} networks.",
-            "95 % t over networks",
-        )
+        return _over_networks(each.groupby("seed").mean(), table, meaning)
 
     return measure
+
+
+def _over_networks(by_network: pd.Series[float], table: pd.DataFrame, meaning: str) -> Measurement:
+    low, high = mean_interval(by_network)
+    more = int((table["softmax"] > table["gaussian"]).sum())
+    equal = int((table["softmax"] == table["gaussian"]).sum())
+    means = table.mean()
+    return Measurement(
+        above_zero(low, high),
+        float(by_network.mean()),
+        low,
+        high,
+        f"Softmax has {meaning} in {more} of {len(table)} pairs"
+        f"{f' (and as much in {equal})' if equal else ''}: {means['softmax']:.3g} against the "
+        f"Gaussian's {means['gaussian']:.3g} in the mean; {len(by_network)} networks.",
+        "95 % t over networks",
+    )
 
 
 def _log_ratio(table: pd.DataFrame) -> pd.Series[float]:

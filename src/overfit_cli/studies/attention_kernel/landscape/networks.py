@@ -1,12 +1,14 @@
-"""The two stages of training: softmax first, then the kernel (Song et al. 2024, section 5.2).
+"""Networks after the two stages of training: softmax, then the kernel (section 5.2).
 
-Kernels and pairs of directions share the first stage, and pairs the second: each is kept in the
-cache folder, so that it isn't trained twice, nor again after a kill.
+Kernels and pairs of directions share the first stage, and pairs the second. The network after each
+stage is kept in the cache folder, so that no stage is trained twice, nor again after a kill.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import io
 import itertools
 from contextlib import suppress
@@ -15,6 +17,7 @@ from pathlib import Path
 import torch
 
 from overfit_cli.cache import cache_folder
+from overfit_cli.data_folder import fingerprint
 from overfit_cli.files import locked, write_whole
 from overfit_cli.minibatches import minibatches
 from overfit_cli.rng import named_rng
@@ -24,23 +27,28 @@ from overfit_cli.studies.attention_kernel.classifier.training import (
     build_model,
     training_steps,
 )
-from overfit_cli.studies.attention_kernel.landscape.keys import data_fingerprint, network_key
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
 FILE = "network.pt"
+
+NETWORK_VERSION = 1
+"""Raised whenever the same parameters and seed would give another network."""
+
+_SURFACE = {"pair", "directions", "points", "spacing", "loss_samples"}
+_SECOND_STAGE = {"kernel", "second_steps"}
 
 
 def trained_network(
     parameters: KernelLandscapeParameters, task: Task, seed: int, stage: int, device: str
 ) -> Transformer:
-    """Return the network after a stage, 1 or 2, from the cache folder where it is kept there.
+    """Return the network after a stage, 1 or 2, from the cache folder if it is there.
 
-    Both stages have an optimiser of their own, and go through the minibatches in one order.
+    Each stage has an optimiser of its own; the second takes the minibatches after the first's.
     """
     kernel = "softmax" if stage == 1 else parameters.kernel
-    own = parameters.model_copy(update={"kernel": kernel})
-    model = build_model(own, task, seed, device)
-    name = network_key(parameters, seed, stage, data_fingerprint(task))
+    of_stage = parameters.model_copy(update={"kernel": kernel})
+    model = build_model(of_stage, task, seed, device)
+    name = _network_name(parameters, seed, stage, data_fingerprint(task))
     folder = cache_folder() / "networks" / f"{name}-{device}"
     with contextlib.ExitStack() as stack:
         with suppress(OSError):
@@ -48,15 +56,31 @@ def trained_network(
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
         if not _load(model, folder / FILE, device):
-            model = build_model(own, task, seed, device)  # a file of other weights may leave some
+            # What failed to load may have changed some of the weights.
+            model = build_model(of_stage, task, seed, device)
             _train_stage(model, parameters, task, seed, stage, device)
             with suppress(OSError):
                 _save(model, folder / FILE)
     return model
 
 
+@functools.lru_cache(maxsize=2)
+def data_fingerprint(task: Task) -> str:
+    """Return a name for the training samples: folders of one name may hold different ones."""
+    arrays = (task.train.tokens, task.train.labels, task.train.lengths)
+    return fingerprint(*(array for array in arrays if array is not None))
+
+
+def _network_name(parameters: KernelLandscapeParameters, seed: int, stage: int, data: str) -> str:
+    """Return the name of the network after a stage, the same for cells that share it."""
+    left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
+    text = parameters.model_dump_json(exclude=left_out)
+    identity = f"{NETWORK_VERSION}/{stage}/{seed}/{data}/{text}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:24]
+
+
 def _load(model: Transformer, file: Path, device: str) -> bool:
-    """Fill in what is kept; whatever is wrong with the file, the network can be trained again."""
+    """Load the kept weights, and say whether there are any: a damaged file counts as none."""
     with suppress(Exception):
         kept = torch.load(io.BytesIO(file.read_bytes()), map_location=device, weights_only=True)
         model.load_state_dict(kept)
@@ -78,27 +102,14 @@ def _train_stage(
     stage: int,
     device: str,
 ) -> None:
-    if stage == 1:
-        _train(model, parameters, task, seed, parameters.training_steps, 0, device)
-        return
-    before = trained_network(parameters, task, seed, 1, device)
-    model.load_state_dict(before.state_dict())
-    model.dropout.restart(named_rng(seed, "train", "dropout", "second stage"))
-    skipped = parameters.training_steps
-    _train(model, parameters, task, seed, parameters.second_steps, skipped, device)
-
-
-def _train(
-    model: Transformer,
-    parameters: KernelLandscapeParameters,
-    task: Task,
-    seed: int,
-    steps: int,
-    skipped: int,
-    device: str,
-) -> None:
-    """Take gradient steps, from the minibatch after the first `skipped` ones."""
-    rows = minibatches(len(task.train.labels), parameters.batch_size, seed)
-    going_on = itertools.islice(rows, skipped, skipped + steps)
-    for _ in training_steps(model, parameters, task.train, going_on, device):
+    """Train a stage; the second goes on from the first with the minibatches that follow."""
+    first, steps = 0, parameters.training_steps
+    if stage == 2:
+        before = trained_network(parameters, task, seed, 1, device)
+        model.load_state_dict(before.state_dict())
+        model.dropout.restart(named_rng(seed, "train", "dropout", "second stage"))
+        first, steps = parameters.training_steps, parameters.second_steps
+    every = minibatches(len(task.train.labels), parameters.batch_size, seed)
+    rows = itertools.islice(every, first, first + steps)
+    for _ in training_steps(model, parameters, task.train, rows, device):
         pass

@@ -1,4 +1,4 @@
-"""The knobs of the `kernel-landscape` study."""
+"""Parameters of the `kernel-landscape` study: those of both tasks, and of the surface."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class KernelLandscapeParameters(KernelTextParameters, KernelPathfinderParameters
     """A classifier trained in two stages, and its loss on a plane around where it ends.
 
     `training_steps` are the first stage's, with softmax attention whatever the kernel; the second
-    stage goes on with the kernel. The knobs of both tasks are here; those of the other are idle.
+    stage goes on with the kernel. Of the two tasks' own parameters, those of the task that isn't
+    chosen have no effect.
     """
 
     task: Literal["text", "pathfinder"] = parameter("text", "what is classified")
@@ -56,8 +57,3 @@ class KernelLandscapeParameters(KernelTextParameters, KernelPathfinderParameters
                 f"{', '.join(sources)}."
             )
         return self
-
-
-def sample_length(parameters: KernelLandscapeParameters) -> int:
-    """Return the number of tokens of a sample."""
-    return parameters.tokens if parameters.task == "text" else parameters.size**2

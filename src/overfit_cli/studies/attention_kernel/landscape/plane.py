@@ -1,4 +1,4 @@
-"""The loss on a plane through a network: along one direction in W_Q and one in W_K of layer one.
+"""Loss on a plane through a network, along one direction in W_Q and one in W_K of layer one.
 
 Only the first layer's queries and keys change over the plane, and they change linearly:
 q = q₀ + a q₁, k = k₀ + b k₁. So what comes before them is computed once, and many points go through
@@ -24,7 +24,7 @@ fits its cache: measured, half as many are slower, and so are twice as many."""
 
 @dataclass(frozen=True)
 class Directions:
-    """Where the plane goes: a matrix for the first layer's W_Q and one for its W_K, (d, d)."""
+    """Directions that span the plane: in the first layer's W_Q and in its W_K, each (d, d)."""
 
     query: Tensor
     key: Tensor
@@ -76,8 +76,9 @@ class Plane:
         self._model, self._labels, self._mask = model.eval(), labels, mask
         layer = cast(Layer, model.layers[0])
         with torch.inference_mode():
-            self._input = model.embed(tokens)
+            self._input = model.embed(tokens)  # (samples, tokens, d)
             normed = layer.attention_norm(self._input)
+            # Each has shape (samples, heads, tokens, width).
             self._query = layer.in_heads(layer.query(normed))
             self._key = layer.in_heads(layer.key(normed))
             self._value = layer.in_heads(layer.value(normed))
@@ -88,12 +89,13 @@ class Plane:
         """Return the loss at points (points, 2), shape (points,)."""
         samples, length = self._input.shape[:2]
         together = max(1, AT_A_TIME[at.device.type] // (samples * length))
-        rows = max(1, AT_A_TIME[at.device.type] // length)  # of a point that is split itself
+        rows = max(1, AT_A_TIME[at.device.type] // length)  # samples, where a point is split
         with torch.inference_mode():
-            parts = [self._some(part, rows) for part in torch.split(at, together)]
+            parts = [self._mean_losses(part, rows) for part in torch.split(at, together)]
         return torch.cat(parts)
 
-    def _some(self, at: Tensor, rows: int) -> Tensor:
+    def _mean_losses(self, at: Tensor, rows: int) -> Tensor:
+        """The loss at a few points, (points,), with that many samples at a time."""
         total = at.new_zeros(len(at))
         for first in range(0, len(self._labels), rows):
             total += self._summed(at, slice(first, first + rows))
@@ -114,7 +116,7 @@ class Plane:
         )  # (points, samples, tokens, d)
         for layer in rest:
             x = layer(x, keys)
-        logits = self._model.classes(self._model.read_out(x, mask))
+        logits = self._model.classes(self._model.read_out(x, mask))  # (points, samples, classes)
         labels = self._labels[rows].expand(len(at), -1)
         losses = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
         return losses.view(len(at), -1).sum(1)

@@ -1,4 +1,4 @@
-"""The study `kernel-landscape`: figure 4 of Song et al. 2024. Torch is imported to train."""
+"""The study `kernel-landscape`: figure 4 of Song et al. 2024."""
 
 from __future__ import annotations
 
@@ -6,35 +6,53 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.claim import Claim
-from overfit_cli.figure import Figure
-from overfit_cli.studies.attention_kernel.classifier import batching
-from overfit_cli.studies.attention_kernel.landscape.columns import MEASUREMENTS, TRAJECTORY
-from overfit_cli.studies.attention_kernel.landscape.parameters import (
-    KernelLandscapeParameters,
-    sample_length,
-)
-from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
+from overfit_cli.figure import Figure, drawn_by
+from overfit_cli.standard_figures import by_name
+from overfit_cli.studies.attention_kernel.classifier.study import TransformerStudy
+from overfit_cli.studies.attention_kernel.classifier.task import Task
+from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.training import Training
 
+LANDSCAPE = Figure(
+    name="landscape",
+    title="The loss around a network under each kernel, as a surface and as contours",
+    source="Song et al. 2024, figure 4",
+    reads="trajectories",
+    draw=drawn_by("overfit_cli.studies.attention_kernel.landscape.figures:draw_landscape"),
+)
 
-class KernelLandscape(Study[KernelLandscapeParameters]):
-    """The loss around a trained classifier, under either kernel; see `Study` for the members."""
+
+class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
+    """The loss around a trained classifier, under each kernel."""
 
     name = "kernel-landscape"
     version = 1
     title = "Loss landscapes of softmax and of Gaussian attention"
-    paper = "Song et al. 2024"
     parameters = KernelLandscapeParameters
-    columns = MEASUREMENTS
-    trajectory_columns = TRAJECTORY
     headline = "rms_laplacian"
+    columns = (
+        Column("rms_laplacian", "root mean square of the surface's Laplacian"),
+        Column("interior_minima", "points below all of their eight neighbours", kind="int"),
+        Column(
+            "quadratic_residual", "rms residual of the best quadratic, of the surface's deviation"
+        ),
+        Column("sharpness", "largest rise over the centre's loss, over one plus that loss"),
+        Column("centre_loss", "loss of the network, at the surface's centre"),
+        Column("lowest_loss", "lowest loss of the surface"),
+        Column("highest_loss", "highest loss of the surface"),
+        Column("first_stage_loss", "loss after the first stage, on the same batch"),
+    )
+    trajectory_columns = (
+        Column("a", "step along the direction in W_Q", symbol="d_1"),
+        Column("b", "step along the direction in W_K", symbol="d_2"),
+        Column("loss", "loss"),
+    )
     progress_columns = ()
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
-        from overfit_cli.studies.attention_kernel.landscape.figures import FIGURES
-
-        return FIGURES
+        return by_name(LANDSCAPE)
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of section 5.3.2."""
@@ -42,24 +60,21 @@ class KernelLandscape(Study[KernelLandscapeParameters]):
 
         return CLAIMS
 
-    def prepare(self, cells: Cells[KernelLandscapeParameters]) -> Mapping[str, str]:
-        """Read once what cells need from outside: what is missing is said before a sweep runs."""
-        from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
+    def task(self, parameters: KernelLandscapeParameters, seed: int) -> Task:
+        """Return a cell's reviews or images."""
+        from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
+        from overfit_cli.studies.attention_kernel.text.data import text_task
 
-        read = ("source", "tokens", "difficulty", "size", "n", "test_samples")
-        first = {
-            tuple(getattr(cell.parameters, name) for name in read): cell for cell in reversed(cells)
-        }
-        found: dict[str, str] = {}
-        for cell in first.values():
-            if cell.parameters.source != "generated":
-                found |= landscape_task(cell.parameters, cell.seed).collections
-        return found
+        return (text_task if parameters.task == "text" else pathfinder_task)(parameters, seed)
+
+    def sample_length(self, parameters: KernelLandscapeParameters) -> int:
+        """Return the number of tokens of a review, or of pixels of an image."""
+        return parameters.tokens if parameters.task == "text" else parameters.size**2
 
     def batches(
         self, cells: Cells[KernelLandscapeParameters], device: str
     ) -> Batches[KernelLandscapeParameters]:
-        """Give each cell a batch of its own; neighbours are of different networks.
+        """Give each cell a batch of its own, with cells of different networks next to each other.
 
         Cells of one network share it through the cache folder, and wait while another trains it.
         """
@@ -70,11 +85,10 @@ class KernelLandscape(Study[KernelLandscapeParameters]):
         return [[cell] for cell in sorted(cells, key=order)]
 
     def cost(self, cell: Cell[KernelLandscapeParameters]) -> float:
-        """Return the multiplications of a cell, roughly; pairs of a network share its training."""
+        """Return about how many multiplications a cell costs; pairs share a network's training."""
         parameters = cell.parameters
-        length = sample_length(parameters)
         surface = parameters.points**2 * parameters.loss_samples * parameters.layers
-        return batching.cost(parameters, length) / 4 + surface * batching.layer(parameters, length)
+        return super().cost(cell) / 4 + surface * self.layer_cost(parameters)
 
     def probe(self, cell: Cell[KernelLandscapeParameters]) -> Cell[KernelLandscapeParameters]:
         """Return the cell with a few steps on a few samples, and a few points."""
@@ -84,21 +98,17 @@ class KernelLandscape(Study[KernelLandscapeParameters]):
         shortened["n"] = min(parameters.n, max(256, parameters.loss_samples))
         return replace(cell, parameters=parameters.model_copy(update=shortened))
 
-    def memory(self, cell: Cell[KernelLandscapeParameters]) -> float:
-        """Return the bytes that a cell takes, roughly."""
-        parameters = cell.parameters
-        return batching.memory(parameters, sample_length(parameters))
-
     def train(
         self, batch: Cells[KernelLandscapeParameters], training: Training
     ) -> Results[KernelLandscapeParameters]:
         """Train networks in two stages and evaluate their surfaces."""
-        from overfit_cli.studies.attention_kernel.landscape.training import train_batch
+        from overfit_cli.studies.attention_kernel.landscape.training import train_cell
 
-        return train_batch(batch, training)
+        for cell in batch:
+            yield train_cell(cell, self.task(cell.parameters, cell.seed), training)
 
     def summary(self, result: CellResult[KernelLandscapeParameters]) -> str:
-        """Say what the surface is like."""
+        """Give the range of the surface and the measures of its roughness."""
         got = result.measurements
         if result.reason:
             return f"The training {result.reason}: there is no surface."

@@ -1,57 +1,73 @@
-"""From cells to results: a network in two stages, and its surface on a fixed batch."""
+"""Training of a cell: a network in two stages, and the surface of its loss on a fixed batch."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import torch
 
+from overfit_cli.analysis import surfaces
+from overfit_cli.analysis.surfaces import Floats
 from overfit_cli.cache import cache_folder
 from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.model import Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.classifier.training import evaluate, on_device
-from overfit_cli.studies.attention_kernel.landscape import metrics
-from overfit_cli.studies.attention_kernel.landscape.keys import data_fingerprint
-from overfit_cli.studies.attention_kernel.landscape.metrics import Floats
-from overfit_cli.studies.attention_kernel.landscape.networks import trained_network
+from overfit_cli.studies.attention_kernel.landscape.networks import (
+    data_fingerprint,
+    trained_network,
+)
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
-from overfit_cli.studies.attention_kernel.landscape.progress import KeptLosses
-from overfit_cli.studies.attention_kernel.landscape.tasks import landscape_task
-from overfit_cli.study import Cell as AnyCell
-from overfit_cli.study import CellResult, Results
+from overfit_cli.studies.attention_kernel.landscape.saved_losses import SavedLosses
+from overfit_cli.study import Cell, CellResult
 from overfit_cli.training import Training, failure
 
-Cell = AnyCell[KernelLandscapeParameters]
+LandscapeCell = Cell[KernelLandscapeParameters]
+LandscapeResult = CellResult[KernelLandscapeParameters]
 
 
-def train_batch(batch: Sequence[Cell], training: Training) -> Results[KernelLandscapeParameters]:
-    """Train and measure cells one after another; those of one network train it once."""
-    for cell in batch:
-        yield _train_one(cell, training)
+def train_cell(cell: LandscapeCell, task: Task, training: Training) -> LandscapeResult:
+    """Train a cell's network, evaluate the surface around it, and measure its roughness.
 
-
-def _train_one(cell: Cell, training: Training) -> CellResult[KernelLandscapeParameters]:
+    The points of the surface are logged in place of steps.
+    """
     parameters, device = cell.parameters, training.device
-    task = landscape_task(parameters, cell.seed)
     first, model = (trained_network(parameters, task, cell.seed, k, device) for k in (1, 2))
     batch = fixed_batch(parameters, task, cell.seed)
     centre = evaluate(model, batch, device).loss
     steps = parameters.training_steps + parameters.second_steps
     if reason := failure(centre):
         return CellResult(cell, {}, steps, reason)
-    at = metrics.offsets(parameters.points, parameters.spacing)
-    surface = surface_around(model, parameters, cell, batch, data_fingerprint(task), device)
+    at = offsets(parameters.points, parameters.spacing)
+    name = f"{cell.key}-{data_fingerprint(task)}-{device}.npz"
+    surface = surface_around(model, cell, batch, name, device)  # (points, points)
     measured = {
         "first_stage_loss": evaluate(first, batch, device).loss,
-        **measure(surface, at, centre, parameters.spacing),
+        "rms_laplacian": surfaces.rms_laplacian(surface, parameters.spacing),
+        "interior_minima": surfaces.interior_minima(surface),
+        "quadratic_residual": surfaces.quadratic_residual(surface, at),
+        "sharpness": surfaces.sharpness(surface, centre),
+        "centre_loss": centre,
+        "lowest_loss": float(surface.min()),
+        "highest_loss": float(surface.max()),
     }
-    points = zip(*(axis.ravel().tolist() for axis in (*_mesh(at), surface)), strict=True)
-    for step, (a, b, loss) in enumerate(points):
+    rows = np.column_stack([grid(at), surface.ravel()]).tolist()
+    for step, (a, b, loss) in enumerate(rows):
         training.log(cell, step, {"a": a, "b": b, "loss": loss})
     return CellResult(cell, measured, steps)
+
+
+def offsets(points: int, spacing: float) -> Floats:
+    """Return where the points lie along a direction: spacing · (r − points/2), r = 1, 2, ...
+
+    With 50 points of spacing 0.02 these are section 5.2's, from −0.48 to 0.5.
+    """
+    return spacing * (np.arange(1, points + 1, dtype=np.float64) - points // 2)
+
+
+def grid(at: Floats) -> Floats:
+    """Return all points of the plane whose coordinates are among `at`, (points · points, 2)."""
+    return np.stack(np.meshgrid(at, at, indexing="ij"), -1).reshape(-1, 2)
 
 
 def fixed_batch(parameters: KernelLandscapeParameters, task: Task, seed: int) -> Examples:
@@ -61,14 +77,18 @@ def fixed_batch(parameters: KernelLandscapeParameters, task: Task, seed: int) ->
 
 
 def surface_around(
-    model: Transformer,
-    parameters: KernelLandscapeParameters,
-    cell: Cell,
-    batch: Examples,
-    fingerprint: str,
-    device: str,
+    model: Transformer, cell: LandscapeCell, batch: Examples, name: str, device: str
 ) -> Floats:
-    """Return the surface around a network, (points, points); what a kill left is gone on with."""
+    """Return the losses around a network, (points, points).
+
+    Args:
+        model: the network.
+        cell: its parameters say where the points lie.
+        batch: the samples on which the loss is taken.
+        name: of the file in the cache folder that keeps losses while the surface isn't done.
+        device: where to evaluate.
+    """
+    parameters = cell.parameters
     directions = draw_directions(model, parameters.directions, cell.seed, parameters.pair)
     plane = Plane(model, directions, *on_device(batch, device))
     dtype = getattr(torch, parameters.dtype)
@@ -77,27 +97,8 @@ def surface_around(
         found = plane.losses(torch.from_numpy(points).to(device, dtype))
         return found.to("cpu", torch.float64).numpy()
 
-    name = f"{cell.key}-{fingerprint}-{device}.npz"
-    kept = KeptLosses(losses, cache_folder() / "surfaces" / name)
-    at = metrics.offsets(parameters.points, parameters.spacing)
-    surface = kept(np.stack(_mesh(at), -1).reshape(-1, 2)).reshape(len(at), len(at))
-    kept.forget()
+    saved = SavedLosses(losses, cache_folder() / "surfaces" / name)
+    at = offsets(parameters.points, parameters.spacing)
+    surface = saved(grid(at)).reshape(len(at), len(at))
+    saved.delete()
     return surface
-
-
-def measure(surface: Floats, at: Floats, centre: float, spacing: float) -> dict[str, float]:
-    """Return the numbers that say how rough a surface is."""
-    return {
-        "rms_laplacian": metrics.rms_laplacian(surface, spacing),
-        "interior_minima": metrics.interior_minima(surface),
-        "quadratic_residual": metrics.quadratic_residual(surface, at),
-        "sharpness": metrics.sharpness(surface, centre),
-        "centre_loss": centre,
-        "lowest_loss": float(surface.min()),
-        "highest_loss": float(surface.max()),
-    }
-
-
-def _mesh(at: Floats) -> tuple[Floats, Floats]:
-    a, b = np.meshgrid(at, at, indexing="ij")
-    return a, b

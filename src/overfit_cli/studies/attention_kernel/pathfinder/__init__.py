@@ -1,1 +1,1 @@
-"""The Pathfinder images of Linsley et al. 2018: drawn here, or read as the LRA ships them."""
+"""Pathfinder, the images of Linsley et al. 2018: the study `kernel-pathfinder`."""

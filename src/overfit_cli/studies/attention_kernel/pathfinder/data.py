@@ -1,104 +1,88 @@
-"""Where Pathfinder images come from: drawn here, or read as LRA ships them.
-
-What is drawn is kept on disk, in one folder for each kind of image, seed and split, and a larger
-count is drawn on from where the kept ones end. Keeping is a convenience: where the folder can't be
-written, or holds something else, the images are drawn.
-"""
+"""Images of a cell as sequences of grey levels: drawn from its seed, or LRA's."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import io
-import json
-import zipfile
-import zlib
-from contextlib import suppress
-from dataclasses import asdict
+import functools
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from overfit_cli.cache import cache_folder
-from overfit_cli.files import locked, write_whole
-from overfit_cli.studies.attention_kernel.pathfinder.drawing import (
-    CHUNK,
-    GENERATOR_VERSION,
-    PathfinderImages,
-    Split,
-    draw,
-    joined,
-)
-from overfit_cli.studies.attention_kernel.pathfinder.lra import read_lra
-from overfit_cli.studies.attention_kernel.pathfinder.settings import PathfinderSettings
-
-__all__ = ["PathfinderImages", "images", "read_lra"]
-
-FILE = "images.npz"
-# What reading a torn archive raises, or one of other arrays, or (TypeError) a lone array.
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+from overfit_cli.analysis.shortcut_rules import majority_in_bins_accuracy
+from overfit_cli.data_folder import data_folder, fingerprint, naming_data
+from overfit_cli.datasets.lra_pathfinder import read_lra
+from overfit_cli.datasets.pathfinder.images import PathfinderImages, Stream, images
+from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
+from overfit_cli.errors import UserError
+from overfit_cli.rng import named_rng
+from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
+from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 
-def images(settings: PathfinderSettings, seed: int, split: Split, count: int) -> PathfinderImages:
-    """Return the first `count` images of a seed's split, drawn or from the cache.
+def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
+    """Return a cell's task, with the accuracy of the distance-only rule as its shortcut.
 
     Raises:
-        UserError: if contours that long can't be laid in an image.
+        UserError: if LRA's images are to be read and aren't where `--data` says, or are too few.
     """
-    key = _key(settings, seed, split)
-    folder = cache_folder() / "pathfinder" / key
-    kept = _read(settings, folder / FILE, key)
-    if len(kept) >= count:
-        return kept[:count]
-    with contextlib.ExitStack() as stack:
-        with suppress(OSError):
-            # Whoever needs the same images waits for them instead of drawing them too.
-            folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
-            kept = _read(settings, folder / FILE, key)
-        # In whole chunks, so that what is drawn is never drawn again.
-        missing = draw(settings, seed, split, len(kept), max(len(kept), -(-count // CHUNK) * CHUNK))
-        kept = joined(settings, [kept, missing])
-        with suppress(OSError):
-            _keep(folder, key, kept)
-    return kept[:count]
+    n, test_samples = parameters.n, parameters.test_samples
+    levels = parameters.grey_levels
+    if parameters.source == "lra":
+        folder = data_folder("source=lra")
+        sizes = (parameters.difficulty, parameters.size)
+        return _lra(folder, *sizes, n, test_samples, levels, seed)
+    return _drawn(parameters.settings, n, test_samples, levels, seed)
 
 
-def _key(settings: PathfinderSettings, seed: int, split: Split) -> str:
-    """Return a name that two kinds of images don't share, and two versions of the generator."""
-    kind = {**asdict(settings), "seed": seed, "split": split, "generator": GENERATOR_VERSION}
-    return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()[:24]
+@functools.lru_cache(maxsize=2)
+def _drawn(settings: PathfinderSettings, n: int, test_samples: int, levels: int, seed: int) -> Task:
+    train = images(settings, stream_of(seed, "train"), n)
+    test = images(settings, stream_of(seed, "test"), test_samples)
+    return _task(train, test, levels)
 
 
-def _keep(folder: Path, key: str, drawn: PathfinderImages) -> None:
-    content = io.BytesIO()
-    np.savez(content, allow_pickle=False, key=key, **vars(drawn))
-    write_whole(folder / FILE, content.getvalue())
+def stream_of(seed: int, split: Literal["train", "test"]) -> Stream:
+    """Return the stream that a seed's training or test images are drawn with."""
+
+    def generator(chunk: int) -> np.random.Generator:
+        return named_rng(seed, split, "pathfinder", str(chunk))
+
+    return Stream({"seed": seed, "split": split}, generator)
 
 
-def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImages:
-    """Return the images in a file; none where there is no file, or it is torn or foreign."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            ours = arrays["key"].shape == () and str(arrays["key"]) == key
-            found = PathfinderImages(arrays["pixels"], arrays["labels"], arrays["distances"])
-    except _UNREADABLE:
-        return joined(settings, [])
-    return found if ours and _is_whole(settings, found) else joined(settings, [])
+@functools.lru_cache(maxsize=2)
+def _lra(
+    folder: Path, difficulty: str, size: int, n: int, test_samples: int, levels: int, seed: int
+) -> Task:
+    every, held = _read(folder, difficulty, size)
+    if n + test_samples > len(every):
+        raise UserError(
+            f"--set n {n}, test_samples {test_samples}: LRA's directory has {len(every)} images, "
+            "and training and test images must be different ones."
+        )
+    order = named_rng(seed, "train", "images", "choice").permutation(len(every))
+    train, test = order[:n], order[len(order) - test_samples :]
+    task = _task(every[train], every[test], levels)
+    return replace(task, collections={f"LRA's {difficulty} images of {size} pixels": held})
 
 
-def _is_whole(settings: PathfinderSettings, found: PathfinderImages) -> bool:
-    """Whether the arrays are what a draw would give, as far as types and shapes go."""
-    none, count = vars(joined(settings, [])), found.labels.size
-    return count % CHUNK == 0 and all(
-        array.dtype == none[name].dtype and array.shape == (count, *none[name].shape[1:])
-        for name, array in vars(found).items()
-    )
+@functools.lru_cache(maxsize=1)
+def _read(folder: Path, difficulty: str, size: int) -> tuple[PathfinderImages, str]:
+    """All images, and a fingerprint of them."""
+    with naming_data(folder):
+        pixels, labels = read_lra(folder, difficulty, size)
+    unknown = np.full(len(labels), np.nan, dtype=np.float32)
+    return PathfinderImages(pixels, labels, unknown), fingerprint(pixels, labels)
+
+
+def _task(train: PathfinderImages, test: PathfinderImages, levels: int) -> Task:
+    """The task; its shortcut is the rule that sees the distance between the discs alone."""
+    shortcut = majority_in_bins_accuracy(train.distances, train.labels, test.distances, test.labels)
+    return Task(_examples(train, levels), _examples(test, levels), levels, shortcut)
+
+
+def _examples(drawn: PathfinderImages, levels: int) -> Examples:
+    """Images as rows of pixels, the 256 grey levels of a byte cut into `levels` equal parts."""
+    tokens = drawn.pixels.reshape(len(drawn), -1).astype(np.int64) * levels // 256
+    return Examples(tokens.astype(np.uint8), drawn.labels)

@@ -1,16 +1,54 @@
-"""The figures of `kernel-pathfinder`: figure 3 of Song et al. 2024, step sizes, and the images."""
+"""Figure of the task: images whose discs are connected, over images whose discs aren't."""
 
 from __future__ import annotations
 
-from overfit_cli.figure import Figure, drawn_by
-from overfit_cli.studies.attention_kernel.classifier.figures import classifier_figures
+import matplotlib.figure
+import numpy as np
 
-FIGURES = {
-    **classifier_figures("Song et al. 2024, figure 3"),
-    "samples": Figure(
-        name="samples",
-        title="Images of both labels",
-        reads="cells",
-        draw=drawn_by("overfit_cli.studies.attention_kernel.pathfinder.samples:draw_samples"),
-    ),
-}
+from overfit_cli.datasets.pathfinder.images import CHUNK, PathfinderImages, images
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.style import COLUMN, styled
+from overfit_cli.parameters import of_row
+from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task, stream_of
+from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
+
+ACROSS = 5
+ROWS = {1: "connected", 0: "not connected"}
+
+
+@styled
+def draw_samples(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw the first training images of the first cell, five of each label, in a paper's column.
+
+    Raises:
+        UserError: if the images come from LRA and aren't where they were.
+    """
+    row = data.cells.sort_values("seed").iloc[0]
+    return draw_images(training_images(of_row(KernelPathfinderParameters, row), int(row["seed"])))
+
+
+def training_images(parameters: KernelPathfinderParameters, seed: int) -> PathfinderImages:
+    """Return training images of a cell, enough to find five of each label among them."""
+    if parameters.source == "lra":
+        task = pathfinder_task(parameters, seed)
+        levels = task.train.tokens.reshape(-1, parameters.size, parameters.size)
+        pixels = (levels.astype(np.int64) * 256 // parameters.grey_levels).astype(np.uint8)
+        return PathfinderImages(pixels, task.train.labels, np.zeros(0, dtype=np.float32))
+    return images(parameters.settings, stream_of(seed, "train"), CHUNK)
+
+
+def draw_images(shown: PathfinderImages) -> matplotlib.figure.Figure:
+    """Draw five images of each label; call it `styled`.
+
+    Strokes thinner than a pixel are dim, so white begins at a grey level of two thirds.
+    """
+    figure = matplotlib.figure.Figure(figsize=(COLUMN, 1.5))
+    grid = figure.subplots(len(ROWS), ACROSS)
+    for axes_of_row, (label, name) in zip(grid, ROWS.items(), strict=True):
+        axes_of_row[0].set_ylabel(name, fontsize="small")
+        places = np.flatnonzero(shown.labels == label)[:ACROSS]
+        for axes, place in zip(axes_of_row, places, strict=False):
+            axes.imshow(shown.pixels[place], cmap="gray", vmin=0, vmax=170)
+        for axes in axes_of_row:
+            axes.set(xticks=[], yticks=[])
+    return figure

@@ -1,4 +1,4 @@
-"""The knobs of the `kernel-pathfinder` study; images are LRA's hard ones unless told otherwise."""
+"""Parameters of the `kernel-pathfinder` study; the defaults are LRA's hard images."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
+from overfit_cli.datasets.pathfinder.settings import AT_LEAST, LARGEST, PathfinderSettings
 from overfit_cli.errors import UserError
 from overfit_cli.parameters import parameter
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
-from overfit_cli.studies.attention_kernel.pathfinder.settings import (
-    AT_LEAST,
-    LARGEST,
-    PathfinderSettings,
-)
 
 
 def _setting(name: str, meaning: str, unit: str = "") -> Any:

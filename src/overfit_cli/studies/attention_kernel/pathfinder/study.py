@@ -1,50 +1,57 @@
-"""The study `kernel-pathfinder`: figure 3 of Song et al. 2024. Torch is imported to train."""
+"""The study `kernel-pathfinder`: figure 3 of Song et al. 2024."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from overfit_cli.claim import Claim
-from overfit_cli.figure import Figure
+from overfit_cli.figure import Figure, drawn_by
 from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
+SAMPLES = Figure(
+    name="samples",
+    title="Images of both labels",
+    reads="cells",
+    draw=drawn_by("overfit_cli.studies.attention_kernel.pathfinder.figures:draw_samples"),
+)
+
 
 class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
-    """Whether two discs are connected; see `Study` for the members."""
+    """Whether a contour connects two discs, in images drawn here or LRA's."""
 
     name = "kernel-pathfinder"
     version = 1
     title = "Softmax against Gaussian attention on Pathfinder"
     parameters = KernelPathfinderParameters
+    source_of_curves = "Song et al. 2024, figure 3"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
-        from overfit_cli.studies.attention_kernel.pathfinder.figures import FIGURES
-
-        return FIGURES
+        return {**super().figures(), SAMPLES.name: SAMPLES}
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of section 5.3.1."""
-        from overfit_cli.studies.attention_kernel.pathfinder.claims import CLAIMS
+        from overfit_cli.studies.attention_kernel.classifier import claims
 
-        return CLAIMS
+        return (
+            claims.faster("pathfinder", self.parameters, "Pathfinder", "figure 3"),
+            claims.more_accurate("pathfinder", self.parameters),
+            claims.steadier("pathfinder", self.parameters),
+            claims.above_shortcut("pathfinder", self.parameters, "the distance-only rule"),
+            claims.head_alive("pathfinder", self.parameters),
+        )
 
     def task(self, parameters: KernelPathfinderParameters, seed: int) -> Task:
         """Return a cell's images."""
-        from overfit_cli.studies.attention_kernel.pathfinder.task import pathfinder_task
+        from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 
         return pathfinder_task(parameters, seed)
 
-    def length(self, parameters: KernelPathfinderParameters) -> int:
+    def sample_length(self, parameters: KernelPathfinderParameters) -> int:
         """Return the number of pixels of an image."""
         return parameters.size**2
-
-    def from_outside(self, parameters: KernelPathfinderParameters) -> object:
-        """Return which of LRA's images a cell reads; None where they are drawn."""
-        sizes = (parameters.size, parameters.n, parameters.test_samples)
-        return (parameters.difficulty, *sizes) if parameters.source == "lra" else None
 
 
 study = KernelPathfinder()

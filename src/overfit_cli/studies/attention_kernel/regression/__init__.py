@@ -1,1 +1,1 @@
-"""The study `kernel-regression`: Theorems 1 to 3 and the vanishing gradient of Song et al. 2024."""
+"""Theorems 1 to 3 and the vanishing gradient: the study `kernel-regression`."""

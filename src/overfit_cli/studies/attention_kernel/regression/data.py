@@ -1,4 +1,4 @@
-"""What is drawn: tokens, labels and initial weights (Song et al. 2024, section 4), and the example.
+"""Tokens, labels and initial weights of a cell (Song et al. 2024, section 4), and the example.
 
 The theorems leave the draws open. Here X has entries N(0, 1/D), W_Q and W_K N(0, σ_W²), W_O
 N(0, 1/d), and W_V is the smallest for which every token's value X W_V W_O is uniform in [1, 2]:
@@ -68,7 +68,7 @@ def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:
 
 
 def token_values(problem: Problem) -> Floats:
-    """Return X W_V W_O, what each token is worth to each head, (samples, heads, tokens)."""
+    """Return X W_V W_O, each token's value in each head, (samples, heads, tokens)."""
     values: Floats = np.einsum("ntd,hdw,hw->nht", problem.inputs, problem.value, problem.output)
     return values
 
@@ -98,7 +98,7 @@ def _query_and_key(parameters: KernelRegressionParameters, seed: int) -> dict[st
 
 
 def _example(parameters: KernelRegressionParameters, seed: int) -> Problem:
-    """Section 4.2.2's example with a = 1: both tokens are worth 3, or 3 ± ε; labels are 2.
+    """Section 4.2.2's example with a = 1: both token values are 3, or 3 ± ε; labels are 2.
 
     Where ε is 0 softmax attention gives 3 whatever W_Q and W_K, so the loss is 1 and its gradient
     in them is zero.

@@ -24,18 +24,17 @@ from torch import Tensor
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.kernels import Kernel
 from overfit_cli.studies.attention_kernel.regression.data import Floats, Problem, token_values
-from overfit_cli.studies.attention_kernel.regression.model import squared_loss
 
 Trained = Literal["query", "value", "all"]
 
 
 @dataclass(frozen=True)
-class Space:
-    """What stays fixed while cells train together.
+class Constants:
+    """Inputs and settings of cells that are trained together; they don't change.
 
     Attributes:
         kernel: how queries and keys become attention.
-        trained: which weights move.
+        trained: which weights are trained.
         inputs: X, shape (cells, samples, tokens, features).
         gram: X Xᵀ, shape (cells, 1, rows, rows); a row is a token of a sample.
         labels: shape (cells, samples, tokens).
@@ -53,8 +52,8 @@ class Space:
 
 
 @dataclass(frozen=True)
-class State:
-    """Where the cells are.
+class Projections:
+    """Queries, keys and token values of the cells at a step: the state of gradient descent.
 
     Attributes:
         query, key: shape (cells, heads, samples, tokens, width).
@@ -67,8 +66,8 @@ class State:
 
 
 @dataclass(frozen=True)
-class Pass:
-    """What a forward pass gives.
+class ForwardPass:
+    """Attention, residuals and losses of the cells at a step.
 
     Attributes:
         attention: S, shape (cells, heads, samples, tokens, tokens).
@@ -89,36 +88,38 @@ def set_up(
     *,
     dtype: torch.dtype,
     device: str,
-) -> tuple[Space, State]:
-    """Put problems of one shape side by side; return what stays fixed, and what moves."""
+) -> tuple[Constants, Projections]:
+    """Stack problems of one shape; return the constants and the state at step 0."""
 
-    def together(arrays: Sequence[Floats]) -> Tensor:
+    def stacked(arrays: Sequence[Floats]) -> Tensor:
         return torch.tensor(np.stack(arrays), dtype=dtype, device=device)
 
-    inputs = together([problem.inputs for problem in problems])
-    rows = inputs.flatten(1, 2)[:, None]
-    space = Space(
+    inputs = stacked([problem.inputs for problem in problems])
+    rows = inputs.flatten(1, 2)[:, None]  # (cells, 1, rows, features)
+    fixed = Constants(
         kernel=kernel,
         trained=trained,
         inputs=inputs,
         gram=rows @ rows.mT,
-        labels=together([problem.labels for problem in problems]),
-        output_squared=together([np.square(problem.output).sum(-1) for problem in problems]),
+        labels=stacked([problem.labels for problem in problems]),
+        output_squared=stacked([np.square(problem.output).sum(-1) for problem in problems]),
         learning_rate=torch.tensor(learning_rates, dtype=dtype, device=device),
     )
-    tokens = inputs[:, None]  # every head sees them
-    return space, State(
-        query=tokens @ together([problem.query[:, None] for problem in problems]),
-        key=tokens @ together([problem.key[:, None] for problem in problems]),
-        value=together([token_values(problem).swapaxes(0, 1) for problem in problems]),
+    tokens = inputs[:, None]  # (cells, 1, samples, tokens, features): the same for every head
+    return fixed, Projections(
+        query=tokens @ stacked([problem.query[:, None] for problem in problems]),
+        key=tokens @ stacked([problem.key[:, None] for problem in problems]),
+        value=stacked([token_values(problem).swapaxes(0, 1) for problem in problems]),
     )
 
 
-def forward(space: Space, state: State) -> Pass:
+def forward(fixed: Constants, state: Projections) -> ForwardPass:
     """Compute attention, outputs and loss."""
-    weights = attention(space.kernel, state.query, state.key)
-    outputs = _mix(space.kernel, weights, state.value).sum(1)
-    return Pass(weights, outputs - space.labels, squared_loss(outputs, space.labels))
+    # (cells, heads, samples, tokens, tokens)
+    weights = attention(fixed.kernel, state.query, state.key)
+    outputs = _mix(fixed.kernel, weights, state.value).sum(1)  # (cells, samples, tokens)
+    residual = outputs - fixed.labels
+    return ForwardPass(weights, residual, residual.square().sum((-2, -1)) / 2)
 
 
 def _mix(kernel: Kernel, weights: Tensor, value: Tensor) -> Tensor:
@@ -134,58 +135,62 @@ def _mix(kernel: Kernel, weights: Tensor, value: Tensor) -> Tensor:
     return differences + kernel.scale(value.shape[-1]) * first
 
 
-def gradient_in_scores(space: Space, state: State, now: Pass) -> Tensor:
+def gradient_in_scores(fixed: Constants, state: Projections, out: ForwardPass) -> Tensor:
     """Return ∂f/∂C, (cells, heads, samples, tokens, tokens) (equations 31 and 53)."""
-    value = state.value[..., None, :]
-    if space.kernel.normalised:
+    value = state.value[..., None, :]  # (cells, heads, samples, 1, tokens)
+    if fixed.kernel.normalised:
         value = value - value[..., :1]  # exact zeros where all are equal
-        mean = (now.attention * value).sum(-1, keepdim=True)
-        value = value - mean / space.kernel.scale(value.shape[-1])
-    return now.attention * value * now.residual[:, None, ..., None]
+        mean = (out.attention * value).sum(-1, keepdim=True)
+        value = value - mean / fixed.kernel.scale(value.shape[-1])
+    return out.attention * value * out.residual[:, None, ..., None]
 
 
-def gradient_in_queries(kernel: Kernel, scores: Tensor, state: State) -> Tensor:
+def gradient_in_queries(kernel: Kernel, scores: Tensor, state: Projections) -> Tensor:
     """Return ∂f/∂q in the query's shape, from `scores`, ∂f/∂C."""
     return _through_scores(kernel, scores, state.query, state.key)
 
 
-def gradient_in_keys(kernel: Kernel, scores: Tensor, state: State) -> Tensor:
+def gradient_in_keys(kernel: Kernel, scores: Tensor, state: Projections) -> Tensor:
     """Return ∂f/∂k in the key's shape, from `scores`, ∂f/∂C."""
     return _through_scores(kernel, scores.mT, state.key, state.query)
 
 
 def _through_scores(kernel: Kernel, scores: Tensor, own: Tensor, other: Tensor) -> Tensor:
     root = math.sqrt(own.shape[-1])
-    products = scores @ other
+    products = scores @ other  # (cells, heads, samples, tokens, width)
     if kernel.distance is None:
         return products / root
     return (2 * kernel.distance / root) * (products - scores.sum(-1, keepdim=True) * own)
 
 
-def gradient_in_values(now: Pass) -> Tensor:
+def gradient_in_values(out: ForwardPass) -> Tensor:
     """Return ∂f/∂a, (cells, heads, samples, tokens)."""
-    return (now.attention.mT @ now.residual[:, None, ..., None]).squeeze(-1)
+    return (out.attention.mT @ out.residual[:, None, ..., None]).squeeze(-1)
 
 
-def spread(space: Space, gradient: Tensor) -> Tensor:
+def times_gram(fixed: Constants, gradient: Tensor) -> Tensor:
     """Return G times a gradient, in its shape (cells, heads, samples, tokens, width)."""
-    return (space.gram @ gradient.flatten(2, 3)).view_as(gradient)
+    return (fixed.gram @ gradient.flatten(2, 3)).view_as(gradient)
 
 
-def descend(space: Space, state: State, steps: int) -> Iterator[tuple[int, State, Pass]]:
-    """Give every step from 0 to `steps`: its number, the state and the forward pass there."""
-    rate = space.learning_rate[:, None, None, None, None]
-    value_rate = (space.learning_rate[:, None] * space.output_squared)[..., None, None]
+def gradient_descent(
+    fixed: Constants, state: Projections, steps: int
+) -> Iterator[tuple[int, Projections, ForwardPass]]:
+    """Give the number, the state and the forward pass of every step from 0 to `steps`."""
+    rate = fixed.learning_rate[:, None, None, None, None]
+    value_rate = (fixed.learning_rate[:, None] * fixed.output_squared)[..., None, None]
     for step in range(steps + 1):
-        now = forward(space, state)
-        yield step, state, now
+        out = forward(fixed, state)
+        yield step, state, out
         query, key, value = state.query, state.key, state.value
-        if space.trained != "value":
-            scores = gradient_in_scores(space, state, now)
-            query = query - rate * spread(space, gradient_in_queries(space.kernel, scores, state))
-        if space.trained == "all":
-            key = key - rate * spread(space, gradient_in_keys(space.kernel, scores, state))
-        if space.trained != "query":
-            moved = spread(space, gradient_in_values(now)[..., None]).squeeze(-1)
-            value = value - value_rate * moved
-        state = State(query, key, value)
+        if fixed.trained != "value":
+            scores = gradient_in_scores(fixed, state, out)
+            gradient = gradient_in_queries(fixed.kernel, scores, state)
+            query = query - rate * times_gram(fixed, gradient)
+        if fixed.trained == "all":
+            gradient = gradient_in_keys(fixed.kernel, scores, state)
+            key = key - rate * times_gram(fixed, gradient)
+        if fixed.trained != "query":
+            change = times_gram(fixed, gradient_in_values(out)[..., None]).squeeze(-1)
+            value = value - value_rate * change
+        state = Projections(query, key, value)

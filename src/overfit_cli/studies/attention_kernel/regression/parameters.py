@@ -1,4 +1,4 @@
-"""The knobs of the `kernel-regression` study: the theorems' setting at a size that can be run."""
+"""Parameters of the `kernel-regression` study: the theorems' setting at a size that can be run."""
 
 from __future__ import annotations
 

@@ -1,29 +1,106 @@
-"""The study `kernel-regression`: the theorems of Song et al. 2024. Torch is imported to train."""
+"""The study `kernel-regression`: Theorems 1 to 3 of Song et al. 2024."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from overfit_cli.claim import Claim
-from overfit_cli.figure import Figure
-from overfit_cli.studies.attention_kernel.regression.columns import MEASUREMENTS, TRAJECTORY
+from overfit_cli.figure import Figure, FigureOptions, drawn_by
+from overfit_cli.standard_figures import CURVES, LINES, by_name
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
+from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
+
+LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
+"""Cells of the demo's size that are trained together: beyond, a CPU gains nothing."""
+
+LARGEST_SPECTRUM = 4096
+"""The most rows of a matrix whose singular values are computed; beyond it they are left out."""
+
+BYTES_OF_LIBRARIES = 3e8
+_STEP_OVERHEAD = 2e4
+_DEMO_BYTES = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
+_PANELS = "target,heads,value_gap,trained"
+
+RegressionCell = Cell[KernelRegressionParameters]
+
+FIGURES = by_name(
+    replace(
+        CURVES,
+        title="Loss against steps at each kernel's best step size, with floors and bounds",
+        options=FigureOptions(value="train_loss,floor,bound_paper,bound_corrected", by=_PANELS),
+        draw=drawn_by("overfit_cli.studies.attention_kernel.figures:draw_best_curves"),
+    ),
+    replace(
+        LINES,
+        name="learning-rates",
+        title="Final loss against the step size, for each kernel",
+        options=FigureOptions(x="learning_rate", value="relative_loss", by=_PANELS),
+        axes=0,
+    ),
+)
 
 
 class KernelRegression(Study[KernelRegressionParameters]):
-    """One attention layer that fits a label a token; see `Study` for the members."""
+    """One attention layer that fits one label per token.
+
+    Norms are Frobenius norms in the weights. A count of violations runs over all steps at which the
+    bound is above 1e-20 of the starting loss: below, the loss is round-off.
+    """
 
     name = "kernel-regression"
     version = 1
     title = "Softmax against Gaussian attention on a regression problem"
     paper = "Song et al. 2024"
     parameters = KernelRegressionParameters
-    columns = MEASUREMENTS
-    trajectory_columns = TRAJECTORY
     headline = "relative_loss"
+    columns = (
+        Column("relative_loss", "final loss over the starting loss"),
+        Column("start_loss", "loss at the start", symbol="f(M_0)"),
+        Column("train_loss", "final loss", symbol="f(M_t)"),
+        Column("floor", "closed-form lower bound of the loss, where W_Q alone is trained"),
+        Column("floor_ratio", "final loss over that floor, where it isn't 0"),
+        Column("steps_to_millionth", "steps until the loss is 1e-6 of its start", kind="int"),
+        Column(
+            "gradient_query_start", "gradient in W_Q at the start", symbol=r"\|\nabla_{W^Q} f\|"
+        ),
+        Column("gradient_key_start", "gradient in W_K at the start", symbol=r"\|\nabla_{W^K} f\|"),
+        Column(
+            "gradient_value_start", "gradient in W_V at the start", symbol=r"\|\nabla_{W^V} f\|"
+        ),
+        Column("gradient", "final gradient in what is trained"),
+        Column("smallest_attention", "smallest attention at the end", symbol=r"\min S"),
+        Column("delta", "smallest singular value of ∂C/∂W_Q at the start", symbol=r"\delta"),
+        Column(
+            "lambda_b", "smallest singular value of B at the start", symbol=r"\underline{\lambda}^B"
+        ),
+        Column("stability", "step size times the largest curvature in W_V at the start"),
+        Column("rate_paper", "rate of Theorem 1 or 2 with the paper's constant", symbol=r"\alpha"),
+        Column("rate_corrected", "that rate with the corrected constant"),
+        Column("violations_paper", "steps above the bound of the paper's rate", kind="int"),
+        Column("violations_corrected", "steps above the bound of the corrected rate", kind="int"),
+        Column("pl_ratio_min", "smallest squared gradient over twice the loss, at logged steps"),
+        Column("log10_gamma", "decimal logarithm of Theorem 3's rate", symbol=r"\log_{10}\gamma"),
+        Column("condition_8", "decades by which condition (8) fails; negative where it holds"),
+        Column("condition_12", "decades by which condition (12) fails; negative where it holds"),
+    )
+    trajectory_columns = (
+        Column("train_loss", "loss", symbol="f"),
+        Column("floor", "closed-form floor"),
+        Column("bound_paper", "theorem's bound, the paper's constant"),
+        Column("bound_corrected", "theorem's bound, corrected constant"),
+        Column("gradient_query", "gradient in W_Q", symbol=r"\|\nabla_{W^Q} f\|"),
+        Column("gradient_key", "gradient in W_K", symbol=r"\|\nabla_{W^K} f\|"),
+        Column("gradient_value", "gradient in W_V", symbol=r"\|\nabla_{W^V} f\|"),
+        Column("delta", "smallest singular value of ∂C/∂W_Q", symbol=r"\delta"),
+        Column("lambda_b", "smallest singular value of B", symbol=r"\lambda^B"),
+        Column("pl_ratio", "squared gradient over twice the loss"),
+        Column("pl_bound", "lower bound of that ratio here, from δ and S, or from B"),
+        Column("smallest_attention", "smallest attention", symbol=r"\min S"),
+    )
     progress_columns = (
         "train_loss",
         "gradient_query",
@@ -34,8 +111,6 @@ class KernelRegression(Study[KernelRegressionParameters]):
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
-        from overfit_cli.studies.attention_kernel.regression.figures import FIGURES
-
         return FIGURES
 
     def claims(self) -> Sequence[Claim]:
@@ -47,22 +122,28 @@ class KernelRegression(Study[KernelRegressionParameters]):
     def batches(
         self, cells: Cells[KernelRegressionParameters], device: str
     ) -> Batches[KernelRegressionParameters]:
-        """Group cells of one shape."""
-        from overfit_cli.studies.attention_kernel.regression import batching
+        """Group cells of one shape, whatever their seed, target and step size; costliest first."""
+        found = []
+        for _, group in groupby(sorted(cells, key=_shape), key=_shape):
+            alike = sorted(group, key=lambda cell: cell.seed)
+            most = max(1, int(LARGEST_BATCH[device] * _DEMO_BYTES / _bytes_of_tensors(alike[0])))
+            found += [alike[at : at + most] for at in range(0, len(alike), most)]
+        return sorted(found, key=lambda batch: -self.cost(batch[0]) * len(batch))
 
-        return batching.batches(cells, device)
+    def cost(self, cell: RegressionCell) -> float:
+        """Return about how many multiplications a cell costs."""
+        settings = cell.parameters
+        rows = settings.n * settings.tokens
+        trained = {"query": 1, "value": 0, "all": 2}[settings.trained]
+        attention = 2 * rows * settings.tokens * settings.d_h
+        gradients = trained * rows * (rows + settings.tokens) * settings.d_h
+        step = settings.heads * (attention + gradients)
+        return 2.0 * settings.training_steps * (step + _STEP_OVERHEAD)
 
-    def cost(self, cell: Cell[KernelRegressionParameters]) -> float:
-        """Return the multiplications of a cell, roughly."""
-        from overfit_cli.studies.attention_kernel.regression import batching
-
-        return batching.cost(cell)
-
-    def memory(self, cell: Cell[KernelRegressionParameters]) -> float:
-        """Return the bytes that a cell takes, roughly."""
-        from overfit_cli.studies.attention_kernel.regression import batching
-
-        return batching.memory(cell)
+    def memory(self, cell: RegressionCell) -> float:
+        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
+        together = max(_bytes_of_tensors(cell), LARGEST_BATCH["cpu"] * _DEMO_BYTES)
+        return BYTES_OF_LIBRARIES + together
 
     def train(
         self, batch: Cells[KernelRegressionParameters], training: Training
@@ -73,7 +154,7 @@ class KernelRegression(Study[KernelRegressionParameters]):
         return train_batch(batch, training)
 
     def summary(self, result: CellResult[KernelRegressionParameters]) -> str:
-        """Say how far the loss fell, and how far it could have."""
+        """Give the loss at the start and at the end, and the floor below which it can't come."""
         settings = result.cell.parameters
         got = result.measurements
         if result.reason:
@@ -86,6 +167,24 @@ class KernelRegression(Study[KernelRegressionParameters]):
         if floor > 0:
             sentence += f" With W_V fixed it can't get below {floor:.3g}: the hull of the values."
         return sentence
+
+
+def _shape(cell: RegressionCell) -> tuple[object, ...]:
+    """What cells that are trained together share."""
+    settings = cell.parameters
+    sizes = (settings.n, settings.tokens, settings.d, settings.d_h, settings.heads)
+    return (settings.kernel, settings.trained, settings.training_steps, settings.dtype, *sizes)
+
+
+def _bytes_of_tensors(cell: RegressionCell) -> float:
+    """The bytes of a cell's tensors, some of which exist a few times."""
+    settings = cell.parameters
+    rows = settings.n * settings.tokens
+    heads = settings.heads * rows * (6 * settings.d_h + 5 * settings.tokens)
+    scores = rows * settings.tokens
+    singular = scores * settings.d * settings.d_h if scores <= LARGEST_SPECTRUM else 0
+    weights = 2 * settings.heads * settings.d * settings.d_h
+    return 8.0 * (heads + rows * (rows + settings.d * (1 + settings.heads)) + weights + singular)
 
 
 study = KernelRegression()

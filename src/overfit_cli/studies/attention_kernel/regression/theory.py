@@ -1,4 +1,4 @@
-"""What the paper proves, as numbers: floors, rates and conditions (Song et al. 2024, section 4).
+"""Floors, rates and conditions that the paper proves (Song et al. 2024, section 4).
 
 The rates and conditions are at the initial weights. Conditions are far from met at any size that
 can be run, so they are given as decades: the decimal logarithm of left side over right side.

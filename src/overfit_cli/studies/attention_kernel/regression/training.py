@@ -1,169 +1,232 @@
-"""From cells to results: draws their problems, trains them together and measures them."""
+"""Training of a batch of cells, with counts over all steps and measurements at logged ones."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
-from overfit_cli.studies.attention_kernel.regression import engine, recording, spectra, theory
+from overfit_cli.studies.attention_kernel.regression import engine, measures, theory
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
-from overfit_cli.studies.attention_kernel.regression.engine import Pass, Space, State
+from overfit_cli.studies.attention_kernel.regression.engine import (
+    Constants,
+    ForwardPass,
+    Projections,
+)
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.study import Cell as AnyCell
+from overfit_cli.studies.attention_kernel.regression.study import RegressionCell
 from overfit_cli.study import CellResult, Results
 from overfit_cli.training import Training
 
-Cell = AnyCell[KernelRegressionParameters]
+DIVERGED = 1e12
+"""A cell whose loss is more than this times its start has diverged."""
 
-Measured = dict[str, list[float]]
+ROUND_OFF = 1e-20
+"""Shares of the starting loss below this are round-off: bounds and ratios aren't checked there."""
+
+SLACK = 1e-9
+"""A loss is above a bound only if it is so by this share."""
+
+FIRST_STEPS, RATIO = 10, 1.08
+
+RATES = ("paper", "corrected")
+"""The rates of Theorems 1 and 2: with the paper's constant and with the corrected one."""
 
 
-def train_batch(batch: Sequence[Cell], training: Training) -> Results[KernelRegressionParameters]:
+def logged_steps(steps: int) -> list[int]:
+    """Return the steps that are logged: the first ten, then ever fewer, by ratio, and the last."""
+    found = list(range(min(FIRST_STEPS, steps) + 1))
+    while found[-1] < steps:
+        found.append(min(max(found[-1] + 1, round(found[-1] * RATIO)), steps))
+    return found
+
+
+def train_batch(
+    batch: Sequence[RegressionCell], training: Training
+) -> Results[KernelRegressionParameters]:
     """Train cells of one shape together."""
     with torch.inference_mode():
-        run = _Run(batch, training)
+        run = _BatchTraining(batch, training)
         run.train()
     for place, cell in enumerate(batch):
         yield run.result(place, cell)
 
 
-class _Run:
-    """A batch under way: what it started from, and what is kept of it."""
+def bound(rate: Tensor, learning_rate: Tensor, step: int) -> Tensor:
+    """Return (1 − ηα)^step, (cells,): 0 where ηα is above 1, nan where the rate α is."""
+    shares = (1 - learning_rate * rate).clamp(min=0) ** step
+    return torch.where(rate.isnan(), torch.nan, shares)  # nan to the power of 0 is 1
 
-    def __init__(self, batch: Sequence[Cell], training: Training) -> None:
+
+class StepCounts:
+    """Counts over all steps of a batch, kept as tensors (cells,) so that nothing waits for a GPU.
+
+    Attributes:
+        start: the loss at step 0.
+        millionth: the first step at 1e-6 of it; −1 before.
+        diverged: the first step of a diverged loss; −1 before.
+        violations: steps above the bound of each rate, by its name.
+    """
+
+    def __init__(self, start: Tensor, rates: Iterable[str]) -> None:
+        count = torch.zeros_like(start, dtype=torch.int64)
+        self.start = start
+        self.millionth = count - 1
+        self.diverged = count - 1
+        self.violations = {name: count.clone() for name in rates}
+
+    def add(self, step: int, loss: Tensor, bounds: Mapping[str, Tensor]) -> None:
+        """Count a step, given the losses there and the bounds on their share of the start."""
+        share = loss / self.start
+        gone = ~torch.isfinite(loss) | (share > DIVERGED)
+        self.diverged = torch.where(gone & (self.diverged < 0), step, self.diverged)
+        self.millionth = torch.where((share <= 1e-6) & (self.millionth < 0), step, self.millionth)
+        for name, limit in bounds.items():
+            self.violations[name] += (share > limit * (1 + SLACK)) & (limit > ROUND_OFF)
+
+
+class _BatchTraining:
+    """A batch in training: its initial measurements, its counts, and the last step logged."""
+
+    def __init__(self, batch: Sequence[RegressionCell], training: Training) -> None:
         settings = [cell.parameters for cell in batch]
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
         first = settings[0]
-        kernel = KERNELS[first.kernel]
         self._batch, self._training = batch, training
         self._steps = first.training_steps
-        self._space, self._state = engine.set_up(
-            kernel,
+        self._fixed, self._state = engine.set_up(
+            KERNELS[first.kernel],
             first.trained,
             problems,
             [one.learning_rate for one in settings],
             dtype=getattr(torch, first.dtype),
             device=training.device,
         )
-        self._now = engine.forward(self._space, self._state)
-        self._start = _at_start(self._space, self._state, self._now, problems)
-        self._bounds = recording.Bounds(
-            self._tensor(self._start["rate_paper"]),
-            self._tensor(self._start["rate_corrected"]),
-            self._space.learning_rate,
-        )
-        self._running = recording.Running(self._bounds, self._now)
-        self._ratios = torch.full_like(self._now.loss, torch.inf)
-        self._gradient = self._now.loss
+        self._last = engine.forward(self._fixed, self._state)
+        self._initial = _initial_measurements(self._fixed, self._state, self._last, problems)
+        self._rates = {name: self._tensor(self._initial[f"rate_{name}"]) for name in RATES}
+        self._counts = StepCounts(self._last.loss, RATES)
+        self._smallest_ratio = torch.full_like(self._last.loss, torch.inf)
+        self._gradient = self._last.loss
 
     def train(self) -> None:
         """Take all steps."""
-        logged = set(recording.logged_steps(self._steps))
-        for step, state, now in engine.descend(self._space, self._state, self._steps):
-            self._running.add(step, now)
+        logged = set(logged_steps(self._steps))
+        for step, state, out in engine.gradient_descent(self._fixed, self._state, self._steps):
+            self._counts.add(step, out.loss, self._bounds(step))
             if step in logged:
-                self._log(step, state, now)
+                self._measure(step, state, out)
 
-    def _log(self, step: int, state: State, now: Pass) -> None:
-        space = self._space
-        squared = recording.squared_gradients(space, state, now)
-        moved = squared.values() if space.trained == "all" else [squared[space.trained]]
-        total = torch.stack(list(moved)).sum(0)
-        ratio = total / (2 * now.loss)
-        above = now.loss / self._running.start > recording.ROUND_OFF
-        self._ratios = torch.fmin(self._ratios, torch.where(above, ratio, torch.inf))
-        self._gradient, self._now = total.sqrt(), now
+    def _bounds(self, step: int) -> dict[str, Tensor]:
+        learning_rate = self._fixed.learning_rate
+        return {name: bound(rate, learning_rate, step) for name, rate in self._rates.items()}
+
+    def _measure(self, step: int, state: Projections, out: ForwardPass) -> None:
+        """Measure gradients at a logged step, and log it for the cells that haven't diverged."""
+        squared = measures.squared_gradients(self._fixed, state, out)
+        trained = self._fixed.trained
+        total = torch.stack(list(squared.values())).sum(0) if trained == "all" else squared[trained]
+        ratio = total / (2 * out.loss)  # (cells,)
+        above = out.loss / self._counts.start > ROUND_OFF
+        self._smallest_ratio = torch.fmin(
+            self._smallest_ratio, torch.where(above, ratio, torch.inf)
+        )
+        self._gradient, self._last = total.sqrt(), out
         if not self._training.logs:
             return
         row = {
             "pl_ratio": ratio,
             **{f"gradient_{name}": value.sqrt() for name, value in squared.items()},
-            **self._row(step, state, now),
+            **self._theory_row(step, state, out),
         }
         columns = {name: values.tolist() for name, values in row.items()}
-        for place, (cell, ended) in enumerate(
-            zip(self._batch, self._running.diverged.tolist(), strict=True)
-        ):
-            if ended < 0 or step <= ended:
+        diverged = self._counts.diverged.tolist()
+        for place, cell in enumerate(self._batch):
+            if diverged[place] < 0 or step <= diverged[place]:
                 own = {name: values[place] for name, values in columns.items()}
                 self._training.log(cell, step, own)
 
-    def _row(self, step: int, state: State, now: Pass) -> dict[str, Tensor]:
-        """What is logged beside gradients: the loss, its bounds, and what the theorems rest on."""
-        space, start = self._space, self._running.start
-        paper, corrected = self._bounds.at(step)
-        delta = spectra.smallest_of_scores(space, state)
-        lambda_b = spectra.smallest_of_b(space, now)
+    def _theory_row(self, step: int, state: Projections, out: ForwardPass) -> dict[str, Tensor]:
+        """What is logged beside gradients: losses, bounds and what enters them, each (cells,)."""
+        fixed, start = self._fixed, self._counts.start
+        delta = measures.smallest_of_scores(fixed, state)
+        lambda_b = measures.smallest_of_b(fixed, out)
         return {
-            "train_loss": now.loss,
-            "floor": self._tensor(self._start["floor"]),
-            "bound_paper": start * paper,
-            "bound_corrected": start * corrected,
+            "train_loss": out.loss,
+            "floor": self._tensor(self._initial["floor"]),
+            **{f"bound_{name}": start * limit for name, limit in self._bounds(step).items()},
             "delta": delta,
             "lambda_b": lambda_b,
-            "pl_bound": recording.polyak_lojasiewicz_bound(space, state, now, delta, lambda_b),
-            "smallest_attention": recording.smallest_attention(now),
+            "pl_bound": measures.polyak_lojasiewicz_bound(fixed, state, out, delta, lambda_b),
+            "smallest_attention": measures.smallest_attention(out),
         }
 
-    def result(self, place: int, cell: Cell) -> CellResult[KernelRegressionParameters]:
+    def result(self, place: int, cell: RegressionCell) -> CellResult[KernelRegressionParameters]:
         """Return the result of the batch's cell at `place`."""
-        running, diverged = self._running, int(self._running.diverged[place])
-        measured = {name: values[place] for name, values in self._start.items()}
-        until = self._steps if diverged < 0 else diverged
+        measured = {name: values[place] for name, values in self._initial.items()}
+        diverged = int(self._counts.diverged[place])
         if diverged < 0:
-            millionth = int(running.millionth[place])
-            final, start = float(self._now.loss[place]), float(running.start[place])
-            measured |= {
-                "relative_loss": final / start if start > 0 else math.nan,
-                "train_loss": final,
-                "floor_ratio": final / measured["floor"] if measured["floor"] > 0 else math.nan,
-                "gradient": float(self._gradient[place]),
-                "smallest_attention": float(recording.smallest_attention(self._now)[place]),
-                "steps_to_millionth": millionth if millionth >= 0 else math.nan,
-                "pl_ratio_min": float(self._ratios[place]),
-            }
-            if not math.isnan(measured["rate_paper"]):
-                measured["violations_paper"] = int(running.violations_paper[place])
-                measured["violations_corrected"] = int(running.violations_corrected[place])
+            measured |= self._final_measurements(place, measured)
         known = {name: value for name, value in measured.items() if not math.isnan(value)}
-        return CellResult(cell, known, until, "diverged" if diverged >= 0 else "")
+        if diverged >= 0:
+            return CellResult(cell, known, diverged, "diverged")
+        return CellResult(cell, known, self._steps)
+
+    def _final_measurements(self, place: int, initial: dict[str, float]) -> dict[str, float]:
+        counts, floor = self._counts, initial["floor"]
+        loss, start = float(self._last.loss[place]), float(counts.start[place])
+        millionth = int(counts.millionth[place])
+        measured = {
+            "relative_loss": loss / start if start > 0 else math.nan,
+            "train_loss": loss,
+            "floor_ratio": loss / floor if floor > 0 else math.nan,
+            "gradient": float(self._gradient[place]),
+            "smallest_attention": float(measures.smallest_attention(self._last)[place]),
+            "steps_to_millionth": millionth if millionth >= 0 else math.nan,
+            "pl_ratio_min": float(self._smallest_ratio[place]),
+        }
+        if not math.isnan(initial["rate_paper"]):
+            for name in RATES:
+                measured[f"violations_{name}"] = int(counts.violations[name][place])
+        return measured
 
     def _tensor(self, values: Sequence[float]) -> Tensor:
-        return self._space.learning_rate.new_tensor(values)
+        return self._fixed.learning_rate.new_tensor(values)
 
 
-def _at_start(space: Space, state: State, now: Pass, problems: Sequence[Problem]) -> Measured:
-    """Return what is measured of each cell before the first step, by column."""
-    lambda_b = spectra.smallest_of_b(space, now).tolist()
-    delta = spectra.smallest_of_scores(space, state).tolist()
-    stability = space.learning_rate * spectra.largest_curvature(space, now)
-    gradients = recording.squared_gradients(space, state, now)
-    residual = now.residual.flatten(1).norm(dim=1).tolist()
-    measured: Measured = {
-        "start_loss": now.loss.tolist(),
+def _initial_measurements(
+    fixed: Constants, state: Projections, out: ForwardPass, problems: Sequence[Problem]
+) -> dict[str, list[float]]:
+    """What is measured before the first step, by column and cell; nan where no theorem applies."""
+    lambda_b = measures.smallest_of_b(fixed, out).tolist()
+    delta = measures.smallest_of_scores(fixed, state).tolist()
+    stability = fixed.learning_rate * measures.largest_curvature(fixed, out)
+    gradients = measures.squared_gradients(fixed, state, out)
+    residuals = out.residual.flatten(1).norm(dim=1).tolist()
+    by_cell = [
+        _theory_of_cell(fixed, *each)
+        for each in zip(problems, lambda_b, delta, residuals, strict=True)
+    ]
+    return {
+        "start_loss": out.loss.tolist(),
         "lambda_b": lambda_b,
         "delta": delta,
         "stability": stability.tolist(),
         **{f"gradient_{name}_start": value.sqrt().tolist() for name, value in gradients.items()},
+        **{name: [one[name] for one in by_cell] for name in by_cell[0]},
     }
-    for problem, b, d, r in zip(problems, lambda_b, delta, residual, strict=True):
-        for name, value in _of_theory(space, problem, b, d, r).items():
-            measured.setdefault(name, []).append(value)
-    return measured
 
 
-def _of_theory(
-    space: Space, problem: Problem, lambda_b: float, delta: float, residual: float
+def _theory_of_cell(
+    fixed: Constants, problem: Problem, lambda_b: float, delta: float, residual: float
 ) -> dict[str, float]:
-    """Return the theorems' quantities of one cell; nan where they don't speak of it."""
-    query = space.trained == "query"
-    paper, corrected = theory.rates(problem, lambda_b, space.trained)
+    query = fixed.trained == "query"
+    paper, corrected = theory.rates(problem, lambda_b, fixed.trained)
     return {
-        "floor": theory.loss_floor(space.kernel, problem) if query else math.nan,
+        "floor": theory.loss_floor(fixed.kernel, problem) if query else math.nan,
         "rate_paper": math.nan if query else paper,
         "rate_corrected": math.nan if query else corrected,
         "log10_gamma": theory.log10_gamma(problem, delta) if query else math.nan,

@@ -1,1 +1,1 @@
-"""Text for the `kernel-text` study: generated reviews, IMDb as bytes, and a shortcut's accuracy."""
+"""Text classification: the study `kernel-text`."""

@@ -1,22 +1,24 @@
-"""What `kernel-text` trains on: generated reviews of a seed, or IMDb's in an order of the seed."""
+"""Reviews of a cell: generated from its seed, or IMDb's in an order of the seed."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from overfit_cli.analysis.shortcut_rules import ridge_accuracy
 from overfit_cli.data_folder import data_folder, fingerprint, naming_data
+from overfit_cli.datasets.generated_reviews import ReviewSettings, Stream, generated_reviews
+from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
+from overfit_cli.datasets.texts import PADDING, Texts
 from overfit_cli.errors import UserError
 from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
-from overfit_cli.studies.attention_kernel.text.baseline import bag_of_words_accuracy
-from overfit_cli.studies.attention_kernel.text.imdb import VOCABULARY, read_imdb
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
-from overfit_cli.studies.attention_kernel.text.reviews import ReviewSettings, generated_reviews
-from overfit_cli.studies.attention_kernel.text.texts import Texts
 
 WORDS = 64
 """Different words of generated reviews."""
@@ -26,7 +28,7 @@ def text_task(parameters: KernelTextParameters, seed: int) -> Task:
     """Return a cell's task, with the accuracy of the bag-of-words rule as its shortcut.
 
     Raises:
-        UserError: if IMDb is asked for and isn't where `--data` says, or has too few reviews.
+        UserError: if IMDb's reviews are to be read and aren't where `--data` says, or are too few.
     """
     sizes = (parameters.n, parameters.test_samples)
     if parameters.source == "imdb":
@@ -37,9 +39,14 @@ def text_task(parameters: KernelTextParameters, seed: int) -> Task:
 @functools.lru_cache(maxsize=2)
 def _generated(tokens: int, negated: float, n: int, test_samples: int, seed: int) -> Task:
     settings = ReviewSettings(length=tokens, vocabulary=WORDS, negated=negated)
-    train = generated_reviews(settings, seed, "train", n)
-    test = generated_reviews(settings, seed, "test", test_samples)
+    train = generated_reviews(settings, stream_of(seed, "train"), n)
+    test = generated_reviews(settings, stream_of(seed, "test"), test_samples)
     return _task(train, test, WORDS)
+
+
+def stream_of(seed: int, split: Literal["train", "test"]) -> Stream:
+    """Return the stream that a seed's training or test reviews are drawn with."""
+    return lambda name: named_rng(seed, split, "reviews", name)
 
 
 @functools.lru_cache(maxsize=2)
@@ -49,8 +56,8 @@ def _imdb(folder: Path, tokens: int, n: int, test_samples: int, seed: int) -> Ta
         if count > len(texts.labels):
             raise UserError(f"--set {name} {count}: {folder} has {len(texts.labels)} such reviews.")
     task = _task(
-        _some(train, n, named_rng(seed, "train", "reviews", "choice")),
-        _some(test, test_samples, named_rng(seed, "test", "reviews", "choice")),
+        _sample(train, n, stream_of(seed, "train")("choice")),
+        _sample(test, test_samples, stream_of(seed, "test")("choice")),
         VOCABULARY,
     )
     return replace(task, collections={f"IMDb's first {tokens} bytes": held})
@@ -64,21 +71,39 @@ def _read(folder: Path, tokens: int) -> tuple[Texts, Texts, str]:
     return train, test, fingerprint(train.tokens, train.labels, test.tokens, test.labels)
 
 
-def _some(texts: Texts, count: int, order: np.random.Generator) -> Texts:
-    """The first `count` texts in a random order: more extend fewer."""
+def _sample(texts: Texts, count: int, order: np.random.Generator) -> Texts:
+    """The first `count` texts in a random order, so that more texts extend fewer."""
     rows = order.permutation(len(texts.labels))[:count]
     return Texts(texts.tokens[rows], texts.lengths[rows], texts.labels[rows])
 
 
 def _task(train: Texts, test: Texts, vocabulary: int) -> Task:
-    return Task(
-        _examples(train),
-        _examples(test),
-        vocabulary,
-        bag_of_words_accuracy(train, test, vocabulary),
-    )
+    shortcut = bag_of_words_accuracy(train, test, vocabulary)
+    return Task(_examples(train), _examples(test), vocabulary, shortcut)
 
 
 def _examples(texts: Texts) -> Examples:
     whole = bool((texts.lengths == texts.tokens.shape[1]).all())
     return Examples(texts.tokens, texts.labels, None if whole else texts.lengths)
+
+
+def bag_of_words_accuracy(train: Texts, test: Texts, vocabulary: int) -> float:
+    """Return the test accuracy of ridge regression on how often each token occurs in a text.
+
+    The rule doesn't see where a token stands. Padding isn't counted: the other counts and the bias
+    say what it would.
+
+    Args:
+        train, test: texts and their labels.
+        vocabulary: how many different tokens there are, padding among them.
+    """
+    counts = _counts(train, vocabulary), _counts(test, vocabulary)
+    return ridge_accuracy(counts[0], train.labels, counts[1], test.labels)
+
+
+def _counts(texts: Texts, vocabulary: int) -> NDArray[np.float64]:
+    """Count every text's tokens but padding, shape (texts, vocabulary - 1)."""
+    counts = np.empty((len(texts.tokens), vocabulary))
+    for row, tokens, length in zip(counts, texts.tokens, texts.lengths.tolist(), strict=True):
+        row[:] = np.bincount(tokens[:length], minlength=vocabulary)
+    return np.delete(counts, PADDING, axis=1)

@@ -1,4 +1,4 @@
-"""The knobs of the `kernel-text` study."""
+"""Parameters of the `kernel-text` study."""
 
 from __future__ import annotations
 

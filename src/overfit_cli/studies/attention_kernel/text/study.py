@@ -1,35 +1,35 @@
-"""The study `kernel-text`: figure 2 of Song et al. 2024. Torch is imported to train."""
+"""The study `kernel-text`: figure 2 of Song et al. 2024."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from overfit_cli.claim import Claim
-from overfit_cli.figure import Figure
 from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 
 
 class KernelText(ClassifierStudy[KernelTextParameters]):
-    """Sentiment of reviews; see `Study` for the members."""
+    """Sentiment of reviews, generated or IMDb's."""
 
     name = "kernel-text"
     version = 1
     title = "Softmax against Gaussian attention on text classification"
     parameters = KernelTextParameters
-
-    def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
-        from overfit_cli.studies.attention_kernel.classifier.figures import classifier_figures
-
-        return classifier_figures("Song et al. 2024, figure 2")
+    source_of_curves = "Song et al. 2024, figure 2"
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims of section 5.3.1."""
-        from overfit_cli.studies.attention_kernel.text.claims import CLAIMS
+        """Return the claims of section 5.3.1, and what the controls say."""
+        from overfit_cli.studies.attention_kernel.classifier import claims
 
-        return CLAIMS
+        return (
+            claims.faster("text", self.parameters, "text classification", "figure 2"),
+            claims.more_accurate("text", self.parameters),
+            *claims.control_claims("text", self.parameters),
+            claims.above_shortcut("text", self.parameters, "the bag-of-words rule"),
+            claims.head_alive("text", self.parameters),
+        )
 
     def task(self, parameters: KernelTextParameters, seed: int) -> Task:
         """Return a cell's reviews."""
@@ -37,14 +37,9 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
 
         return text_task(parameters, seed)
 
-    def length(self, parameters: KernelTextParameters) -> int:
+    def sample_length(self, parameters: KernelTextParameters) -> int:
         """Return the number of tokens of a review."""
         return parameters.tokens
-
-    def from_outside(self, parameters: KernelTextParameters) -> object:
-        """Return how IMDb's reviews are read; None where they are made here."""
-        sizes = (parameters.tokens, parameters.n, parameters.test_samples)
-        return sizes if parameters.source == "imdb" else None
 
 
 study = KernelText()

@@ -1,0 +1,160 @@
+"""Comparison of two settings, each at its best value of a swept parameter, seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from overfit_cli.analysis.intervals import mean_interval
+from overfit_cli.claim import Measurement
+
+LEAST_SEEDS = 3
+
+
+def best_of_sweep(cells: pd.DataFrame, swept: str, others: list[str], best_in: str) -> pd.DataFrame:
+    """Return the cells at the best value of a swept parameter, for each setting of `others`.
+
+    Args:
+        cells: one row per cell.
+        swept: the parameter, such as `learning_rate`.
+        others: the parameters whose settings each have a best value of their own.
+        best_in: the column whose mean over seeds is lowest at the best value, among the values at
+            which the fewest cells failed.
+    """
+    failed = (cells["status"] == "failed").groupby([cells[name] for name in [*others, swept]])
+    means = cells[best_in].groupby([cells[name] for name in [*others, swept]]).mean()
+    table = pd.DataFrame({"failed": failed.sum(), best_in: means}).reset_index()
+    ranked = table.sort_values(["failed", best_in])
+    best = ranked.drop_duplicates(others) if others else ranked.head(1)
+    return cells.merge(best[[*others, swept]], on=[*others, swept])
+
+
+def unless_one_value(cells: pd.DataFrame, names: Collection[str]) -> Measurement | None:
+    """Return `not run` where any of the parameters `names` varies over the cells, else None."""
+    varying = [name for name in names if cells[name].nunique() > 1]
+    if not varying:
+        return None
+    return Measurement.without_value(
+        "not run", f"It needs cells of one value of {', '.join(varying)}."
+    )
+
+
+@dataclass(frozen=True)
+class BestSetting:
+    """A setting at the best value of the swept parameter.
+
+    Attributes:
+        name: the setting, such as `gaussian`.
+        value: the best value.
+        tried: all values that were swept, increasing.
+        cells: the cells at the best value, indexed by seed.
+    """
+
+    name: str
+    value: float
+    tried: tuple[float, ...]
+    cells: pd.DataFrame
+
+    def column(self, name: str) -> pd.Series[float]:
+        """Return a measured column by seed."""
+        return self.cells[name].astype(float)
+
+    def on(self, seeds: pd.Index[int]) -> BestSetting:
+        """Return the setting on some of its seeds."""
+        return replace(self, cells=self.cells.loc[seeds])
+
+    def in_words(self) -> str:
+        """Name the value, the sweep, and whether the best lies at its edge."""
+        at_edge = self.value in (self.tried[0], self.tried[-1]) and len(self.tried) > 1
+        tried = ", ".join(f"{value:g}" for value in self.tried)
+        edge = ", at the edge of the sweep" if at_edge else ""
+        return f"{self.name} at {self.value:g} of {tried}{edge}"
+
+    def mean_and_deviation(self, column: str) -> str:
+        """Write a column's mean and standard deviation over seeds: `0.751 ± 0.012`."""
+        values = self.column(column)
+        return f"{values.mean():.3f} ± {values.std():.3f}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which settings are compared, and what each is given its best value of.
+
+    Attributes:
+        compared: the parameter whose values are compared, such as `kernel`.
+        swept: the parameter that each of them takes its best value of, such as `learning_rate`.
+        swept_in_words: its name in sentences, such as `step size`.
+        best_in: the column whose mean over seeds is lowest at the best value.
+    """
+
+    compared: str
+    swept: str
+    swept_in_words: str
+    best_in: str
+
+    def at_best(self, cells: pd.DataFrame, setting: str) -> BestSetting | None:
+        """Return a setting at its best value; None where no value has all its seeds done."""
+        own = cells[cells[self.compared] == setting]
+        if own.empty:
+            return None
+        tried = tuple(sorted(own[self.swept].unique().tolist()))
+        best = best_of_sweep(own, self.swept, [], self.best_in)
+        if (best["status"] == "failed").any():
+            return None
+        value = float(best[self.swept].iloc[0])
+        return BestSetting(setting, value, tried, best.set_index("seed"))
+
+    def pair(
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[str, str]
+    ) -> tuple[BestSetting, BestSetting] | Measurement:
+        """Return both settings at their best, on the seeds of both; or why there is no verdict.
+
+        Args:
+            cells: one row per cell.
+            parameters: the study's, of which only the compared and the swept one may vary.
+            settings: two values of the compared parameter.
+        """
+        cells = cells[cells[self.compared].isin(settings)]
+        if cells[self.compared].nunique() < 2:
+            return Measurement.without_value(
+                "not run", f"It needs cells of {self.compared}={','.join(settings)}."
+            )
+        others = [name for name in parameters if name not in (self.compared, self.swept)]
+        if (refusal := unless_one_value(cells, others)) is not None:
+            return refusal
+        one, other = (self.at_best(cells, setting) for setting in settings)
+        if one is None or other is None:
+            return Measurement.without_value(
+                "inconclusive",
+                f"A {self.compared} has no {self.swept_in_words} at which all seeds are done.",
+            )
+        seeds = one.cells.index.intersection(other.cells.index)
+        if len(seeds) < LEAST_SEEDS or min(len(one.tried), len(other.tried)) < 2:
+            return Measurement.without_value(
+                "inconclusive",
+                f"Both {self.compared}s have {len(seeds)} seeds and {len(one.tried)} and "
+                f"{len(other.tried)} {self.swept_in_words}s; at least {LEAST_SEEDS} and 2 are "
+                "needed, so that the verdict depends on no single one.",
+            )
+        return one.on(seeds), other.on(seeds)
+
+    def at_shared_values(self, cells: pd.DataFrame, settings: tuple[str, str]) -> str:
+        """Say at how many of the values that both settings have the first one is lower."""
+        done = cells[(cells["status"] == "done") & cells[self.compared].isin(settings)]
+        values = done[self.best_in].astype(float)
+        table = values.groupby([done[self.swept], done[self.compared]]).mean().unstack()
+        both = table[list(settings)].dropna()
+        lower = int((both[settings[0]] < both[settings[1]]).sum())
+        return (
+            f"at one {self.swept_in_words} for both, {settings[0]} is lower at {lower} of "
+            f"{len(both)}"
+        )
+
+
+def mean_difference(one: pd.Series[float], other: pd.Series[float]) -> tuple[float, float, float]:
+    """Return the mean over seeds of `one` less `other`, both by seed, and its 95 % interval."""
+    values = one - other
+    low, high = mean_interval(values)
+    return float(values.mean()), low, high

@@ -1,0 +1,1 @@
+"""Pathfinder images, drawn as Linsley et al. 2018 do."""

@@ -1,0 +1,163 @@
+"""Pathfinder images of a random stream: drawn in chunks, and kept on disk.
+
+What is drawn is kept in one folder for each kind of image and stream, and a larger count is drawn
+on from where the kept ones end. Where the folder can't be written, or holds something else,
+the images are drawn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.cache import cache_folder
+from overfit_cli.datasets.pathfinder.rendering import render
+from overfit_cli.datasets.pathfinder.scenes import Scenes, draw_scenes
+from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
+from overfit_cli.files import locked, write_whole
+
+GENERATOR_VERSION = 1
+"""Raised whenever the same settings and seed would give other images."""
+
+CHUNK = 128
+"""How many images are drawn from one stream; always all of them, whatever is asked for."""
+
+FILE = "images.npz"
+# What reading a torn archive raises, or one of other arrays, or (TypeError) a lone array.
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, EOFError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The random numbers that images are drawn with.
+
+    Attributes:
+        name: what no other stream has; the cache tells streams apart by it.
+        generator: from the number of a chunk to the generator of its images.
+    """
+
+    name: Mapping[str, str | int]
+    generator: Callable[[int], np.random.Generator]
+
+
+@dataclass(frozen=True)
+class PathfinderImages:
+    """Images with their labels.
+
+    Attributes:
+        pixels: white on black, uint8, shape (images, size, size).
+        labels: 1 where a contour connects the discs, else 0, shape (images,).
+        distances: how far apart the discs are, in pixels, nan where unknown, shape (images,).
+    """
+
+    pixels: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    distances: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: slice | NDArray[np.int64]) -> PathfinderImages:
+        """Return some of the images."""
+        return PathfinderImages(self.pixels[index], self.labels[index], self.distances[index])
+
+
+def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) -> PathfinderImages:
+    """Draw images `start` to `stop` - 1.
+
+    Raises:
+        UserError: if contours that long can't be laid in an image.
+    """
+    first = start // CHUNK
+    parts = []
+    for chunk in range(first, -(-stop // CHUNK)):
+        scenes = chunk_scenes(settings, stream, chunk)
+        distances = scenes.distances.astype(np.float32)
+        parts.append(PathfinderImages(render(settings, scenes), scenes.labels, distances))
+    return joined(settings, parts)[start - first * CHUNK : stop - first * CHUNK]
+
+
+def chunk_scenes(settings: PathfinderSettings, stream: Stream, chunk: int) -> Scenes:
+    """Return the geometry of images chunk · CHUNK to (chunk + 1) · CHUNK - 1."""
+    return draw_scenes(settings, stream.generator(chunk), CHUNK)
+
+
+def joined(settings: PathfinderSettings, parts: list[PathfinderImages]) -> PathfinderImages:
+    """Return all parts' images, one part after the other; no part gives no image."""
+    none = np.zeros((0, settings.size, settings.size), dtype=np.uint8)
+    return PathfinderImages(
+        np.concatenate([none, *(part.pixels for part in parts)]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *(part.labels for part in parts)]),
+        np.concatenate([np.zeros(0, dtype=np.float32), *(part.distances for part in parts)]),
+    )
+
+
+def images(settings: PathfinderSettings, stream: Stream, count: int) -> PathfinderImages:
+    """Return the first `count` images of a stream, drawn or from the cache.
+
+    Raises:
+        UserError: if contours that long can't be laid in an image.
+    """
+    key = _key(settings, stream)
+    folder = cache_folder() / "pathfinder" / key
+    kept = _read(settings, folder / FILE, key)
+    if len(kept) >= count:
+        return kept[:count]
+    with contextlib.ExitStack() as stack:
+        with suppress(OSError):
+            # Whoever needs the same images waits for them instead of drawing them too.
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder))
+            kept = _read(settings, folder / FILE, key)
+        # In whole chunks, so that what is drawn is never drawn again.
+        missing = draw(settings, stream, len(kept), max(len(kept), -(-count // CHUNK) * CHUNK))
+        kept = joined(settings, [kept, missing])
+        with suppress(OSError):
+            _keep(folder, key, kept)
+    return kept[:count]
+
+
+def _key(settings: PathfinderSettings, stream: Stream) -> str:
+    """Return a name that two kinds of images don't share, and two versions of the generator."""
+    kind = {**asdict(settings), **stream.name, "generator": GENERATOR_VERSION}
+    return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def _keep(folder: Path, key: str, drawn: PathfinderImages) -> None:
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, key=key, **vars(drawn))
+    write_whole(folder / FILE, content.getvalue())
+
+
+def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImages:
+    """Return the images in a file; none where there is no file, or it is torn or foreign."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            ours = arrays["key"].shape == () and str(arrays["key"]) == key
+            found = PathfinderImages(arrays["pixels"], arrays["labels"], arrays["distances"])
+    except _UNREADABLE:
+        return joined(settings, [])
+    return found if ours and _is_whole(settings, found) else joined(settings, [])
+
+
+def _is_whole(settings: PathfinderSettings, found: PathfinderImages) -> bool:
+    """Whether the arrays are what a draw would give, as far as types and shapes go."""
+    none, count = vars(joined(settings, [])), found.labels.size
+    return count % CHUNK == 0 and all(
+        array.dtype == none[name].dtype and array.shape == (count, *none[name].shape[1:])
+        for name, array in vars(found).items()
+    )

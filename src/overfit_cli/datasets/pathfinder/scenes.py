@@ -1,0 +1,89 @@
+"""Scenes: the geometry of Pathfinder images, before any pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.datasets.pathfinder.contours import (
+    SHARE_LEFT,
+    add_distractors,
+    grow_targets,
+)
+from overfit_cli.datasets.pathfinder.markers import place
+from overfit_cli.datasets.pathfinder.paddles import Integers, Paddles, Points
+from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
+from overfit_cli.errors import UserError
+
+MOST_TRIES = 40
+"""How many tries a scene may take on average before the settings are called impossible."""
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """What is to be seen; lengths are in pixels.
+
+    Attributes:
+        paddles: shape (scenes, paddles): those of the two targets, then those of the distractors.
+        markers: the discs' centres x + iy, shape (scenes, 2).
+        labels: 1 where a contour connects the discs, else 0, shape (scenes,).
+    """
+
+    paddles: Paddles
+    markers: Points
+    labels: Integers
+
+    @property
+    def distances(self) -> NDArray[np.float64]:
+        """How far apart the discs are, shape (scenes,)."""
+        return np.abs(self.markers[:, 1] - self.markers[:, 0])
+
+
+def contour_of_paddles(settings: PathfinderSettings) -> Integers:
+    """Return which contour each paddle belongs to, shape (paddles,); 0 and 1 are the targets."""
+    targets = np.repeat(np.arange(2), settings.contour_length)
+    distractors = np.repeat(np.arange(settings.distractors), settings.distractor_length)
+    return np.concatenate([targets, 2 + distractors])
+
+
+def draw_scenes(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Scenes:
+    """Draw `scenes` independent scenes.
+
+    Paddles are laid without regard to the label, which is a coin thrown in the end (see `place`).
+
+    Raises:
+        UserError: if hardly any scene can be filled.
+    """
+    paddles = _fill(settings, random, scenes)
+    targets = paddles.take(np.s_[:, : 2 * settings.contour_length])
+    return Scenes(paddles, *place(settings, random, targets))
+
+
+def _fill(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Paddles:
+    """Lay the paddles of `scenes` scenes, in rounds; shape (scenes, paddles)."""
+    rounds: list[Paddles] = []
+    missing, tried, share = scenes, 0, 1 - SHARE_LEFT
+    while missing > 0:
+        starts = int(1.1 * missing / share) + 8
+        tried += starts
+        if tried > MOST_TRIES * scenes:
+            raise UserError(_hardly_ever_fits(settings))
+        paddles = add_distractors(settings, random, grow_targets(settings, random, starts))
+        rounds.append(paddles)
+        missing -= len(paddles.middles)
+        share = max(len(paddles.middles), 1) / starts
+    return Paddles(
+        np.concatenate([part.middles for part in rounds])[:scenes],
+        np.concatenate([part.directions for part in rounds])[:scenes],
+    )
+
+
+def _hardly_ever_fits(settings: PathfinderSettings) -> str:
+    return (
+        f"size {settings.size}: two contours of {settings.contour_length} paddles and"
+        f" {settings.distractors} distractors of {settings.distractor_length} hardly ever fit in"
+        " it with two pairs of ends equally far apart; take a larger size, fewer or shorter"
+        " contours, or a smaller continuity."
+    )

@@ -1,0 +1,15 @@
+"""The claims of Theorems 1 to 3 and of section 4.2.2's example.
+
+A theorem says that a step size exists: each is judged at the step size that serves it best, and
+the sentence says how the others did.
+"""
+
+from __future__ import annotations
+
+from overfit_cli.studies.attention_kernel.regression.claims import (
+    convergence,
+    example,
+    linear_rates,
+)
+
+CLAIMS = (*linear_rates.CLAIMS, *convergence.CLAIMS, *example.CLAIMS)

@@ -1,0 +1,73 @@
+"""Plain model and gradient descent by autograd, one cell at a time (Song et al. 2024, equation 5).
+
+    MH(X) = Σ_h S_h(X W_Q,h, X W_K,h) X W_V,h W_O,h,    loss = ½ ‖MH(X) − y‖²
+
+The engine trains the same function by gradients derived by hand, many cells at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from overfit_cli.studies.attention_kernel.attention import attention
+from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
+from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
+from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+
+TRAINED = {"query": ("query",), "value": ("value",), "all": ("query", "key", "value")}
+
+
+class MultiHeadAttention(nn.Module):
+    """One layer of multi-head attention with one output a token; W_O is fixed.
+
+    Args:
+        problem: the initial weights.
+        kernel: how queries and keys become attention.
+        dtype: the precision of the computation.
+    """
+
+    output: Tensor
+
+    def __init__(self, problem: Problem, kernel: Kernel, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.kernel = kernel
+        self.query = nn.Parameter(torch.tensor(problem.query, dtype=dtype))
+        self.key = nn.Parameter(torch.tensor(problem.key, dtype=dtype))
+        self.value = nn.Parameter(torch.tensor(problem.value, dtype=dtype))
+        self.register_buffer("output", torch.tensor(problem.output, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return MH(X), (samples, tokens), of x of shape (samples, tokens, features)."""
+        tokens = x[:, None]  # (samples, 1, tokens, features)
+        # (samples, heads, tokens, tokens)
+        weights = attention(self.kernel, tokens @ self.query, tokens @ self.key)
+        heads = weights @ (tokens @ self.value)  # (samples, heads, tokens, width)
+        return torch.einsum("nhtw,hw->nt", heads, self.output)
+
+
+def plain_descent(
+    parameters: KernelRegressionParameters, seed: int
+) -> Iterator[tuple[float, dict[str, Tensor]]]:
+    """Give the loss and the gradients in W_Q, W_K and W_V at each step, from step 0 on.
+
+    Args:
+        parameters: of the cell.
+        seed: of the cell.
+    """
+    problem = draw_problem(parameters, seed)
+    dtype = getattr(torch, parameters.dtype)
+    model = MultiHeadAttention(problem, KERNELS[parameters.kernel], dtype)
+    x, y = torch.tensor(problem.inputs, dtype=dtype), torch.tensor(problem.labels, dtype=dtype)
+    weights = {name: getattr(model, name) for name in ("query", "key", "value")}
+    for _ in range(parameters.training_steps + 1):
+        loss = (model(x) - y).square().sum() / 2
+        gradients = dict(
+            zip(weights, torch.autograd.grad(loss, tuple(weights.values())), strict=True)
+        )
+        yield loss.item(), gradients
+        with torch.no_grad():
+            for name in TRAINED[parameters.trained]:
+                weights[name] -= parameters.learning_rate * gradients[name]
