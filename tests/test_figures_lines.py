@@ -14,6 +14,7 @@ from matplotlib.artist import Artist
 from matplotlib.collections import Collection
 from matplotlib.contour import QuadContourSet
 
+from overfit_cli.claims.comparison import best_of_sweep
 from overfit_cli.errors import UserError
 from overfit_cli.figure import Figure, FigureData, FigureOptions
 from overfit_cli.figures.curves import draw_columns, draw_curves
@@ -23,11 +24,10 @@ from overfit_cli.figures.panels import MOST, Panel, panels
 from overfit_cli.figures.style import styled
 from overfit_cli.figures.surface import Surface, draw_surfaces
 from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.studies.attention_kernel.drawing import (
+from overfit_cli.studies.attention_kernel.figures import (
     draw_best_curves,
     draw_loss_and_accuracy,
 )
-from overfit_cli.studies.attention_kernel.step_sizes import best_rates
 from overfit_cli.study import Column
 from tests.fake_study import FakeStudy, data_of, fail, fake_cells, fake_trajectories, words
 
@@ -282,7 +282,7 @@ class RatesParameters(StudyParameters):
 
 
 class RatesStudy(FakeStudy):
-    parameters = RatesParameters
+    parameters = RatesParameters  # type: ignore[assignment]
     trajectory_columns = (
         Column("test_loss", "test loss"),
         Column("test_accuracy", "test accuracy"),
@@ -309,7 +309,7 @@ def rates(ns: tuple[int, ...] = (10,)) -> FigureData:
 
 
 def chosen(cells: pd.DataFrame) -> dict[str, float]:
-    best = best_rates(cells, ["kernel"], "test_loss")
+    best = best_of_sweep(cells, "learning_rate", ["kernel"], "test_loss")
     assert len(best) == 6
     return dict(zip(best["kernel"], best["learning_rate"], strict=True))
 
@@ -317,7 +317,7 @@ def chosen(cells: pd.DataFrame) -> dict[str, float]:
 def test_the_best_step_size_is_each_kernels_own() -> None:
     cells = rates().cells
     assert chosen(cells) == {"softmax": 0.1, "gaussian": 0.01}
-    assert set(best_rates(cells, [], "test_loss")["learning_rate"]) == {0.01}
+    assert set(best_of_sweep(cells, "learning_rate", [], "test_loss")["learning_rate"]) == {0.01}
 
 
 def test_a_step_size_at_which_a_seed_failed_comes_after_the_others() -> None:
