@@ -1,25 +1,36 @@
-"""Which cells are trained together, and what a cell costs. A plan needs no torch."""
+"""Cell batching and cost model; it needs no torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.study import Batches, Cells
 from overfit_cli.study import Cell as AnyCell
 
 Cell = AnyCell[BenignVitParameters]
 
 SMALLEST_CAPACITY = 32
-"""The fewest samples that a start is made for."""
+"""The fewest training samples that are drawn for a seed."""
 
-STARTS_KEPT = 4
-"""How many starts a process keeps."""
+REALISATIONS_KEPT = 4
+"""How many seeds' token projections a process keeps."""
+
+_STEP_OVERHEAD = 5e6
+_CELL_OVERHEAD = 2e7
+"""What isn't matrix products, in multiplications that take as long: measured at N 2 to 20."""
+
+_LEAPS = 30.0
+"""About how far scores go in all of a cell's training."""
+
+_PROBED_UPDATES = 2000
+_GPU_BYTES = 16e9
 
 
 def capacity_for(parameters: BenignVitParameters) -> int:
-    """Return the number of samples that a start is made for: a doubling of 32.
+    """Return the number of training samples that are drawn for a cell: a doubling of 32.
 
     It depends on the cell alone, so that a cell's numbers don't depend on its neighbours. In law
     it is at most what d has room for.
@@ -33,19 +44,10 @@ def capacity_for(parameters: BenignVitParameters) -> int:
     return capacity
 
 
-def drawn_sizes(parameters: BenignVitParameters) -> tuple[int, int, int]:
-    """Return features, head and value coordinates that are drawn for a start of the cell."""
-    if parameters.sampling == "direct":
-        return parameters.d, parameters.d_h, parameters.d_v
-    samples = capacity_for(parameters) + parameters.test_samples
-    axes = samples * (parameters.tokens - 1) + 2
-    return axes, min(2 * axes, parameters.d_h), 1
-
-
-def batches(cells: Sequence[Cell], device: str) -> list[list[Cell]]:
+def batches(cells: Cells[BenignVitParameters], device: str) -> Batches[BenignVitParameters]:
     """Split cells into batches.
 
-    A worker keeps the starts it used last, so seeds come one after another. Within a seed the
+    A worker keeps the projections it used last, so seeds come one after another. Within a seed the
     costly cells come first, so that the last batches to finish are short.
 
     On a CPU cells are trained one by one. On a GPU a batch is trained as one tensor: it has one
@@ -55,10 +57,10 @@ def batches(cells: Sequence[Cell], device: str) -> list[list[Cell]]:
         return [[cell] for cell in sorted(cells, key=lambda cell: (cell.seed, *_shape(cell)))]
 
     def together(cell: Cell) -> tuple[object, ...]:
-        return (cell.seed // STARTS_KEPT, *_shape(cell))
+        return (cell.seed // REALISATIONS_KEPT, *_shape(cell))
 
     groups = groupby(sorted(cells, key=together), key=together)
-    return [part for _, group in groups for part in _cut(group, memory, _GPU_BYTES)]
+    return [part for _, group in groups for part in _fitting_memory(group)]
 
 
 def _shape(cell: Cell) -> tuple[object, ...]:
@@ -70,59 +72,57 @@ def _shape(cell: Cell) -> tuple[object, ...]:
     return (*sizes, *apart, *kinds, -settings.n)
 
 
-def _cut(
-    cells: Iterable[Cell], measure: Callable[[Cell], float], most: float
-) -> Iterator[list[Cell]]:
-    """Cut where the sum of `measure` would exceed `most`; a part has at least one cell."""
+def _fitting_memory(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
+    """Cut where a GPU's memory would be exceeded; a part has at least one cell."""
     part: list[Cell] = []
     total = 0.0
     for cell in cells:
-        total += measure(cell)
-        if part and total > most:
+        total += memory(cell)
+        if part and total > _GPU_BYTES:
             yield part
-            part, total = [], measure(cell)
+            part, total = [], memory(cell)
         part.append(cell)
     if part:
         yield part
 
 
 def memory(cell: Cell) -> float:
-    """Return about how many bytes the cell takes: its draws and start in float64, and its state."""
+    """Return about how many bytes the cell takes: its draws and projections, and its state."""
     settings = cell.parameters
-    features, width, values = drawn_sizes(settings)
-    rows = capacity_for(settings) * settings.tokens
     test_rows = settings.test_samples * settings.tokens
+    capacity = capacity_for(settings)
+    rows = capacity * settings.tokens
+    features, width, values = settings.d, settings.d_h, settings.d_v
+    if settings.sampling == "law":
+        features = (capacity + settings.test_samples) * (settings.tokens - 1) + 2
+        width, values = min(2 * features, settings.d_h), 1
     weights = features * (2 * width + values)
-    start = (rows + test_rows) * (2 * features + 3 * width + 2 * rows)
+    projections = (rows + test_rows) * (2 * features + 3 * width + 2 * rows)
     state = settings.n * settings.tokens * 6 * width
-    return 8.0 * (weights + start + state)
+    return 8.0 * (weights + projections + state)
 
 
 def cost(cell: Cell) -> float:
-    """Return about how many multiplications a cell costs.
-
-    What isn't matrix products is counted as the products that take as long: measured at the
-    paper's values, where N is 2 to 20.
-    """
+    """Return about how many multiplications a cell costs."""
     settings = cell.parameters
     rows = settings.n * settings.tokens
     width = min(2 * (2 + settings.n * (settings.tokens - 1)), settings.d_h)
     step = rows * rows * width + _STEP_OVERHEAD
     test = settings.test_samples * settings.tokens * rows * width + _CELL_OVERHEAD
-    return 2.0 * (expected_updates(settings) * step + test)
+    return 2.0 * (_expected_updates(settings) * step + test)
 
 
 def probe(cell: Cell) -> Cell:
     """Return the cell, with no more updates than take seconds."""
     settings = cell.parameters
-    if expected_updates(settings) <= _PROBED_UPDATES:
+    if _expected_updates(settings) <= _PROBED_UPDATES:
         return cell
     few = settings.model_copy(update={"max_steps": _PROBED_UPDATES, "leap": 0.0})
     return replace(cell, parameters=few)
 
 
-def expected_updates(parameters: BenignVitParameters) -> float:
-    """Return about how many updates a cell takes: ten times what the theorems' T goes with.
+def _expected_updates(parameters: BenignVitParameters) -> float:
+    """About how many updates a cell takes: ten times what the theorems' T depends on.
 
     Samples are fitted by what is learned first, the signal or the strong noise (token 2). Ten, and
     ‖w_O‖² = 1/3, are what the paper's cells take and have.
@@ -132,11 +132,3 @@ def expected_updates(parameters: BenignVitParameters) -> float:
     common = parameters.learning_rate * parameters.epsilon / 3
     steps = min(10 / (common * max(signal, noise)), float(parameters.max_steps))
     return min(steps, _LEAPS / parameters.leap) if parameters.leap else steps
-
-
-_LEAPS = 30.0
-"""About how far scores go in all of a cell's training."""
-_PROBED_UPDATES = 2000
-_STEP_OVERHEAD = 5e6
-_CELL_OVERHEAD = 2e7
-_GPU_BYTES = 16e9

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
-from overfit_cli.studies.benign_vit import theory
+from overfit_cli.studies.benign_vit import batching
 from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
-from overfit_cli.studies.benign_vit.condition import condition_in_words, condition_items
+from overfit_cli.studies.benign_vit.figures import FIGURES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import predictions as theory
+from overfit_cli.studies.benign_vit.theory.condition import condition_in_words, condition_items
 from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
 from overfit_cli.training import Training
 
@@ -37,8 +39,6 @@ class BenignVit(Study[BenignVitParameters]):
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
-        from overfit_cli.studies.benign_vit.figures import FIGURES
-
         return FIGURES
 
     def claims(self) -> Sequence[Claim]:
@@ -57,33 +57,25 @@ class BenignVit(Study[BenignVitParameters]):
         self, cells: Cells[BenignVitParameters], device: str
     ) -> Batches[BenignVitParameters]:
         """Group cells that share their draws."""
-        from overfit_cli.studies.benign_vit import batching
-
         return batching.batches(cells, device)
 
     def cost(self, cell: Cell[BenignVitParameters]) -> float:
         """Return the multiplications of a cell, roughly."""
-        from overfit_cli.studies.benign_vit import batching
-
         return batching.cost(cell)
 
     def probe(self, cell: Cell[BenignVitParameters]) -> Cell[BenignVitParameters]:
         """Return the cell, with no more steps than take seconds."""
-        from overfit_cli.studies.benign_vit import batching
-
         return batching.probe(cell)
 
     def memory(self, cell: Cell[BenignVitParameters]) -> float:
         """Return the bytes that a cell takes, roughly."""
-        from overfit_cli.studies.benign_vit import batching
-
         return batching.memory(cell)
 
     def train(
         self, batch: Cells[BenignVitParameters], training: Training
     ) -> Results[BenignVitParameters]:
         """Train a batch in token space."""
-        from overfit_cli.studies.benign_vit.training import train_batch
+        from overfit_cli.studies.benign_vit.engine.training import train_batch
 
         return train_batch(batch, training)
 

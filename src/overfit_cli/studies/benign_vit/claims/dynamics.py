@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.parameters import describe
+from overfit_cli.claims.cells import at_values
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory import Regime
+from overfit_cli.studies.benign_vit.theory.predictions import Regime
 
 SETTING = {
     "tokens": 4,
@@ -28,19 +28,15 @@ POINTS: dict[Regime, dict[str, float]] = {
 """N and ‖μ‖ of figures 3 and 4."""
 
 _FREE = ("n", "snr", "max_steps", "test_samples", "dtype")
-_PRESETS: dict[Regime, str] = {"benign": "dynamics-benign", "harmful": "dynamics-harmful"}
 
 
 def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
     """The cells of figure 3 (benign) or figure 4 (harmful)."""
-    values = BenignVitParameters().model_dump() | SETTING
-    fixed = [name for name in describe(BenignVitParameters) if name not in _FREE]
-    same = np.logical_and.reduce([cells[name] == values[name] for name in fixed])
-    norm = cells["snr"] * SETTING["sigma_p"] * np.sqrt(SETTING["d"])
-    point = POINTS[regime]
-    chosen: pd.DataFrame = cells[
-        same & (cells["n"] == point["n"]) & np.isclose(norm, point["signal_norm"])
-    ]
+    values = BenignVitParameters().model_dump() | SETTING | {"n": POINTS[regime]["n"]}
+    fixed = {name: value for name, value in values.items() if name == "n" or name not in _FREE}
+    same = at_values(cells, fixed)
+    norm = same["snr"] * SETTING["sigma_p"] * np.sqrt(SETTING["d"])
+    chosen: pd.DataFrame = same[np.isclose(norm, POINTS[regime]["signal_norm"])]
     return chosen
 
 
@@ -53,7 +49,7 @@ def _claim(regime: Regime, what: str) -> Claim:
         if seeds < LEAST_SEEDS:
             return Measurement.without_value(
                 "not run" if chosen.empty else "inconclusive",
-                f"It needs {LEAST_SEEDS} seeds of `overfit sweep {_PRESETS[regime]}`; there are "
+                f"It needs {LEAST_SEEDS} seeds of `overfit sweep dynamics-{regime}`; there are "
                 f"{seeds}.",
             )
         fitted = chosen[chosen["status"] == "done"]

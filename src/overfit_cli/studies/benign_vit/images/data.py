@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.data_folder import data_folder, fingerprint, naming_data
+from overfit_cli.datasets.digits import INNER, SIZE, Digits, built_in_digits
+from overfit_cli.datasets.mnist import read_mnist
 from overfit_cli.errors import UserError
 from overfit_cli.rng import named_rng
-from overfit_cli.studies.benign_vit.images.digits import INNER, SIZE, Digits, built_in_digits
-from overfit_cli.studies.benign_vit.images.mnist import read_mnist
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
 RING = (SIZE - INNER) // 2

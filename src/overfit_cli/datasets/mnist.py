@@ -13,9 +13,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.datasets.digits import CLASSES, SIZE, Digits
 from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of
-from overfit_cli.studies.benign_vit.images.digits import CLASSES, SIZE, Digits
 
 IMAGES, LABELS = 0x00000803, 0x00000801
 """Magic numbers: unsigned bytes, of three dimensions and of one."""

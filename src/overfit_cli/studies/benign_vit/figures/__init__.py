@@ -8,7 +8,7 @@ import numpy as np
 
 from overfit_cli.figure import Figure, FigureData, FigureOptions, drawn_by, fitted_by
 from overfit_cli.standard_figures import BOUNDARY, CURVES, CUTOFF, HEATMAP, by_name
-from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD, predicted_boundary
+from overfit_cli.studies.benign_vit.theory.predictions import FIGURE_1_THRESHOLD, predicted_boundary
 
 
 def predicted_curve(data: FigureData) -> str | None:
@@ -48,16 +48,16 @@ FIGURES = by_name(
         title="Attention, inner products and values against gradient steps",
         source="Jiang et al. 2024, figures 3 and 4",
         reads="trajectories",
-        draw=drawn_by("overfit_cli.studies.benign_vit.dynamics_figure:draw_dynamics"),
-        fits=fitted_by("overfit_cli.studies.benign_vit.dynamics_figure:has_dynamics"),
+        draw=drawn_by("overfit_cli.studies.benign_vit.figures.dynamics:draw_dynamics"),
+        fits=fitted_by("overfit_cli.studies.benign_vit.figures.dynamics:has_dynamics"),
     ),
     Figure(
         name="scaling",
         title="Steps to fit against what the theorems' T depends on",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         reads="cells",
-        draw=drawn_by("overfit_cli.studies.benign_vit.scaling_figure:draw_scaling"),
-        fits=fitted_by("overfit_cli.studies.benign_vit.scaling_figure:has_laws"),
+        draw=drawn_by("overfit_cli.studies.benign_vit.figures.scaling:draw_scaling"),
+        fits=fitted_by("overfit_cli.studies.benign_vit.figures.scaling:has_step_powers"),
     ),
     Figure(
         name="dimension",
@@ -66,8 +66,8 @@ FIGURES = by_name(
         reads="cells",
         options=FigureOptions(threshold=FIGURE_1_THRESHOLD),
         accepts=frozenset({"threshold"}),
-        draw=drawn_by("overfit_cli.studies.benign_vit.dimension_figure:draw_dimension"),
-        fits=fitted_by("overfit_cli.studies.benign_vit.dimension_figure:has_dimensions"),
+        draw=drawn_by("overfit_cli.studies.benign_vit.figures.dimension:draw_dimension"),
+        fits=fitted_by("overfit_cli.studies.benign_vit.figures.dimension:has_dimensions"),
     ),
     replace(CURVES, title="Training and test loss against gradient steps"),
 )

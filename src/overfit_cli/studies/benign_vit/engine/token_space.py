@@ -1,4 +1,4 @@
-"""How it is trained fast: gradient descent in token space (DESIGN 4.1).
+"""Gradient descent in token space: the state of cells, the forward pass and the step.
 
 With the training tokens as rows of X, G = X Xᵀ, q = X W_Q, k = X W_K and v = X W_V w_O, a gradient
 step on the weights is exactly
@@ -18,20 +18,23 @@ same, because σ_h multiplies what is added to queries and the keys that are add
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.benign_vit.model import logistic_loss
+from overfit_cli.studies.benign_vit.engine.projections import TokenProjections
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.reference import logistic_loss
+from overfit_cli.studies.benign_vit.scales import token_scales, weight_scales
 
 _SMALLEST = 1e-30
 """A change of scores that is none."""
 
 
-class Pass(NamedTuple):
+class ForwardPass(NamedTuple):
     """A forward pass of every cell over samples, of training or of testing.
 
     Attributes:
@@ -48,21 +51,21 @@ class Pass(NamedTuple):
     margins: Tensor
     loss: Tensor
 
-    def select(self, cells: Tensor) -> Pass:
+    def select(self, cells: Tensor) -> ForwardPass:
         """Return the pass of the cells where `cells`, shape (cells,), is true."""
-        return self if bool(cells.all()) else Pass(*(part[cells] for part in self))
+        return self if bool(cells.all()) else ForwardPass(*(part[cells] for part in self))
 
 
-class Pull(NamedTuple):
-    """Minus the loss's gradient times the step size, at unit scale.
+class Update(NamedTuple):
+    """What a step adds: minus the loss's gradient times the step size, at unit scale.
 
     Attributes:
-        on_scores: by each score q̃_i·k̃_j, (cells, samples, tokens, tokens).
-        on_values: by each value ṽ_j, (cells, samples, tokens).
+        by_score: by each score q̃_i·k̃_j, (cells, samples, tokens, tokens).
+        by_value: by each value ṽ_j, (cells, samples, tokens).
     """
 
-    on_scores: Tensor
-    on_values: Tensor
+    by_score: Tensor
+    by_value: Tensor
 
 
 @dataclass
@@ -115,14 +118,14 @@ class TokenSpace:
             return self
         return TokenSpace(*(getattr(self, part.name)[cells] for part in fields(self)))
 
-    def forward(self) -> Pass:
+    def forward(self) -> ForwardPass:
         """Return the forward pass over the training samples at the current state."""
         cells, samples = self.labels.shape
         by_sample = (cells, samples, self.scales.shape[1], -1)
         scores = _batched(self.query.view(by_sample), self.key.view(by_sample).mT)
         return self.read_out(scores, self.value.view(by_sample[:3]), self.labels)
 
-    def read_out(self, scores: Tensor, value: Tensor, labels: Tensor) -> Pass:
+    def read_out(self, scores: Tensor, value: Tensor, labels: Tensor) -> ForwardPass:
         """Return the forward pass from what tokens are to each other at unit scale.
 
         Args:
@@ -131,40 +134,48 @@ class TokenSpace:
             labels: (cells, samples).
         """
         head = (self.head_scale**2)[:, None, None, None]
-        scores = scores * (head * _pair_scales(self.scales))
+        scores = scores * (head * _pair_scales(self.scales))  # (cells, samples, tokens, tokens)
         attention = torch.softmax(scores, dim=-1)
         attended = _batched(attention, (self.scales[:, None] * value)[..., None]).squeeze(-1)
-        margins = labels * attended.mean(-1)
-        return Pass(scores, attention, attended, margins, logistic_loss(margins))
+        margins = labels * attended.mean(-1)  # (cells, samples)
+        return ForwardPass(scores, attention, attended, margins, logistic_loss(margins))
 
-    def pull(self, now: Pass, rate: Tensor) -> Pull:
-        """Return what the loss asks for, as a step of size `rate`, given the forward pass `now`."""
+    def update(self, now: ForwardPass, rate: Tensor) -> Update:
+        """Return what a step of size `rate` adds, (cells,), given the forward pass `now`."""
         cells, samples, tokens = now.attended.shape
         # −η ∂L/∂f / M, so that everything below is already a step and not a gradient.
-        pull = rate[:, None] * self.labels * torch.sigmoid(-now.margins)
-        pull = (pull / (samples * tokens))[..., None]
+        by_output = rate[:, None] * self.labels * torch.sigmoid(-now.margins)
+        by_output = (by_output / (samples * tokens))[..., None]  # (cells, samples, 1)
         values = self.scales[:, None] * self.value.view(cells, samples, tokens)
-        advantage = values[:, :, None, :] - now.attended[..., None]
-        on_scores = advantage * now.attention * (pull[..., None] * _pair_scales(self.scales))
-        return Pull(on_scores, now.attention.sum(2) * (pull * self.scales[:, None]))
+        advantage = values[:, :, None, :] - now.attended[..., None]  # (..., tokens, tokens)
+        by_score = advantage * now.attention * (by_output[..., None] * _pair_scales(self.scales))
+        return Update(by_score, now.attention.sum(2) * (by_output * self.scales[:, None]))
 
-    def descend(self, now: Pass) -> None:
+    def descend(self, now: ForwardPass) -> None:
         """Take a stride of gradient steps as one, given the forward pass `now` of the state."""
         cells, samples, tokens = now.attended.shape
         flat = (cells * samples, tokens, -1)
-        pull = self.pull(now, (self.learning_rate * self.stride).to(now.margins.dtype))
-        on_scores = pull.on_scores.view(flat)
-        self.query_coefficients.view(flat).baddbmm_(on_scores, self.key.view(flat))
-        self.key_coefficients.view(flat).baddbmm_(on_scores.mT, self.query.view(flat))
-        self.value_coefficients += pull.on_values.view(cells, -1)
+        update = self.update(now, (self.learning_rate * self.stride).to(now.margins.dtype))
+        by_score = update.by_score.view(flat)  # (cells · samples, tokens, tokens)
+        self.query_coefficients.view(flat).baddbmm_(by_score, self.key.view(flat))
+        self.key_coefficients.view(flat).baddbmm_(by_score.mT, self.query.view(flat))
+        self.value_coefficients += update.by_value.view(cells, -1)
         torch.baddbmm(self.initial_query, self.gram, self.query_coefficients, out=self.query)
         torch.baddbmm(self.initial_key, self.gram, self.key_coefficients, out=self.key)
-        self.value = moved_values(
-            self.initial_value, self.gram, self.value_coefficients, self.value_gain
-        )
+        self.value = self.moved_values(self.initial_value, self.gram)
         self.steps += self.stride
 
-    def choose_stride(self, before: Pass, now: Pass) -> None:
+    def moved_values(self, initial: Tensor, gram: Tensor) -> Tensor:
+        """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C of any tokens, (cells, rows).
+
+        Args:
+            initial: their ṽ₀, (cells, rows).
+            gram: their inner products with the training tokens.
+        """
+        added = (gram @ self.value_coefficients[..., None]).squeeze(-1)
+        return torch.addcmul(initial, self.value_gain[:, None], added)
+
+    def choose_stride(self, before: ForwardPass, now: ForwardPass) -> None:
         """Let the next stride change scores and margins by about `leap`, judged by the last one.
 
         It is at most twice the last one, and no longer than the loss takes to come down to ε at its
@@ -182,31 +193,61 @@ class TokenSpace:
         self.stride = torch.minimum(longer.floor(), left).clamp(min=1)
 
 
-def moved_values(initial: Tensor, gram: Tensor, coefficients: Tensor, gain: Tensor) -> Tensor:
-    """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C, (cells, rows), for tokens with inner products `gram`."""
-    return torch.addcmul(initial, gain[:, None], (gram @ coefficients[..., None]).squeeze(-1))
+def initial_state(
+    cells: Sequence[BenignVitParameters], projections: Sequence[TokenProjections]
+) -> TokenSpace:
+    """Return the state at initialisation of cells of one shape, from each one's projections."""
+    first, samples = projections[0], cells[0].n
+    gram = first.train.gram
+    rows, width = samples * cells[0].tokens, first.head_width(samples)
+    strengths = [weight_scales(cell) for cell in cells]
+
+    def per_cell(values: Sequence[object], dtype: torch.dtype = gram.dtype) -> Tensor:
+        return torch.tensor(values, dtype=dtype, device=gram.device)
+
+    query = stacked([one.train.query[:rows, :width] for one in projections])
+    key = stacked([one.train.key[:rows, :width] for one in projections])
+    output = per_cell([one.output for one in strengths])
+    value_scale = output * per_cell([one.value for one in strengths])
+    value = value_scale[:, None] * stacked([one.train.value[:rows] for one in projections])
+    pairs = zip(cells, projections, strict=True)
+    return TokenSpace(
+        which=torch.arange(len(cells), device=gram.device),
+        scales=per_cell([token_scales(cell).tolist() for cell in cells]),
+        labels=torch.stack([one.labels_of(cell) for cell, one in pairs]),
+        learning_rate=per_cell([cell.learning_rate for cell in cells]),
+        epsilon=per_cell([cell.epsilon for cell in cells], torch.float64),  # not rounded up
+        max_steps=per_cell([cell.max_steps for cell in cells], torch.float64),
+        leap=per_cell([cell.leap for cell in cells], torch.float64),
+        steps=per_cell([0] * len(cells), torch.float64),
+        stride=per_cell([1] * len(cells), torch.float64),
+        head_scale=per_cell([one.head for one in strengths]),
+        value_scale=value_scale,
+        value_gain=output**2 * per_cell([one.output_norm_squared for one in projections]),
+        gram=stacked([one.train.gram[:rows, :rows] for one in projections]),
+        initial_query=query,
+        initial_key=key,
+        initial_value=value,
+        query=query.clone(memory_format=torch.contiguous_format),
+        key=key.clone(memory_format=torch.contiguous_format),
+        value=value,
+        query_coefficients=_zeros_like(query),
+        key_coefficients=_zeros_like(key),
+        value_coefficients=_zeros_like(value),
+    )
 
 
-def descend_until_fitted(state: TokenSpace) -> Iterator[tuple[TokenSpace, Pass, Tensor]]:
-    """Train all cells; after each stride give (state, forward pass, which of them stop here).
+def stacked(parts: Sequence[Tensor]) -> Tensor:
+    """Stack along a new first axis; a view where all parts are one and the same memory."""
+    first = parts[0]
+    if all(part.data_ptr() == first.data_ptr() for part in parts):
+        return first.expand(len(parts), *first.shape)
+    return torch.stack(list(parts))
 
-    A cell stops when its training loss is at most its ε, isn't finite, or its steps are spent. The
-    state is changed in place by the next stride.
-    """
-    leaps = bool((state.leap > 0).any())
-    now = state.forward()
-    while True:
-        stops = (now.loss <= state.epsilon) | ~now.loss.isfinite()
-        stops |= state.steps >= state.max_steps
-        yield state, now, stops
-        if bool(stops.any()):
-            if bool(stops.all()):
-                return
-            state, now = state.select(~stops), now.select(~stops)
-        state.descend(now)
-        before, now = now, state.forward()
-        if leaps:
-            state.choose_stride(before, now)
+
+def _zeros_like(tensor: Tensor) -> Tensor:
+    """Zeros in memory of their own, which a view of several cells lacks."""
+    return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)
 
 
 def _pair_scales(scales: Tensor) -> Tensor:

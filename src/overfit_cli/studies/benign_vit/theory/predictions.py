@@ -1,4 +1,4 @@
-"""What the paper predicts: a cell's regime, and how many steps it takes (Theorems 4.1 and 4.2)."""
+"""Predictions of Theorems 4.1 and 4.2: a cell's regime, and how many steps it takes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ FIGURE_1_TOKENS = 16
 FIGURE_1_THRESHOLD = 0.2
 """The test loss at which figure 1b cuts."""
 
+HARMFUL_LOSS = 0.5
+"""The test loss at which the transition begins; ln 2 = 0.69 is that of a guess."""
+
 FIGURE_1_EXPONENT = 2.0
 """The power of the signal-to-noise ratio in N · SNR²."""
 
@@ -33,18 +36,18 @@ THEOREMS: Mapping[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
 BALANCE_IN_WORDS = "2 ((σ̃_p/σ_p)² + M − 2)"
 """What `learning_balance` returns, in words."""
 
-STEP_LAWS: Mapping[Regime, Mapping[str, float]] = {
+STEP_POWERS: Mapping[Regime, Mapping[str, float]] = {
     "benign": {"snr": -2.0, "epsilon": -1.0, "learning_rate": -1.0, "n": 0.0},
     "harmful": {"n": 1.0, "epsilon": -1.0, "learning_rate": -1.0, "snr": 0.0},
 }
-"""The powers with which T goes with each parameter (Theorems 4.1 and 4.2).
+"""The powers of each parameter with which T scales (Theorems 4.1 and 4.2).
 
-‖μ‖ goes with the signal-to-noise ratio where σ_p and d stay.
+‖μ‖ is proportional to the signal-to-noise ratio where σ_p and d stay.
 """
 
 
 def boundary_product(n: ArrayLike, snr: ArrayLike) -> NDArray[np.float64]:
-    """Return N · SNR², on which Theorems 4.1 and 4.2 say that everything hangs; broadcasts."""
+    """Return N · SNR², on which all depends by Theorems 4.1 and 4.2; broadcasts."""
     return np.asarray(n) * np.asarray(snr, dtype=np.float64) ** FIGURE_1_EXPONENT
 
 

@@ -17,8 +17,8 @@ from overfit_cli.figures.style import COLUMN, PALETTE, Legend, brief, legend_bel
 from overfit_cli.parameters import of_row
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.stages import StageEnds, stage_ends
-from overfit_cli.studies.benign_vit.theory import Regime, predicted_regime
+from overfit_cli.studies.benign_vit.theory.predictions import Regime, predicted_regime
+from overfit_cli.studies.benign_vit.theory.steps import StageEnds, stage_ends
 
 MOST_SETTINGS = 3
 _OF: dict[str, LineStyleType] = {"signal": "-", "noise": "--", "rest": ":"}

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.lines import Line2D
 
+from overfit_cli.analysis.boundaries import Boundary
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.inputs import checked_threshold
@@ -23,8 +24,8 @@ from overfit_cli.figures.style import (
     plain,
     styled,
 )
-from overfit_cli.studies.benign_vit.boundaries import Boundary, boundaries, obstacle
-from overfit_cli.studies.benign_vit.theory import (
+from overfit_cli.studies.benign_vit.theory.boundaries import boundaries, why_no_boundary
+from overfit_cli.studies.benign_vit.theory.predictions import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,
@@ -37,7 +38,7 @@ _BINS = 24
 
 def has_dimensions(data: FigureData) -> bool:
     """Whether d is an axis, with grids over N and the signal-to-noise ratio."""
-    return data.cells["d"].nunique() > 1 and obstacle(data.cells, "d") is None
+    return data.cells["d"].nunique() > 1 and why_no_boundary(data.cells, "d") is None
 
 
 @styled
@@ -56,10 +57,10 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> matplotlib.figur
     figure = matplotlib.figure.Figure(figsize=(2 * COLUMN + 0.2, 2.5))
     constants, exponents, losses = figure.subplots(1, 3)
     beyond = _points(constants, {one.at: (one.median, one.low, one.high) for one in found})
-    laws = {one.at: one.law for one in found if one.law is not None}
+    fits = {one.at: one.fit for one in found if one.fit is not None}
     _points(
         exponents,
-        {at: (law.exponent, law.exponent_low, law.exponent_high) for at, law in laws.items()},
+        {at: (fit.exponent, fit.exponent_low, fit.exponent_high) for at, fit in fits.items()},
     )
     constants.axhline(FIGURE_1_CONSTANT, **_THEOREM)
     exponents.axhline(FIGURE_1_EXPONENT, **_THEOREM)
@@ -86,7 +87,7 @@ def _legend(beyond: bool) -> list[tuple[Line2D, str]]:
 def _found(cells: pd.DataFrame, threshold: float) -> list[Boundary]:
     """The boundaries along d, or why there are none."""
     few = "d takes one value only" if cells["d"].nunique() < 2 else None
-    if why := few or obstacle(cells, "d"):
+    if why := few or why_no_boundary(cells, "d"):
         raise UserError(
             f"The figure `dimension` shows where overfitting turns benign over d, as in `overfit "
             f"sweep dimension`; in these cells that can't be found: {why}."
