@@ -92,10 +92,10 @@ def test_gamma_and_rho_are_what_training_added_to_the_values(noise: str) -> None
     before = oracle.values(oracle.signals), oracle.values(oracle.x)
     norm = float((oracle.model.output_weight**2).sum())
     for tokens, _ in engine(settings):
-        found = tokens.value_coefficients()
+        gamma, rho = tokens.value_coefficients()
         now = oracle.values(oracle.signals), oracle.values(oracle.x)
-        torch.testing.assert_close(found.gamma, (now[0] - before[0]) / norm)
-        torch.testing.assert_close(found.rho, ((now[1] - before[1]) / norm)[:, 1:])
+        torch.testing.assert_close(gamma, (now[0] - before[0]) / norm)
+        torch.testing.assert_close(rho, ((now[1] - before[1]) / norm)[:, 1:])
         oracle.step()
 
 
@@ -105,15 +105,15 @@ def test_alpha_and_beta_are_what_a_step_adds_to_queries_and_keys(noise: str) -> 
     settings = small(noise=noise)
     oracle = Autograd(settings)
     for tokens, now in engine(settings):
-        found = tokens.step_coefficients(now)
+        alpha, beta = tokens.step_coefficients(now)
         queries, keys = (oracle.projected(w) for w in (oracle.model.query, oracle.model.key))
         added = [
             torch.einsum("anj,njw->aw", coefficients, tokens)
             for coefficients, tokens in (
-                (found.alpha_signal, keys[1]),
-                (found.alpha_noise, keys[1]),
-                (found.beta_signal, queries[1]),
-                (found.beta_noise, queries[1]),
+                (alpha.signal, keys[1]),
+                (alpha.noise, keys[1]),
+                (beta.signal, queries[1]),
+                (beta.noise, queries[1]),
             )
         ]
         oracle.step()
@@ -132,10 +132,10 @@ def test_lemma_5_1_gives_the_step_actually_taken() -> None:
     settings = small(noise="orthogonal", d=4000, n=5, sigma_p=0.05, sigma_p_tilde=0.5, epsilon=0.02)
     expected = None
     for tokens, now in engine(settings):
-        found = tokens.value_coefficients()
+        gamma, rho = tokens.value_coefficients()
         if expected is not None:
-            torch.testing.assert_close(found.gamma, expected[0])
-            assert bool(((found.rho - expected[1]).abs() <= expected[2]).all())
+            torch.testing.assert_close(gamma, expected[0])
+            assert bool(((rho - expected[1]).abs() <= expected[2]).all())
         slope = torch.sigmoid(-now.margins[0])
         onto = now.attention[0].sum(1)
         rate = settings.learning_rate / (settings.n * settings.tokens)
@@ -143,7 +143,7 @@ def test_lemma_5_1_gives_the_step_actually_taken() -> None:
         by_sample = rate * settings.signal_norm**2 * slope * onto[:, 0]
         step = torch.stack([by_sample[positive].sum(), -by_sample[~positive].sum()])
         most = 2 * rate * settings.sigma_p_tilde**2 * settings.d * slope[:, None] * onto[:, 1:]
-        expected = found.gamma + step, found.rho.clone(), most
+        expected = gamma + step, rho.clone(), most
 
 
 def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
@@ -171,14 +171,14 @@ def test_logged_coefficients_are_the_means_that_their_columns_promise() -> None:
     settings = small()
     for tokens, now in engine(settings):
         row = logged(tokens, now)
-        value, step = tokens.value_coefficients(), tokens.step_coefficients(now)
+        (gamma, rho), (alpha, beta) = tokens.value_coefficients(), tokens.step_coefficients(now)
         plus = [n for n in range(6) if tokens.is_plus[0, n]]
-        mean = sum(float(tokens.labels[0, n] * value.rho[n, 0]) for n in range(6)) / 6
+        mean = sum(float(tokens.labels[0, n] * rho[n, 0]) for n in range(6)) / 6
         assert row["rho_noise"] == pytest.approx(mean)
-        assert row["gamma_minus"] == float(value.gamma[1])
+        assert row["gamma_minus"] == float(gamma[1])
         for name, signal, noise in (
-            ("alpha", step.alpha_signal[0], step.alpha_noise),
-            ("beta", step.beta_signal[0], step.beta_noise),
+            ("alpha", alpha.signal[0], alpha.noise),
+            ("beta", beta.signal[0], beta.noise),
         ):
             onto_signal = [sum(float(noise[n, m, 0]) for m in plus) for n in plus]
             expected = {

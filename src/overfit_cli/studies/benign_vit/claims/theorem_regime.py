@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.scaling import Exponent, scaling_exponents
+from overfit_cli.analysis.bounds import all_met
 from overfit_cli.claim import Claim, Measurement, Verdict
-from overfit_cli.claims.cells import varying
+from overfit_cli.claims.powers import fitted_powers
 from overfit_cli.claims.rules import (
-    LEAST_SEEDS,
     accepted_exponent,
     between,
     exponent_measurement,
@@ -70,10 +69,7 @@ def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
     """Return the cells of the theorems' regime; None where one of its sides has no cell."""
     drawn = cells[cells["initialisation"] == "condition"]
     settings = (of_row(BenignVitParameters, row) for _, row in drawn.iterrows())
-    meets = [
-        all(item.decades == 0 for item in condition_items(one, one.output_scale))
-        for one in settings
-    ]
+    meets = [all_met(condition_items(one, one.output_scale)) for one in settings]
     chosen = drawn[np.array(meets, dtype=bool)]
     balance = learning_balance(chosen["sigma_p_tilde"] / chosen["sigma_p"], chosen["tokens"])
     far = boundary_product(chosen["n"], chosen["snr"]) / balance
@@ -132,7 +128,8 @@ def _steps(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def _powers(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Whether steps scale with each parameter as T does."""
-    found, theorem = _fitted_powers(cells, "steps", ("snr", "epsilon", "n")), STEP_POWERS[side]
+    found = fitted_powers(cells, "steps", SYMBOLS, ("snr", "epsilon", "n"))
+    theorem = STEP_POWERS[side]
     if isinstance(found, Measurement):
         return found
     words = ", ".join(
@@ -151,7 +148,7 @@ def _powers(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Whether the test loss goes to zero with ε, or stays of order one."""
-    found = _fitted_powers(cells, "test_loss", ("epsilon",))
+    found = fitted_powers(cells, "test_loss", SYMBOLS, ("epsilon",))
     if isinstance(found, Measurement):
         return found
     power, least, most = found["epsilon"], cells["test_loss"].min(), cells["test_loss"].max()
@@ -171,32 +168,6 @@ def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
         f"{errors.min():.0%} to {errors.max():.0%}, {errors.mean():.1%} in the mean.",
         "95 % t over seeds",
     )
-
-
-def _fitted_powers(
-    cells: pd.DataFrame, value: str, needed: Sequence[str]
-) -> dict[str, Exponent] | Measurement:
-    """The powers of a column; or why there are none, where cells failed or axes are few.
-
-    All axes are fitted at once: where a grid has holes, one axis may change with another.
-    """
-    failed = int((cells["status"] == "failed").sum())
-    if failed:
-        return Measurement.without_value(
-            "inconclusive", f"{failed} of {len(cells)} cells failed, and they aren't like the rest."
-        )
-    axes = varying(cells, SYMBOLS)
-    constant = [name for name in needed if name not in axes]
-    if constant:
-        return Measurement.without_value(
-            "inconclusive", f"In these {len(cells)} cells {', '.join(constant)} takes one value."
-        )
-    found = scaling_exponents(cells, axes, value)
-    if found is None or found[axes[0]].seeds < LEAST_SEEDS:
-        return Measurement.without_value(
-            "inconclusive", f"It takes {LEAST_SEEDS} seeds with cells that tell the axes apart."
-        )
-    return found
 
 
 def _transition(regime: TheoremRegime) -> Measurement:

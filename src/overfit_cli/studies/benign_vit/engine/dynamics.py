@@ -6,7 +6,6 @@ Token classes: the signal (token 1), the noise (token 2, the strong one) and the
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.engine.token_space import ForwardPass
@@ -98,18 +97,14 @@ def _value_coefficients(tokens: TrueScaleTokens) -> dict[str, float]:
 
 def _step_coefficients(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
     """The coefficients of definition B.3: the + signal's, and the mean noise token 2's."""
-    step = tokens.step_coefficients(now)
     plus, own = tokens.is_plus[0], torch.arange(tokens.labels.shape[1])
-
-    def means(name: str, signal: Tensor, noise: Tensor) -> dict[str, float]:
-        return {
+    found: dict[str, float] = {}
+    for name, step in zip(("alpha", "beta"), tokens.step_coefficients(now), strict=True):
+        signal, noise = step.signal[0], step.noise  # (samples, tokens), (samples, samples, tokens)
+        found |= {
             f"{name}_signal_signal": float(signal[plus, 0].sum()),
             f"{name}_signal_noise": float(signal[plus, 1].mean()),
             f"{name}_noise_signal": float(noise[plus][:, plus, 0].sum(1).mean()),
             f"{name}_noise_noise": float(noise[own, own, 1].mean()),
         }
-
-    return {
-        **means("alpha", step.alpha_signal[0], step.alpha_noise),
-        **means("beta", step.beta_signal[0], step.beta_noise),
-    }
+    return found

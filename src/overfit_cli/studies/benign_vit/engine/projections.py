@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.benign_vit.batching import REALISATIONS_KEPT, capacity_for
 from overfit_cli.studies.benign_vit.data import draw
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.parameters import REALISATIONS_KEPT, BenignVitParameters
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def projections_of(parameters: BenignVitParameters, seed: int, device: str) -> T
     kind = "pytorch" if parameters.initialisation == "pytorch" else "gaussian"
     fields = type(parameters).model_fields
     defaults = {name: fields[name].default for name in _NOT_PROJECTED}
-    shared = {"n": capacity_for(parameters), "initialisation": kind, **defaults}
+    shared = {"n": parameters.capacity, "initialisation": kind, **defaults}
     return _at_unit_scale(parameters.model_copy(update=shared), seed, device)
 
 

@@ -16,33 +16,19 @@ from overfit_cli.studies.benign_vit.engine.projections import TokenProjections
 from overfit_cli.studies.benign_vit.engine.token_space import ForwardPass, TokenSpace, stacked
 
 
-class ValueCoefficients(NamedTuple):
-    """What training added to values x W_V w_O, over ‖w_O‖² (definition 5.2).
-
-    Attributes:
-        gamma: γ of the + and of the − signal, (2,).
-        rho: ρ of every noise token, (samples, tokens − 1).
-    """
-
-    gamma: Tensor
-    rho: Tensor
-
-
 class StepCoefficients(NamedTuple):
-    """What a gradient step adds: Δq = Σ α k, Δk = Σ β q (definition B.3).
+    """What a gradient step adds: Δq = Σ α k, Δk = Σ β q (definition B.3); α or β.
 
     The last two axes are the samples and tokens whose keys (queries) are added. A signal's key is
     one token in all samples of its label: its coefficient is the sum over them of token 1's.
 
     Attributes:
-        alpha_signal, beta_signal: for the + and − signals, (2, samples, tokens).
-        alpha_noise, beta_noise: for token 2 of each sample, (samples, samples, tokens).
+        signal: for the + and − signals, (2, samples, tokens).
+        noise: for token 2 of each sample, (samples, samples, tokens).
     """
 
-    alpha_signal: Tensor
-    alpha_noise: Tensor
-    beta_signal: Tensor
-    beta_noise: Tensor
+    signal: Tensor
+    noise: Tensor
 
 
 class TrueScaleTokens:
@@ -118,34 +104,36 @@ class TrueScaleTokens:
         by_sample = (cells, samples, tokens)
         return state.read_out(scores.view(*by_sample, tokens), value.view(by_sample), labels)
 
-    def value_coefficients(self) -> ValueCoefficients:
-        """Return γ and ρ of the only cell.
+    def value_coefficients(self) -> tuple[Tensor, Tensor]:
+        """Return γ and ρ of the only cell: what training added to values, over ‖w_O‖².
 
         The engine keeps what gradient descent adds to each token as a combination of tokens, so the
-        paper's coefficients need no fit and no approximation: they are sums of what is there.
+        paper's coefficients (definition 5.2) need no fit and no approximation: they are sums of
+        what is there.
+
+        Returns:
+            γ of the + and of the − signal, (2,), and ρ of noise tokens, (samples, tokens − 1).
         """
         scales, added = self._state.scales[0], self._state.value_coefficients[0]
         gamma = scales[0] * (self._signal_gram[0] @ added)
         rho = scales * (self._state.gram[0] @ added).view(self._by_sample[1:])
-        return ValueCoefficients(gamma, rho[:, 1:])
+        return gamma, rho[:, 1:]
 
-    def step_coefficients(self, now: ForwardPass) -> StepCoefficients:
+    def step_coefficients(self, now: ForwardPass) -> tuple[StepCoefficients, StepCoefficients]:
         """Return α and β of the only cell's step that follows its forward pass `now`."""
         _, samples, tokens = self._by_sample
         state, scales = self._state, self._state.scales[0]
-        by_score = state.update(now, state.learning_rate).by_score[0]
         signal = self._signal_gram[0].view(2, samples, tokens)
         noise = state.gram[0].view(samples, tokens, samples, tokens)[:, 1]
+        by_score = state.update(now, state.learning_rate).by_score[0]
 
-        def added(gram: Tensor, scale: Tensor, by_score: Tensor) -> Tensor:
-            return scale / scales * torch.einsum("anb,nbj->anj", gram, by_score)
+        def added(by_score: Tensor) -> StepCoefficients:
+            return StepCoefficients(
+                scales[0] / scales * torch.einsum("anb,nbj->anj", signal, by_score),
+                scales[1] / scales * torch.einsum("anb,nbj->anj", noise, by_score),
+            )
 
-        return StepCoefficients(
-            alpha_signal=added(signal, scales[0], by_score),
-            alpha_noise=added(noise, scales[1], by_score),
-            beta_signal=added(signal, scales[0], by_score.mT),
-            beta_noise=added(noise, scales[1], by_score.mT),
-        )
+        return added(by_score), added(by_score.mT)
 
     def _head_scales(self) -> Tensor:
         """What multiplies a token position's q̃ and k̃, (cells, tokens)."""
