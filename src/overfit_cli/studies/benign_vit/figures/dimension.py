@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import matplotlib.axes
 import matplotlib.figure
 import numpy as np
@@ -15,10 +13,13 @@ from overfit_cli.analysis.boundaries import Boundary
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.inputs import checked_threshold
+from overfit_cli.figures.intervals import draw_intervals
+from overfit_cli.figures.powers import EXPECTED
 from overfit_cli.figures.style import (
     COLOUR_MAP,
     COLUMN,
     PALETTE,
+    Legend,
     legend_below,
     log_ticks,
     plain,
@@ -32,7 +33,6 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
     boundary_product,
 )
 
-_THEOREM: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
 _BINS = 24
 
 
@@ -51,37 +51,34 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> matplotlib.figur
     Raises:
         UserError: if d doesn't take several values, or something but N and the ratio varies too.
     """
-    asked = checked_threshold(options.threshold)
-    threshold = FIGURE_1_THRESHOLD if asked is None else asked
+    chosen = checked_threshold(options.threshold)
+    threshold = FIGURE_1_THRESHOLD if chosen is None else chosen
     found = _found(data.cells, threshold)
     figure = matplotlib.figure.Figure(figsize=(2 * COLUMN + 0.2, 2.5))
     constants, exponents, losses = figure.subplots(1, 3)
-    beyond = _points(constants, {one.at: (one.median, one.low, one.high) for one in found})
+    beyond = draw_intervals(constants, {one.at: (one.median, one.low, one.high) for one in found})
     fits = {one.at: one.fit for one in found if one.fit is not None}
-    _points(
+    draw_intervals(
         exponents,
         {at: (fit.exponent, fit.exponent_low, fit.exponent_high) for at, fit in fits.items()},
     )
-    constants.axhline(FIGURE_1_CONSTANT, **_THEOREM)
-    exponents.axhline(FIGURE_1_EXPONENT, **_THEOREM)
+    constants.axhline(FIGURE_1_CONSTANT, **EXPECTED)
+    exponents.axhline(FIGURE_1_EXPONENT, **EXPECTED)
     constants.set_ylabel("N·SNR² at the crossing")
     exponents.set_ylabel("$p$ of N·SNR$^p$ = $C$")
     for axes in (constants, exponents):
         axes.set(xscale="log", xlabel="features of a token $d$")
         axes.set_xlim(found[0].at / 2, found[-1].at * 2)
-    colours = _draw_losses(losses, data.cells, threshold)
-    figure.suptitle(_title(found, data.cells, threshold), x=0.01, ha="left", fontsize=7)
-    legend_below(figure, [*_legend(beyond), *colours], columns=4)
-    return figure
-
-
-def _legend(beyond: bool) -> list[tuple[Line2D, str]]:
     arrow = Line2D([], [], color=PALETTE[0], marker="^", linestyle="")
-    return [
+    legend = [
         (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
         *([(arrow, "beyond the grid")] if beyond else []),
-        (Line2D([], [], **_THEOREM), "figure 1's 1000; the theorems' 2; the threshold"),
+        (Line2D([], [], **EXPECTED), "figure 1's 1000; the theorems' 2; the threshold"),
+        *_draw_losses(losses, data.cells, threshold),
     ]
+    figure.suptitle(_title(found, data.cells, threshold), x=0.01, ha="left", fontsize=7)
+    legend_below(figure, legend, columns=4)
+    return figure
 
 
 def _found(cells: pd.DataFrame, threshold: float) -> list[Boundary]:
@@ -95,35 +92,13 @@ def _found(cells: pd.DataFrame, threshold: float) -> list[Boundary]:
     return boundaries(cells, "d", threshold)
 
 
-def _points(axes: matplotlib.axes.Axes, values: dict[float, tuple[float, float, float]]) -> bool:
-    """Draw each value with the ends of its interval; return whether any lies beyond the grid.
-
-    What does is an arrowhead at the edge of the panel: up where curves don't come down to the
-    threshold, down where they are always below it.
-    """
-    at, table = np.array(list(values)), np.array(list(values.values())).reshape(-1, 3)
-    high, low = np.isposinf(table).any(axis=1), (table == 0).any(axis=1)
-    shown = np.isfinite(table[:, 0]) & (table[:, 0] > 0)
-    middle, ends = table[shown, 0], table[shown, 1:]
-    ends = np.where(np.isfinite(ends) & (ends > 0), ends, middle[:, None])
-    bars = [middle - ends[:, 0], ends[:, 1] - middle]
-    axes.errorbar(at[shown], middle, yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
-    for marker, place, some in (("^", 0.96, high), ("v", 0.04, low)):
-        heights = np.full(int(some.sum()), place)
-        edge: Any = {"transform": axes.get_xaxis_transform(), "color": PALETTE[0]}
-        axes.plot(at[some], heights, marker, **edge)
-    return bool(high.any() or low.any())
-
-
-def _draw_losses(
-    axes: matplotlib.axes.Axes, cells: pd.DataFrame, threshold: float
-) -> list[tuple[Line2D, str]]:
+def _draw_losses(axes: matplotlib.axes.Axes, cells: pd.DataFrame, threshold: float) -> Legend:
     """Draw the mean test loss against N · SNR² for the ends and the middle of d."""
     done = cells[cells["status"] == "done"]
     values = np.sort(done["d"].unique())
     shown = sorted({values[0], values[len(values) // 2], values[-1]})
     colours = colormaps[COLOUR_MAP](np.linspace(0, 0.85, len(shown)))
-    handles = []
+    handles: Legend = []
     dashes = ("-", (0, (4, 1.5)), (0, (1, 1.5)))  # lines that coincide are all seen
     for value, colour, dash in zip(shown, colours, dashes[: len(shown)], strict=True):
         some = done[done["d"] == value]
@@ -134,7 +109,7 @@ def _draw_losses(
         centres = np.exp(pd.Series(logs, index=some.index).groupby(bins).mean())
         (line,) = axes.plot(centres, means, color=colour, linestyle=dash)
         handles.append((line, f"d = {plain(float(value))}"))
-    axes.axhline(threshold, **_THEOREM)
+    axes.axhline(threshold, **EXPECTED)
     axes.set(xscale="log", yscale="log", xlabel="N·SNR²", ylabel="mean test loss $L_D$")
     log_ticks(axes.xaxis, *axes.get_xlim())
     log_ticks(axes.yaxis, *axes.get_ylim())
