@@ -15,7 +15,7 @@ MOST_DRAWN = 10**6
 """The most features, or head coordinates, that are drawn one by one."""
 
 MOST = 10**18
-"""The most that are sampled in law."""
+"""The most features, or head coordinates, with `sampling=law`."""
 
 SMALLEST_CAPACITY = 32
 """The fewest training samples that are drawn for a seed."""
@@ -144,7 +144,7 @@ class BenignVitParameters(StudyParameters):
         return self
 
     def _refused_dimensions(self) -> Iterator[str]:
-        """Sentences on dimensions that are too few or too many, and on a law that isn't there."""
+        """Sentences on what can't be drawn: too few or too many dimensions, or weights in law."""
         if self.noise == "orthogonal" and self.d < 3:
             yield (
                 f"--set d {self.d}: with noise=orthogonal, d takes a whole number of at least 3, "

@@ -61,8 +61,8 @@ class BenignVit(Study[BenignVitParameters]):
     def notes(self, cells: Cells[BenignVitParameters]) -> Sequence[str]:
         """Go through Condition 4.1 where the weights are drawn as it requires."""
         settings = [cell.parameters for cell in cells]
-        asked = [one for one in settings if one.initialisation == "condition"]
-        return condition_in_words(asked) if asked else ()
+        bound = [one for one in settings if one.initialisation == "condition"]
+        return condition_in_words(bound) if bound else ()
 
     def batches(
         self, cells: Cells[BenignVitParameters], device: str
@@ -186,7 +186,7 @@ def _boundary_in_words(parameters: BenignVitParameters) -> str:
 
 
 def _theory_in_words(parameters: BenignVitParameters, output_norm: float) -> str:
-    """The theorem's number of steps, and Condition 4.1 a line an item."""
+    """The theorem's number of steps, and Condition 4.1, one line per item."""
     items = condition_items(parameters, output_norm)
     met = sum(item.decades == 0 for item in items)
     theorem = theory.THEOREMS[theory.predicted_regime(parameters)]

@@ -1,4 +1,4 @@
-"""The row that is logged of a cell at each step: section 5's quantities, figures 3's and 4's.
+"""Quantities logged of a cell at each step: those of section 5 and of figures 3 and 4.
 
 Token classes: the signal (token 1), the noise (token 2, the strong one) and the rest (3 to M).
 """
@@ -97,7 +97,8 @@ def _value_coefficients(tokens: TrueScaleTokens) -> dict[str, float]:
 
 def _step_coefficients(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
     """The coefficients of definition B.3: the + signal's, and the mean noise token 2's."""
-    plus, own = tokens.is_plus[0], torch.arange(tokens.labels.shape[1])
+    plus = tokens.is_plus[0]
+    own = torch.arange(len(plus), device=plus.device)
     found: dict[str, float] = {}
     for name, step in zip(("alpha", "beta"), tokens.step_coefficients(now), strict=True):
         signal, noise = step.signal[0], step.noise  # (samples, tokens), (samples, samples, tokens)

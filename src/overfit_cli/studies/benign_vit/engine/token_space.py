@@ -9,11 +9,11 @@ so no matrix of size d × d_h is touched. The engine keeps the coefficients C = 
 q = q₀ + G C; a test token's query is then its initial one plus its inner products with the
 training tokens times C. These coefficients are those of the paper's proof (definition 5.2).
 
-Tokens stand at unit scale, x = s x̃ with s one of ‖μ‖, σ̃_p, σ_p: the scale enters where tokens
+Tokens are kept at unit scale, x = s x̃ with s one of ‖μ‖, σ̃_p, σ_p: the scale enters where tokens
 meet, in the scores s_i s_j q̃_i·k̃_j and the values s_j ṽ_j, and nowhere else. So cells that differ
-in their signal-to-noise ratio share G, q̃₀, k̃₀ and ṽ₀ as they are. Gaussian heads stand at unit
-scale too: with W_Q and W_K of deviation σ_h the scores are σ_h² times those, and the step is the
-same, because σ_h multiplies what is added to queries and the keys that are added.
+in their signal-to-noise ratio share G, q̃₀, k̃₀ and ṽ₀ as they are. Gaussian weights are kept at
+unit scale too: with W_Q and W_K of deviation σ_h the scores are σ_h² times those, and the step is
+the same, because σ_h multiplies what is added to queries and the keys that are added.
 """
 
 from __future__ import annotations

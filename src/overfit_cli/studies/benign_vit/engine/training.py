@@ -39,8 +39,8 @@ def train_together(
 ) -> Results[BenignVitParameters]:
     """Train cells of one shape as one tensor; each gives its result at the step where it stops."""
     projections = [projections_of(cell.parameters, cell.seed, training.device) for cell in cells]
-    start = initial_state([cell.parameters for cell in cells], projections)
-    for updates, (state, now, stops) in enumerate(descend_until_fitted(start)):
+    initial = initial_state([cell.parameters for cell in cells], projections)
+    for updates, (state, now, stops) in enumerate(descend_until_fitted(initial)):
         if training.logs:
             row = logged(TrueScaleTokens(state, projections), now)
             training.log(cells[0], float(state.steps[0]), row)

@@ -35,7 +35,7 @@ class TrueScaleTokens:
     """The training tokens, signals and test samples of cells as they are trained so far.
 
     Args:
-        state: the cells. What is returned is that of the state when it is asked for.
+        state: the cells; every method reads it as it is when called.
         projections: those of each cell of `state`, in its order.
     """
 

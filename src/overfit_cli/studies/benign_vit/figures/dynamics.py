@@ -17,7 +17,7 @@ from overfit_cli.figures.style import COLUMN, PALETTE, Legend, brief, legend_bel
 from overfit_cli.parameters import of_row
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory.predictions import Regime, predicted_regime
+from overfit_cli.studies.benign_vit.theory.predictions import predicted_regime
 from overfit_cli.studies.benign_vit.theory.steps import StageEnds, stage_ends
 
 MOST_SETTINGS = 3
@@ -66,7 +66,7 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> matplotlib.figure
     Raises:
         UserError: if there are more settings than fit side by side.
     """
-    parts = sorted(by_setting(data), key=lambda part: _regime(_parameters(part)))
+    parts = sorted(by_setting(data), key=lambda part: predicted_regime(_parameters(part)))
     if len(parts) > MOST_SETTINGS:
         raise UserError(
             f"There are {len(parts)} settings here; dynamics are drawn for up to {MOST_SETTINGS} "
@@ -109,17 +109,13 @@ def _parameters(part: Panel) -> BenignVitParameters:
     return of_row(BenignVitParameters, part.data.cells.iloc[0])
 
 
-def _regime(parameters: BenignVitParameters) -> Regime:
-    return predicted_regime(parameters)
-
-
 def _ends(part: Panel) -> list[StageEnds]:
     """The stages of each cell that is fitted."""
     parameters = _parameters(part)
     cells, steps = part.data.cells, part.data.trajectories
     steps = steps[steps["key"].isin(cells.loc[cells["status"] == "done", "key"])]
     return [
-        stage_ends(of_cell, parameters.tokens, _regime(parameters))
+        stage_ends(of_cell, parameters.tokens, predicted_regime(parameters))
         for _, of_cell in steps.groupby("key")
     ]
 
@@ -139,7 +135,7 @@ def _title(part: Panel, ends: list[StageEnds]) -> str:
         most = max(end.lead for end in ends)
         lead = f" (lead up to {most:.2g} of {3 * parameters.tokens})"
     return (
-        f"$N$ = {parameters.n}, {norm}: predicted {_regime(parameters)}\n"
+        f"$N$ = {parameters.n}, {norm}: predicted {predicted_regime(parameters)}\n"
         f"stage 1 {_when([end.first for end in ends])}{lead}\n"
         f"stage 2 {_when([end.second for end in ends])}"
     )

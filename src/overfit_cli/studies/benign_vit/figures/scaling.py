@@ -1,4 +1,4 @@
-"""Steps to fit against each parameter that the theorems' T speaks of, with the fitted power."""
+"""Steps to fit against each parameter that the theorems' T depends on, with the fitted power."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def draw_scaling(data: FigureData, options: FigureOptions) -> matplotlib.figure.
     """Draw steps against each parameter, a row of panels for each regime.
 
     Raises:
-        UserError: if no parameter that the theorems speak of takes three values.
+        UserError: if no parameter that T depends on takes three values.
     """
     rows = _fitted(data)
     if not rows:

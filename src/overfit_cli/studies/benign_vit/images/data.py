@@ -1,4 +1,4 @@
-"""What a cell trains on: digits times a, in a ring of noise times 1 − a (section 6)."""
+"""Images of a cell: digits times a, in a ring of noise times 1 − a (section 6)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def image_task(parameters: BenignVitImagesParameters, seed: int) -> ImageTask:
     """Return a cell's task. More samples extend fewer, and every ratio has the same noise.
 
     Raises:
-        UserError: if MNIST is asked for and isn't where `--data` says, or has too few images.
+        UserError: if MNIST is needed and isn't where `--data` says, or has too few images.
     """
     n, test_samples = parameters.n, parameters.test_samples
     splits: Mapping[str, Digits]
@@ -102,7 +102,7 @@ def _chosen(
     return train.take(rows), test.take(others)
 
 
-def _check(asked: Mapping[str, int], present: int) -> None:
-    for name, count in asked.items():
+def _check(wanted: Mapping[str, int], present: int) -> None:
+    for name, count in wanted.items():
         if count > present:
             raise UserError(f"--set {name} {count}: there are {present} such images.")

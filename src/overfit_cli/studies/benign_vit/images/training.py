@@ -97,9 +97,9 @@ def evaluate(model: ImageTransformer, samples: _OnDevice) -> tuple[float, float]
     """Return the mean cross-entropy and the share that is wrong."""
     loss, wrong = 0.0, 0
     with torch.inference_mode():
-        for start in range(0, len(samples.labels), _EVALUATED):
-            labels = samples.labels[start : start + _EVALUATED]
-            logits: Tensor = model(samples.pixels[start : start + _EVALUATED])
+        for first in range(0, len(samples.labels), _EVALUATED):
+            labels = samples.labels[first : first + _EVALUATED]
+            logits: Tensor = model(samples.pixels[first : first + _EVALUATED])
             loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
             wrong += int((logits.argmax(1) != labels).sum())
     return loss / len(samples.labels), wrong / len(samples.labels)

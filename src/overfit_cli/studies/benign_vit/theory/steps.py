@@ -55,8 +55,8 @@ def step_scaling(cells: pd.DataFrame, regime: Regime) -> StepScaling | None:
         regime: benign where N · SNR² is above figure 1's constant, harmful elsewhere.
 
     Returns:
-        The fit; None where no axis that the theorems speak of takes three values there, or where a
-        parameter varies that they don't speak of.
+        The fit; None where no axis that T depends on takes three values there, or where a
+        parameter varies that T isn't stated for.
     """
     # Figure 1's constant tells the regimes apart at figure 1's strength of the strong noise.
     if not np.isclose(cells["sigma_p_tilde"] / cells["sigma_p"], FIGURE_1_STRONG_NOISE).all():
