@@ -48,8 +48,12 @@ def boundaries(cells: pd.DataFrame, axis: str, threshold: float) -> list[Boundar
     """
     if why_no_boundary(cells, axis):
         return []
-    curves = Curves("snr", "n", "test_loss", FIGURE_1_EXPONENT, threshold, HARMFUL_LOSS)
-    return analysis.boundaries(cells, axis, curves)
+    return analysis.boundaries(cells, axis, loss_curves(threshold))
+
+
+def loss_curves(threshold: float) -> Curves:
+    """Return the curves of the test loss over SNR that cross a threshold, one for each N."""
+    return Curves("snr", "n", "test_loss", FIGURE_1_EXPONENT, threshold, HARMFUL_LOSS)
 
 
 def balance_at(boundary: Boundary) -> float:
