@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +64,28 @@ class Boundary:
     curves: int
     never: int
     reach: tuple[float, float]
+
+
+def why_no_boundary(
+    cells: pd.DataFrame, fixed: Iterable[str], curves: Curves, least_values: int
+) -> str | None:
+    """Say why boundaries can't be found; None where they can.
+
+    Args:
+        cells: one row per cell.
+        fixed: the columns that must take one value: the curves would mix theirs.
+        curves: what crosses what.
+        least_values: of x and of y.
+    """
+    varied = [name for name in fixed if cells[name].nunique() > 1]
+    if varied:
+        return f"{', '.join(varied)} {'varies' if len(varied) == 1 else 'vary'} too"
+    for name in (curves.y, curves.x):
+        if (values := cells[name].nunique()) < least_values:
+            return f"it takes {least_values} values of {name}, and there are {values}"
+    if not (cells["status"] == "done").any():
+        return f"none of the {len(cells)} cells is done"
+    return None
 
 
 def boundaries(cells: pd.DataFrame, axis: str, curves: Curves) -> list[Boundary]:

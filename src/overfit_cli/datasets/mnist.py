@@ -1,8 +1,9 @@
-"""Reads MNIST's IDX files (LeCun et al.), plain or gzipped."""
+"""MNIST's IDX files (LeCun et al.), plain or gzipped."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import math
 import zlib
@@ -13,6 +14,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.data_folder import fingerprint, naming_data
 from overfit_cli.datasets.digits import CLASSES, SIZE, Digits
 from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of
@@ -29,6 +31,19 @@ _ACCEPTED = (
     "accepted is a folder with train-images-idx3-ubyte and train-labels-idx1-ubyte, or with the "
     "same two of t10k, plain or as .gz, or one with such a folder mnist in it"
 )
+
+
+@functools.lru_cache(maxsize=1)
+def mnist_splits(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
+    """Return MNIST's splits that are there, read once, and a fingerprint of them by name.
+
+    Raises:
+        UserError: as `read_mnist` does, naming the folder's option.
+    """
+    with naming_data(folder):
+        splits = read_mnist(folder)
+    arrays = [array for split in splits.values() for array in (split.pixels, split.labels)]
+    return splits, {"MNIST": fingerprint(*arrays)}
 
 
 def read_mnist(folder: Path) -> dict[str, Digits]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.data_folder import data_folder, fingerprint, naming_data
+from overfit_cli.data_folder import data_folder
 from overfit_cli.datasets.digits import INNER, SIZE, Digits, built_in_digits
-from overfit_cli.datasets.mnist import read_mnist
+from overfit_cli.datasets.mnist import mnist_splits
 from overfit_cli.errors import UserError
 from overfit_cli.rng import named_rng
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -45,7 +43,7 @@ def image_task(parameters: BenignVitImagesParameters, seed: int) -> ImageTask:
     n, test_samples = parameters.n, parameters.test_samples
     splits: Mapping[str, Digits]
     if parameters.source == "mnist":
-        splits, collections = _mnist(data_folder("source=mnist"))
+        splits, collections = mnist_splits(data_folder("source=mnist"))
     else:
         splits, collections = {"digits": built_in_digits()}, {}
     train, test = _chosen(splits, n, test_samples, seed)
@@ -70,15 +68,6 @@ def ring_noise(seed: int, which: str, count: int) -> NDArray[np.float32]:
     drawn = named_rng(seed, which, "ring").standard_normal((count, SIZE, SIZE), dtype=np.float32)
     drawn[:, RING:-RING, RING:-RING] = 0
     return drawn
-
-
-@functools.lru_cache(maxsize=1)
-def _mnist(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
-    """MNIST's splits that are there, and a fingerprint of them."""
-    with naming_data(folder):
-        splits = read_mnist(folder)
-    arrays = [array for split in splits.values() for array in (split.pixels, split.labels)]
-    return splits, {"MNIST": fingerprint(*arrays)}
 
 
 def _chosen(

@@ -11,6 +11,7 @@ from overfit_cli.parameters import describe
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import (
     FIGURE_1_EXPONENT,
+    FIGURE_1_THRESHOLD,
     HARMFUL_LOSS,
     learning_balance,
 )
@@ -26,16 +27,8 @@ def why_no_boundary(cells: pd.DataFrame, axis: str) -> str | None:
         cells: a study's cells.
         axis: the name of a parameter other than n and snr.
     """
-    others = [name for name in describe(BenignVitParameters) if name not in {*_FREE, axis}]
-    varied = [name for name in others if cells[name].nunique() > 1]
-    if varied:
-        return f"{', '.join(varied)} {'varies' if len(varied) == 1 else 'vary'} too"
-    for name in ("n", "snr"):
-        if (values := cells[name].nunique()) < LEAST_VALUES:
-            return f"it takes {LEAST_VALUES} values of {name}, and there are {values}"
-    if not (cells["status"] == "done").any():
-        return f"none of the {len(cells)} cells is done"
-    return None
+    fixed = [name for name in describe(BenignVitParameters) if name not in {*_FREE, axis}]
+    return analysis.why_no_boundary(cells, fixed, loss_curves(FIGURE_1_THRESHOLD), LEAST_VALUES)
 
 
 def boundaries(cells: pd.DataFrame, axis: str, threshold: float) -> list[Boundary]:
