@@ -1,6 +1,6 @@
 """Handwritten digits as grey images of 28 × 28 pixels, drawn in the middle 20 × 20.
 
-So MNIST's own digits lie, and a ring of four pixels around them is empty.
+MNIST's own digits are placed like this; a ring of four pixels around them is empty.
 """
 
 from __future__ import annotations

@@ -83,22 +83,16 @@ def train_one_cell(
     """
     drawn = draw(parameters, seed) if drawn is None else drawn
     dtype = getattr(torch, parameters.dtype)
-    weights, by = drawn.weights, weight_scales(parameters)
-    scaled = Weights(
-        by.head * weights.query,
-        by.head * weights.key,
-        by.value * weights.value,
-        by.output * weights.output,
-    )
-    model = VisionTransformer(scaled, dtype)
+    model = VisionTransformer(_scaled(drawn.weights, parameters), dtype)
     scales = token_scales(parameters)[:, None]
+    # (samples, tokens, d)
     x = torch.tensor(drawn.train.tokens[: parameters.n] * scales, dtype=dtype)
     labels = flipped_labels(drawn.train, parameters.label_flip)[: parameters.n]
     y = torch.tensor(labels, dtype=dtype)
     optimiser = torch.optim.SGD(model.parameters(), lr=parameters.learning_rate)
     steps = 0
     while True:
-        margins = y * model(x)
+        margins = y * model(x)  # (samples,)
         loss = logistic_loss(margins)
         if loss.item() <= parameters.epsilon or steps >= parameters.max_steps:
             break
@@ -121,3 +115,14 @@ def train_one_cell(
             test_attention=model.attention(x_test).numpy(),
             train_attention=model.attention(x).numpy(),
         )
+
+
+def _scaled(weights: Weights, parameters: BenignVitParameters) -> Weights:
+    """Weights as they are trained, from those at unit scale."""
+    by = weight_scales(parameters)
+    return Weights(
+        by.head * weights.query,
+        by.head * weights.key,
+        by.value * weights.value,
+        by.output * weights.output,
+    )

@@ -112,13 +112,13 @@ def _at_unit_scale(parameters: BenignVitParameters, seed: int, device: str) -> T
     # In float64 whatever the cell's precision: it is done once a seed.
     drawn = draw(parameters, seed)
     weights, train, test = drawn.weights, drawn.train, drawn.test
-    x, x_test = torch.from_numpy(train.tokens), torch.from_numpy(test.tokens)
-    x_signal = torch.eye(2, x.shape[2], dtype=x.dtype)
+    x, x_test = torch.from_numpy(train.tokens), torch.from_numpy(test.tokens)  # (.., tokens, d)
+    x_signal = torch.eye(2, x.shape[2], dtype=x.dtype)  # e₁ and e₂
     w_query, w_key = torch.from_numpy(weights.query), torch.from_numpy(weights.key)
-    w_value = torch.from_numpy(weights.value) @ torch.from_numpy(weights.output)
+    w_value = torch.from_numpy(weights.value) @ torch.from_numpy(weights.output)  # (d,)
     train_heads, test_heads = ((one @ w_query, one @ w_key) for one in (x, x_test))
     basis = _head_basis((w_query[:2], w_key[:2]), train_heads)
-    rows = x.flatten(0, 1)
+    rows = x.flatten(0, 1)  # (capacity · tokens, d)
     dtype = getattr(torch, parameters.dtype)
 
     def stored(tensor: Tensor) -> Tensor:

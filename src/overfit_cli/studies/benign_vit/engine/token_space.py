@@ -122,6 +122,7 @@ class TokenSpace:
         """Return the forward pass over the training samples at the current state."""
         cells, samples = self.labels.shape
         by_sample = (cells, samples, self.scales.shape[1], -1)
+        # (cells, samples, tokens, tokens)
         scores = _batched(self.query.view(by_sample), self.key.view(by_sample).mT)
         return self.read_out(scores, self.value.view(by_sample[:3]), self.labels)
 
@@ -172,7 +173,7 @@ class TokenSpace:
             initial: their ṽ₀, (cells, rows).
             gram: their inner products with the training tokens.
         """
-        added = (gram @ self.value_coefficients[..., None]).squeeze(-1)
+        added = (gram @ self.value_coefficients[..., None]).squeeze(-1)  # (cells, rows)
         return torch.addcmul(initial, self.value_gain[:, None], added)
 
     def choose_stride(self, before: ForwardPass, now: ForwardPass) -> None:
@@ -185,7 +186,7 @@ class TokenSpace:
         change = torch.maximum(
             (now.scores - before.scores).abs().amax((1, 2, 3)),
             (now.margins - before.margins).abs().amax(1),
-        )
+        )  # (cells,)
         longer = self.stride * (self.leap / change.clamp(min=_SMALLEST)).clamp(0.5, 2)
         pace = (before.loss / now.loss).log() / self.stride
         to_epsilon = (now.loss / self.epsilon).log() / pace.clamp(min=_SMALLEST)

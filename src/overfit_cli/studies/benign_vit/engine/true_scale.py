@@ -91,13 +91,14 @@ class TrueScaleTokens:
         cells, tokens = state.scales.shape
         samples = len(projections[0].test_labels)
         flat = (cells * samples, tokens, -1)
+        # Inner products with the training tokens, (cells, test samples · tokens, rows).
         gram = stacked([one.test.gram[:, : self._rows] for one in projections])
         initial_query = stacked([one.test.query[:, :width] for one in projections])
         initial_key = stacked([one.test.key[:, :width] for one in projections])
-        query = torch.baddbmm(initial_query, gram, state.query_coefficients).view(flat)
+        query = torch.baddbmm(initial_query, gram, state.query_coefficients).view(flat)  # q₀ + G C
         key = torch.baddbmm(initial_key, gram, state.key_coefficients).view(flat)
         outside = stacked([one.test_scores_outside(width) for one in projections])
-        scores = torch.baddbmm(outside.flatten(0, 1), query, key.mT)
+        scores = torch.baddbmm(outside.flatten(0, 1), query, key.mT)  # (.., tokens, tokens)
         initial_value = stacked([one.test.value for one in projections])
         value = state.moved_values(state.value_scale[:, None] * initial_value, gram)
         labels = stacked([one.test_labels for one in projections])
