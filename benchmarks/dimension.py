@@ -1,9 +1,9 @@
 """What a cell costs in ever more dimensions, sampled in law; and many steps at a time.
 
 Time and memory: figure 1's cell at N = 20 with 40 test samples, for each d in a process of its own,
-which draws the seed's start, and trains the cell once more from it. Steps: cells of
-`theorem-regime` in narrower heads, where single steps can be run too, against the same cells with
-`leap`.
+which draws the seed's tokens and weights, and trains the cell once more from what it kept of them.
+Steps: cells of `theorem-regime` in narrower heads, where single steps can be run too, against the
+same cells with `leap`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def train(settings: dict[str, Any], seed: int) -> tuple[float, CellResult]:
 
 
 def cost(settings: dict[str, Any], seed: int) -> Cost:
-    """Train a cell twice in this process, the second time from the start that the first drew."""
+    """Train a cell twice in this process, the second time from what the first has drawn."""
     first, _ = train(settings, seed)
     again, _ = train(settings, seed)
     return Cost(first, again, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0)

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from benchmarks.timing import timed
-from overfit_cli.studies.benign_vit.data import draw_directly
+from overfit_cli.studies.benign_vit.data import draw
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.worker import train_all
 from overfit_cli.training import Execution
-from tests.oracles.benign_vit import Trained, train_one_cell
 
 SEED = 1
 
@@ -47,7 +47,7 @@ def measure(n: int, ratios: list[float], dtype: str, *, with_draws: bool) -> Row
         BenignVitParameters.model_validate({"n": n, "snr": snr, "dtype": dtype}) for snr in ratios
     ]
     cells = [Cell(study.name, study.version, one, SEED) for one in settings]
-    draws = draw_directly(settings[0], SEED)
+    draws = draw(settings[0], SEED)
     engine, results = timed(lambda: list(train_all(study, cells, Execution())))
     given, trained = timed(lambda: [train_one_cell(one, SEED, draws) for one in settings])
     loop = given

@@ -23,18 +23,23 @@ def measure(name: str, cells: pd.DataFrame) -> Measurement:
     return BY_NAME[name].measure(cells)
 
 
-def preset(name: str, **changed: str) -> list[Cell]:
+def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:
     """All cells of a preset's quick profile, with some of its values changed."""
     content = tomllib.loads((PRESETS / f"{name}.toml").read_text())
     quick = content["quick"]
     values = content["set"] | quick.get("set", {}) | changed
     texts = {key: str(value) for key, value in values.items()}
-    return make_grid(study, texts, tuple(range(quick["seeds"])), {}).cells()
+    cells = make_grid(study, texts, tuple(range(quick["seeds"])), {}).cells()
+    return [
+        Cell(study.name, study.version, one.parameters, one.seed)
+        for one in cells
+        if isinstance(one.parameters, BenignVitParameters)
+    ]
 
 
-def settings(cells: list[Cell]) -> list[BenignVitParameters]:
+def settings(cells: list[Cell[BenignVitParameters]]) -> list[BenignVitParameters]:
     """The cells' parameters."""
-    return [one.parameters for one in cells if isinstance(one.parameters, BenignVitParameters)]
+    return [one.parameters for one in cells]
 
 
 def small(**values: object) -> BenignVitParameters:

@@ -11,15 +11,15 @@ import pytest
 import torch
 
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.studies.benign_vit.boundaries import boundaries, obstacle
-from overfit_cli.studies.benign_vit.data import Weights, draw_directly
-from overfit_cli.studies.benign_vit.dimension_figure import draw_dimension
+from overfit_cli.studies.benign_vit.data import Weights, draw
 from overfit_cli.studies.benign_vit.figures import FIGURES
-from overfit_cli.studies.benign_vit.model import VisionTransformer, logistic_loss
+from overfit_cli.studies.benign_vit.figures.dimension import draw_dimension
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.theory import learning_balance, predicted_boundary
+from overfit_cli.studies.benign_vit.theory.boundaries import balance_at, boundaries, why_no_boundary
+from overfit_cli.studies.benign_vit.theory.predictions import learning_balance, predicted_boundary
 from tests.benign_vit_cells import measure, small
 from tests.command import run
 
@@ -65,11 +65,11 @@ def test_boundaries_are_those_that_made_the_cells() -> None:
         assert one.median == pytest.approx(constant, rel=0.03)
         assert one.low <= one.median <= one.high
         assert one.constants.to_numpy() == pytest.approx(constant, rel=0.06)
-        assert one.law is not None
-        assert one.law.exponent == pytest.approx(2, abs=0.1)
+        assert one.fit is not None
+        assert one.fit.exponent == pytest.approx(2, abs=0.1)
         # 0.69 / (1 + 2.45 e^(2a)) is 0.5 where e^(2a) = 0.155.
         assert one.onsets.to_numpy() == pytest.approx(constant * 0.155**0.5, rel=0.06)
-        assert one.balance == 2 * (20**2 + 14) * (one.at > 0)
+        assert balance_at(one) == 2 * (20**2 + 14) * (one.at > 0)
         assert one.widths.to_numpy() == pytest.approx(0.155**-0.5, rel=0.05)
         assert (one.curves, one.never) == (20, 0)
 
@@ -105,7 +105,7 @@ def test_no_boundary_is_told_where_something_else_varies() -> None:
         (failed, f"none of the {len(cells)} cells is done"),
     ):
         assert boundaries(none, "d", 0.2) == []
-        assert obstacle(none, "d") == why
+        assert why_no_boundary(none, "d") == why
         assert why in measure("dimension-constant", none).sentence
 
 
@@ -211,7 +211,7 @@ def test_a_first_step_is_balanced_where_the_theory_says(ratio: float, tokens: in
     snr = float(np.sqrt(learning_balance(ratio, tokens) / n))
     shape = {"n": n, "d": d, "tokens": tokens, "d_h": 2, "d_v": 2, "test_samples": 1, "snr": snr}
     settings = small(**shape, sampling="direct", noise="orthogonal", sigma_p_tilde=ratio * 0.2)
-    drawn = draw_directly(settings, 0)
+    drawn = draw(settings, 0)
     nothing, output = np.zeros((d, 2)), np.ones(2)
     model = VisionTransformer(Weights(nothing, nothing, nothing, output), torch.float64)
     x = torch.from_numpy(drawn.train.tokens * token_scales(settings)[:, None])

@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 import torch
 
-from overfit_cli.studies.benign_vit.assembly import token_space
-from overfit_cli.studies.benign_vit.coefficients import step_coefficients, value_coefficients
 from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.dynamics import logged
-from overfit_cli.studies.benign_vit.engine import Pass, TokenSpace, descend_until_fitted
-from overfit_cli.studies.benign_vit.model import VisionTransformer, logistic_loss
+from overfit_cli.studies.benign_vit.engine.dynamics import logged
+from overfit_cli.studies.benign_vit.engine.projections import projections_of
+from overfit_cli.studies.benign_vit.engine.token_space import ForwardPass, initial_state
+from overfit_cli.studies.benign_vit.engine.training import descend_until_fitted
+from overfit_cli.studies.benign_vit.engine.true_scale import TrueScaleTokens
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.scales import token_scales
-from overfit_cli.studies.benign_vit.stages import stage_ends
-from overfit_cli.studies.benign_vit.start import start_of
 from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.theory.steps import stage_ends
 from overfit_cli.study import Cell
 from overfit_cli.sweeps.worker import train_all
 from overfit_cli.training import Execution
@@ -48,11 +48,11 @@ def small(**settings: object) -> BenignVitParameters:
     return BenignVitParameters.model_validate({**SMALL, **settings})
 
 
-def engine(settings: BenignVitParameters) -> Iterator[tuple[TokenSpace, Pass]]:
-    """The engine's states, step by step; each is changed in place by the next."""
-    start, count = start_of(settings, SEED, "cpu"), 0
-    for state, now, _ in descend_until_fitted(token_space([settings], [start])):
-        yield state, now
+def engine(settings: BenignVitParameters) -> Iterator[tuple[TrueScaleTokens, ForwardPass]]:
+    """The engine's tokens and forward passes, step by step; each is changed by the next."""
+    projections, count = [projections_of(settings, SEED, "cpu")], 0
+    for state, now, _ in descend_until_fitted(initial_state([settings], projections)):
+        yield TrueScaleTokens(state, projections), now
         count += 1
     assert count > 5, "too few steps to tell"
 
@@ -88,14 +88,14 @@ NOISES = pytest.mark.parametrize("noise", ["isotropic", "orthogonal"])
 def test_gamma_and_rho_are_what_training_added_to_the_values(noise: str) -> None:
     """Definition 5.2, against the weights that autograd trains."""
     settings = small(noise=noise)
-    start, oracle = start_of(settings, SEED, "cpu"), Autograd(settings)
+    oracle = Autograd(settings)
     before = oracle.values(oracle.signals), oracle.values(oracle.x)
     norm = float((oracle.model.output_weight**2).sum())
-    for state, _ in engine(settings):
-        found = value_coefficients(state, start)
+    for tokens, _ in engine(settings):
+        gamma, rho = tokens.value_coefficients()
         now = oracle.values(oracle.signals), oracle.values(oracle.x)
-        torch.testing.assert_close(found.gamma, (now[0] - before[0]) / norm)
-        torch.testing.assert_close(found.rho, ((now[1] - before[1]) / norm)[:, 1:])
+        torch.testing.assert_close(gamma, (now[0] - before[0]) / norm)
+        torch.testing.assert_close(rho, ((now[1] - before[1]) / norm)[:, 1:])
         oracle.step()
 
 
@@ -103,17 +103,17 @@ def test_gamma_and_rho_are_what_training_added_to_the_values(noise: str) -> None
 def test_alpha_and_beta_are_what_a_step_adds_to_queries_and_keys(noise: str) -> None:
     """Definition B.3: Δq = Σ α k and Δk = Σ β q, for both signals and the strong noise."""
     settings = small(noise=noise)
-    start, oracle = start_of(settings, SEED, "cpu"), Autograd(settings)
-    for state, now in engine(settings):
-        found = step_coefficients(state, now, start)
+    oracle = Autograd(settings)
+    for tokens, now in engine(settings):
+        alpha, beta = tokens.step_coefficients(now)
         queries, keys = (oracle.projected(w) for w in (oracle.model.query, oracle.model.key))
         added = [
             torch.einsum("anj,njw->aw", coefficients, tokens)
             for coefficients, tokens in (
-                (found.alpha_signal, keys[1]),
-                (found.alpha_noise, keys[1]),
-                (found.beta_signal, queries[1]),
-                (found.beta_noise, queries[1]),
+                (alpha.signal, keys[1]),
+                (alpha.noise, keys[1]),
+                (beta.signal, queries[1]),
+                (beta.noise, queries[1]),
             )
         ]
         oracle.step()
@@ -130,21 +130,20 @@ def test_alpha_and_beta_are_what_a_step_adds_to_queries_and_keys(noise: str) -> 
 def test_lemma_5_1_gives_the_step_actually_taken() -> None:
     """γ moves by the lemma's sum, exactly; ρ by no more than its bound, which wants d large."""
     settings = small(noise="orthogonal", d=4000, n=5, sigma_p=0.05, sigma_p_tilde=0.5, epsilon=0.02)
-    start = start_of(settings, SEED, "cpu")
     expected = None
-    for state, now in engine(settings):
-        found = value_coefficients(state, start)
+    for tokens, now in engine(settings):
+        gamma, rho = tokens.value_coefficients()
         if expected is not None:
-            torch.testing.assert_close(found.gamma, expected[0])
-            assert bool(((found.rho - expected[1]).abs() <= expected[2]).all())
+            torch.testing.assert_close(gamma, expected[0])
+            assert bool(((rho - expected[1]).abs() <= expected[2]).all())
         slope = torch.sigmoid(-now.margins[0])
         onto = now.attention[0].sum(1)
         rate = settings.learning_rate / (settings.n * settings.tokens)
-        positive = state.labels[0] > 0
+        positive = tokens.labels[0] > 0
         by_sample = rate * settings.signal_norm**2 * slope * onto[:, 0]
         step = torch.stack([by_sample[positive].sum(), -by_sample[~positive].sum()])
         most = 2 * rate * settings.sigma_p_tilde**2 * settings.d * slope[:, None] * onto[:, 1:]
-        expected = found.gamma + step, found.rho.clone(), most
+        expected = gamma + step, rho.clone(), most
 
 
 def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
@@ -170,17 +169,16 @@ def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
 
 def test_logged_coefficients_are_the_means_that_their_columns_promise() -> None:
     settings = small()
-    start = start_of(settings, SEED, "cpu")
-    for state, now in engine(settings):
-        row = logged(state, now, now, start)
-        value, step = value_coefficients(state, start), step_coefficients(state, now, start)
-        plus = [n for n in range(6) if start.labels[n] > 0]
-        mean = sum(float(state.labels[0, n] * value.rho[n, 0]) for n in range(6)) / 6
+    for tokens, now in engine(settings):
+        row = logged(tokens, now)
+        (gamma, rho), (alpha, beta) = tokens.value_coefficients(), tokens.step_coefficients(now)
+        plus = [n for n in range(6) if tokens.is_plus[0, n]]
+        mean = sum(float(tokens.labels[0, n] * rho[n, 0]) for n in range(6)) / 6
         assert row["rho_noise"] == pytest.approx(mean)
-        assert row["gamma_minus"] == float(value.gamma[1])
+        assert row["gamma_minus"] == float(gamma[1])
         for name, signal, noise in (
-            ("alpha", step.alpha_signal[0], step.alpha_noise),
-            ("beta", step.beta_signal[0], step.beta_noise),
+            ("alpha", alpha.signal[0], alpha.noise),
+            ("beta", beta.signal[0], beta.noise),
         ):
             onto_signal = [sum(float(noise[n, m, 0]) for m in plus) for n in plus]
             expected = {

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from overfit_cli.studies.benign_vit.assembly import token_space
 from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.engine import descend_until_fitted
+from overfit_cli.studies.benign_vit.engine.projections import projections_of
+from overfit_cli.studies.benign_vit.engine.token_space import initial_state
+from overfit_cli.studies.benign_vit.engine.training import descend_until_fitted, train_together
+from overfit_cli.studies.benign_vit.engine.true_scale import TrueScaleTokens
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.scales import token_scales
-from overfit_cli.studies.benign_vit.start import Start, start_of
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.training import train_together
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.worker import train_all
 from overfit_cli.training import Execution, Training
-from tests.oracles.benign_vit import Trained, train_one_cell
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 
@@ -31,18 +31,18 @@ def small(**settings: object) -> BenignVitParameters:
     return BenignVitParameters.model_validate({**SMALL, **settings})
 
 
-def cell_of(parameters: BenignVitParameters, seed: int = 0) -> Cell:
+def cell_of(parameters: BenignVitParameters, seed: int = 0) -> Cell[BenignVitParameters]:
     return Cell(study.name, study.version, parameters, seed)
 
 
-def cell(seed: int = 0, **settings: object) -> Cell:
+def cell(seed: int = 0, **settings: object) -> Cell[BenignVitParameters]:
     return cell_of(small(**settings), seed)
 
 
-def train(*cells: Cell, device: str = "cpu", trajectories: bool = False) -> list[CellResult]:
+def train(*cells: Cell[BenignVitParameters], trajectories: bool = False) -> list[CellResult]:
     """Train cells as one batch, in the cells' order."""
-    execution = Execution(device=device, trajectories=trajectories)
-    results = {result.cell.key: result for result in study.train(cells, execution)}
+    execution = Execution(trajectories=trajectories)
+    results = {result.cell.key: result for result in train_all(study, cells, execution)}
     return [results[one.key] for one in cells]
 
 
@@ -53,7 +53,7 @@ SHAPES = [
     pytest.param({"n": 9, "d": 6}, id="more tokens than features"),
     pytest.param({"n": 3, "tokens": 2}, id="two tokens"),
     pytest.param({"n": 1}, id="one sample"),
-    pytest.param({"n": 40}, id="more samples than the smallest start holds"),
+    pytest.param({"n": 40}, id="more samples than the smallest capacity"),
     pytest.param({"noise": "orthogonal"}, id="noise orthogonal to the signals"),
     pytest.param({"label_flip": 0.4, "n": 8}, id="flipped labels"),
     pytest.param({"d_h": 1, "d_v": 1}, id="width one"),
@@ -117,20 +117,18 @@ def test_the_papers_own_cells_train_as_in_the_autograd_loop() -> None:
 def test_the_engines_projections_are_those_of_the_trained_weights() -> None:
     """After training, q, k and v in token space are x W_Q, x W_K and x W_V w_O."""
     settings = small(n=5, snr=1.0, dtype="float64")
-    start = start_of(settings, 0, "cpu")
-    for state, _, stops in descend_until_fitted(token_space([settings], [start])):
-        last_step, last_state, stopped = int(state.steps[0]), state, bool(stops.any())
-    assert stopped
+    projections = [projections_of(settings, 0, "cpu")]
+    for state, _, stops in descend_until_fitted(initial_state([settings], projections)):
+        tokens, steps, stopped = TrueScaleTokens(state, projections), state.steps, stops
+    assert bool(stopped.any())
     oracle = train_one_cell(settings, 0)
-    assert oracle.steps == last_step
+    assert oracle.steps == int(steps[0])
 
     x = torch.from_numpy(
         draw_samples(settings, 0, "train", 5).tokens * token_scales(settings)[:, None]
     )
-    scales = last_state.scales[0].repeat(5)
-    query = (last_state.query[0] * scales[:, None]).view(5, settings.tokens, -1)
-    key = (last_state.key[0] * scales[:, None]).view(5, settings.tokens, -1)
-    value = (last_state.value[0] * scales).view(5, settings.tokens)
+    query, key = (part[0] for part in tokens.queries_and_keys())
+    value = tokens.values()[0]
     model = oracle.model
     # The head space is rotated, so inner products are what can be compared.
     torch.testing.assert_close(query @ key.mT, (x @ model.query) @ (x @ model.key).mT)
@@ -173,31 +171,31 @@ def test_batches_for_a_gpu_have_one_shape_and_few_seeds() -> None:
     assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
     for batch in batches:
         assert len({one.parameters.model_dump()["n"] for one in batch}) == 1
-        assert len({one.seed for one in batch}) <= 4, "a process keeps four starts"
+        assert len({one.seed for one in batch}) <= 4, "a process keeps four realisations"
 
 
-def test_a_start_for_more_samples_begins_with_the_start_for_fewer() -> None:
-    few = start_of(small(n=2, dtype="float64"), 5, "cpu")
-    many = start_of(small(n=33, dtype="float64"), 5, "cpu")
+def test_projections_for_more_samples_begin_with_those_for_fewer() -> None:
+    few = projections_of(small(n=2, dtype="float64"), 5, "cpu")
+    many = projections_of(small(n=33, dtype="float64"), 5, "cpu")
     assert len(many.labels) == 2 * len(few.labels)
     count = len(few.labels)
     assert torch.equal(many.labels[:count], few.labels)
-    torch.testing.assert_close(many.gram[: count * 5, : count * 5], few.gram)
-    width = few.head_width(2)
+    torch.testing.assert_close(many.train.gram[: count * 5, : count * 5], few.train.gram)
+    width, rows = few.head_width(2), 2 * 5
     torch.testing.assert_close(
-        many.query[:2, :, :width] @ many.key[:2, :, :width].mT,
-        few.query[:2, :, :width] @ few.key[:2, :, :width].mT,
+        many.train.query[:rows, :width] @ many.train.key[:rows, :width].mT,
+        few.train.query[:rows, :width] @ few.train.key[:rows, :width].mT,
     )
 
 
 def test_the_first_coordinates_carry_the_first_samples() -> None:
     """The head space is rotated so that N samples lie in the first 2r coordinates, exactly."""
-    start = start_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
-    width = start.head_width(3)
+    found = projections_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
+    width, rows = found.head_width(3), 3 * 5
     assert width == 2 * (2 + 3 * 4)
-    assert float(start.query[:3, :, width:].abs().max()) < 1e-12
-    assert float(start.key[:3, :, width:].abs().max()) < 1e-12
-    assert float(start.query[3:, :, width:].abs().max()) > 1e-3, "later samples reach further"
+    assert float(found.train.query[:rows, width:].abs().max()) < 1e-12
+    assert float(found.train.key[:rows, width:].abs().max()) < 1e-12
+    assert float(found.train.query[rows:, width:].abs().max()) > 1e-3, "later samples reach further"
 
 
 def test_a_cell_that_explodes_is_a_failed_row() -> None:
@@ -307,7 +305,7 @@ def test_a_gpu_gives_the_cpus_rows() -> None:
             assert on_gpu[one.key].measurements[name] == pytest.approx(value, abs=1e-9)
 
 
-def test_starts_are_shared_by_cells_that_differ_only_in_strength() -> None:
-    first: Start = start_of(small(snr=1.0, n=3), 0, "cpu")
-    assert first is start_of(small(snr=9.0, n=8, learning_rate=0.7), 0, "cpu")
-    assert first is not start_of(small(snr=1.0, n=3), 1, "cpu")
+def test_projections_are_shared_by_cells_that_differ_only_in_strength() -> None:
+    first = projections_of(small(snr=1.0, n=3), 0, "cpu")
+    assert first is projections_of(small(snr=9.0, n=8, learning_rate=0.7), 0, "cpu")
+    assert first is not projections_of(small(snr=1.0, n=3), 1, "cpu")

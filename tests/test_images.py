@@ -16,15 +16,16 @@ import torch
 from torch.nn import functional
 
 import overfit_cli
+from overfit_cli.datasets.digits import Digits, built_in_digits
+from overfit_cli.datasets.mnist import IMAGES, LABELS, read_idx, read_mnist
 from overfit_cli.errors import UserError
 from overfit_cli.studies.benign_vit.images.claims import CLAIMS
 from overfit_cli.studies.benign_vit.images.data import image_task, ring_noise
-from overfit_cli.studies.benign_vit.images.digits import Digits, built_in_digits
-from overfit_cli.studies.benign_vit.images.mnist import IMAGES, LABELS, read_idx, read_mnist
 from overfit_cli.studies.benign_vit.images.model import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.images.study import study
 from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.worker import train_all
 from overfit_cli.training import Execution
 from tests.command import run
 
@@ -36,8 +37,8 @@ def tiny(**settings: object) -> BenignVitImagesParameters:
 
 
 def train(parameters: BenignVitImagesParameters, *, trajectories: bool = False) -> CellResult:
-    execution = Execution(trajectories=trajectories)
-    [result] = study.train([Cell(study.name, 1, parameters, 0)], execution)
+    cell, execution = Cell(study.name, 1, parameters, 0), Execution(trajectories=trajectories)
+    [result] = train_all(study, [cell], execution)
     return result
 
 
@@ -292,7 +293,9 @@ def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
     assert logged.measurements == fitted.measurements
     assert logged.trajectory["step"][-1] == fitted.steps
     assert logged.trajectory["train_loss"][-1] == fitted.measurements["train_loss"]
-    assert "Fitted to a training loss of 0.0" in study.summary(fitted)
+    cell = Cell(study.name, 1, tiny(epsilon=0.05), 0)
+    said = study.summary(CellResult(cell, fitted.measurements, fitted.steps))
+    assert "Fitted to a training loss of 0.0" in said
 
 
 def test_a_cell_that_is_fitted_in_its_last_pass_is_done() -> None:

@@ -11,17 +11,18 @@ import pytest
 import torch
 from scipy.stats import ks_2samp
 
+from overfit_cli.analysis.wishart import bartlett_rows
 from overfit_cli.rng import named_rng
-from overfit_cli.studies.benign_vit.law import bartlett_rows, draw_in_law
+from overfit_cli.studies.benign_vit.data import draw
+from overfit_cli.studies.benign_vit.engine.projections import projections_of
+from overfit_cli.studies.benign_vit.engine.training import train_together
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.reference import train_one_cell
 from overfit_cli.studies.benign_vit.scales import token_scales
-from overfit_cli.studies.benign_vit.start import start_of
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.training import train_together
 from overfit_cli.study import Cell
 from overfit_cli.sweeps.worker import train_all
 from overfit_cli.training import Execution, Training
-from tests.oracles.benign_vit import train_one_cell
 
 SEEDS = 200
 SMALL = {"initialisation": "gaussian", "tokens": 4, "test_samples": 12, "d_v": 5, "sigma_p": 0.3}
@@ -184,7 +185,7 @@ def test_draws_have_their_exact_moments(setting: str) -> None:
 
 def _seen(settings: BenignVitParameters, seed: int) -> list[np.ndarray]:
     """Noise along e₁, squares and products, then what has mean 0 and variance 1 given those."""
-    draws = draw_in_law(settings, seed)
+    draws = draw(settings, seed)
     noise = np.concatenate([draws.train.tokens[0, 1:3], draws.test.tokens[0, 1:3]])
     gram = noise @ noise.T
     lengths = np.sqrt(gram.diagonal())
@@ -221,7 +222,7 @@ def test_the_engine_trains_draws_in_law_as_the_autograd_loop_does(other: dict[st
     huge |= {"sigma_p_tilde": 5e-4, "n": 6, "snr": 2.0, "learning_rate": 0.01, "dtype": "float64"}
     settings = small(**(huge | other), sampling="law")
     got = train(settings, 3)
-    oracle = train_one_cell(settings, 3, draw_in_law(settings, 3))
+    oracle = train_one_cell(settings, 3, draw(settings, 3))
     assert got["steps"] == oracle.steps > 5
     assert got["train_loss"] == pytest.approx(oracle.train_loss, rel=1e-8)
     assert got["test_loss"] == pytest.approx(oracle.test_loss, rel=1e-8)
@@ -230,7 +231,7 @@ def test_the_engine_trains_draws_in_law_as_the_autograd_loop_does(other: dict[st
 
 
 def test_more_training_samples_extend_fewer_and_leave_the_test_samples() -> None:
-    few, more = (draw_in_law(small(n=n, d=10**6, sampling="law"), 2) for n in (32, 33))
+    few, more = (draw(small(n=n, d=10**6, sampling="law"), 2) for n in (32, 33))
     axes = few.train.tokens.shape[2]
     assert np.array_equal(more.train.tokens[:32, :, :axes], few.train.tokens)
     assert np.array_equal(more.test.tokens[:, :, :axes], few.test.tokens)
@@ -245,21 +246,21 @@ def test_more_training_samples_extend_fewer_and_leave_the_test_samples() -> None
 
 def test_a_cell_at_the_least_d_draws_for_no_more_samples_than_there_is_room_for() -> None:
     settings = small(n=3, d=3 * 15 + 2, sampling="law")
-    assert len(start_of(settings, 0, "cpu").labels) == 3
-    assert draw_in_law(settings, 0).train.tokens.shape == (3, 4, 47)
+    assert len(projections_of(settings, 0, "cpu").labels) == 3
+    assert draw(settings, 0).train.tokens.shape == (3, 4, 47)
     with pytest.raises(ValueError, match="at least 47"):
         small(n=3, d=3 * 15 + 1, sampling="law")
 
 
 def test_a_seeds_cells_share_what_is_sampled() -> None:
-    one = start_of(small(n=3, snr=1.0, d=10**6, sampling="law"), 0, "cpu")
+    one = projections_of(small(n=3, snr=1.0, d=10**6, sampling="law"), 0, "cpu")
     other = small(n=20, snr=9.0, d=10**6, sampling="law", epsilon=0.1, noise_per="token")
     scaled = other.model_copy(update={"sigma_h": 0.3, "sigma_v": 2.0, "output_scale": 0.1})
     asked = other.model_copy(update={"initialisation": "condition"})
     for cell in (other, scaled, asked):
-        assert start_of(cell, 0, "cpu") is one
-    assert start_of(other.model_copy(update={"d": 10**7}), 0, "cpu") is not one
-    assert start_of(other, 1, "cpu") is not one
+        assert projections_of(cell, 0, "cpu") is one
+    assert projections_of(other.model_copy(update={"d": 10**7}), 0, "cpu") is not one
+    assert projections_of(other, 1, "cpu") is not one
 
 
 def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
@@ -269,9 +270,10 @@ def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
         )
         assert settings.noise_norm == 6.4
         assert settings.signal_norm == pytest.approx(6.4 * settings.snr)
-        start = start_of(settings, 0, "cpu")
+        found = projections_of(settings, 0, "cpu")
         lengths = (
-            start.gram.diagonal().view(-1, 4).sqrt().numpy()[:, 1:] * token_scales(settings)[1:]
+            found.train.gram.diagonal().view(-1, 4).sqrt().numpy()[:, 1:]
+            * token_scales(settings)[1:]
         )
         assert float(lengths[:, 0].mean()) == pytest.approx(128, rel=0.02)
         assert float(lengths[:, 1:].mean()) == pytest.approx(6.4, rel=0.02)

@@ -13,10 +13,10 @@ from overfit_cli.analysis.scaling import scaling_exponents
 from overfit_cli.claim import Measurement
 from overfit_cli.studies.benign_vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.claims.dynamics import SETTING
-from overfit_cli.studies.benign_vit.condition import condition_items
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.scaling import step_law
-from overfit_cli.studies.benign_vit.theory import STEP_LAWS, Regime, predicted_steps
+from overfit_cli.studies.benign_vit.theory.condition import condition_items
+from overfit_cli.studies.benign_vit.theory.predictions import STEP_POWERS, Regime, predicted_steps
+from overfit_cli.studies.benign_vit.theory.steps import step_scaling
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 GRIDS: dict[Regime, dict[str, tuple[float, ...]]] = {
@@ -32,7 +32,7 @@ def cells(
     draws = np.random.default_rng(1)
     defaults = BenignVitParameters().model_dump() | SETTING
     axes = {**GRIDS[regime], "epsilon": (0.01, 0.003), "learning_rate": (0.001, 0.002, 0.004)}
-    powers = {**STEP_LAWS[regime], **(bent or {})}
+    powers = {**STEP_POWERS[regime], **(bent or {})}
     rows = []
     for seed, *values in itertools.product(range(seeds), *axes.values()):
         point = dict(zip(axes, values, strict=True))
@@ -73,7 +73,7 @@ def test_axes_that_move_together_have_no_exponents() -> None:
 
 @pytest.mark.parametrize("regime", ["benign", "harmful"])
 def test_steps_that_follow_the_theorem_hold_and_others_fail(regime: Regime) -> None:
-    for axis, power in STEP_LAWS[regime].items():
+    for axis, power in STEP_POWERS[regime].items():
         name = f"steps-{regime}-{axis.replace('_', '-')}"
         if axis == "epsilon":
             continue  # two values of it: too few
@@ -110,8 +110,8 @@ def test_an_axis_of_two_values_does_not_bend_the_other_powers() -> None:
 def test_a_sweep_in_which_something_else_varies_tells_no_law() -> None:
     frame = cells("benign")
     frame.loc[frame["seed"] == 0, "tokens"] = 8
-    assert step_law(frame, "benign") is None
-    assert step_law(cells("benign"), "harmful") is None
+    assert step_scaling(frame, "benign") is None
+    assert step_scaling(cells("benign"), "harmful") is None
 
 
 def test_the_theorems_steps_are_their_formula() -> None:

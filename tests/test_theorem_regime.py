@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.studies.benign_vit.condition import condition_in_words, condition_items
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.theory import Regime, predicted_steps
+from overfit_cli.studies.benign_vit.theory.condition import condition_in_words, condition_items
+from overfit_cli.studies.benign_vit.theory.predictions import Regime, predicted_steps
 from tests.benign_vit_cells import BY_NAME, measure, preset, settings, small
 from tests.command import run
 

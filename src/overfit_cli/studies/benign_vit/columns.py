@@ -1,4 +1,4 @@
-"""What is measured of a cell, once and at each step (Jiang et al. 2024, sections 5.1, 5.3 and 6).
+"""Columns of a cell's measurements and of its trajectory (Jiang et al. 2024, sections 5 and 6).
 
 Token classes: the signal (token 1), the noise (token 2, the strong one) and the rest (3 to M).
 """
@@ -7,22 +7,32 @@ from __future__ import annotations
 
 from overfit_cli.study import Column
 
-MEASUREMENTS = (
+_LOSSES = (
     Column("train_loss", "training loss", symbol="L_S"),
     Column("test_loss", "test loss", symbol="L_D"),
     Column("test_error", "test error"),
-    Column("label_imbalance", "how lopsided the training labels are: 0 is balanced, 1 one class"),
-    Column("updates", "gradients computed: one a step, or one for many where `leap` allows"),
+)
+_TRAIN_MARGINS = (
     Column("train_margin", "mean training margin", symbol="y f(X)"),
     Column("train_margin_min", "smallest training margin"),
+)
+_VALUES = (
+    Column("value_plus", "value of the + signal", symbol=r"\mu_+^\top W_V w_O"),
+    Column("value_minus", "value of the − signal", symbol=r"\mu_-^\top W_V w_O"),
+    Column("value_noise", "mean size of the noise's value", symbol=r"|\xi_2^\top W_V w_O|"),
+)
+
+MEASUREMENTS = (
+    *_LOSSES,
+    Column("label_imbalance", "how lopsided the training labels are: 0 is balanced, 1 one class"),
+    Column("updates", "gradients computed: one a step, or one for many where `leap` allows"),
+    *_TRAIN_MARGINS,
     Column("test_margin", "mean test margin"),
     Column("train_attention_signal", "training attention on the signal"),
     Column("train_attention_noise", "training attention on token 2"),
     Column("test_attention_signal", "test attention on the signal"),
     Column("test_attention_noise", "test attention on token 2"),
-    Column("value_plus", "value of the + signal", symbol=r"\mu_+^\top W_V w_O"),
-    Column("value_minus", "value of the − signal", symbol=r"\mu_-^\top W_V w_O"),
-    Column("value_noise", "mean size of the noise's value", symbol=r"|\xi_2^\top W_V w_O|"),
+    *_VALUES,
     Column("output_norm", "norm of the fixed output layer", symbol=r"\Vert w_O\Vert"),
 )
 
@@ -30,16 +40,11 @@ TOKEN_CLASSES = ("signal", "noise", "rest")
 _INDICES = (("signal", "+"), ("noise", "n,2"))
 
 TRAJECTORY = (
-    Column("train_loss", "training loss", symbol="L_S"),
-    Column("test_loss", "test loss", symbol="L_D"),
-    Column("test_error", "test error"),
-    Column("train_margin", "mean training margin", symbol=r"y f(X)"),
-    Column("train_margin_min", "smallest training margin"),
+    *_LOSSES,
+    *_TRAIN_MARGINS,
     Column("attention_signal", "attention on the signal, of all tokens"),
     Column("attention_noise", "attention on token 2, of all tokens"),
-    Column("value_plus", "value of the + signal", symbol=r"\mu_+^\top W_V w_O"),
-    Column("value_minus", "value of the − signal", symbol=r"\mu_-^\top W_V w_O"),
-    Column("value_noise", "mean size of the noise's value", symbol=r"|\xi_2^\top W_V w_O|"),
+    *_VALUES,
     Column("product_signal_signal", "signal query, signal key", symbol=r"\langle q_+, k_+\rangle"),
     Column(
         "product_signal_noise", "signal query, noise key", symbol=r"\langle q_+, k_{n,2}\rangle"

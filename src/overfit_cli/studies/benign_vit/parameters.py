@@ -1,8 +1,10 @@
-"""The knobs of the `benign-vit` study, with the values of section 6 of Jiang et al. 2024."""
+"""The parameters of the `benign-vit` study, with section 6's values (Jiang et al. 2024)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import chain
 from typing import Literal
 
 from pydantic import model_validator
@@ -13,9 +15,16 @@ MOST_DRAWN = 10**6
 """The most features, or head coordinates, that are drawn one by one."""
 
 MOST = 10**18
-"""The most that are sampled in law."""
+"""The most features, or head coordinates, with `sampling=law`."""
+
+SMALLEST_CAPACITY = 32
+"""The fewest training samples that are drawn for a seed."""
+
+REALISATIONS_KEPT = 4
+"""For how many seeds a process keeps what it has drawn."""
 
 _LEAST_SCALE = 1e-33
+"""The smallest score of two unit tokens that float32 tells from nothing."""
 
 
 class BenignVitParameters(StudyParameters):
@@ -113,69 +122,70 @@ class BenignVitParameters(StudyParameters):
     def _token_over_feature(self) -> float:
         return 1.0 if self.noise_per == "token" else math.sqrt(self.d)
 
+    @property
+    def capacity(self) -> int:
+        """How many training samples are drawn for a seed's cells of this shape: a doubling of 32.
+
+        It depends on the cell alone, so that a cell's numbers don't depend on its neighbours. In
+        law it is at most what d has room for.
+        """
+        capacity = SMALLEST_CAPACITY
+        while capacity < self.n:
+            capacity *= 2
+        if self.sampling == "law":
+            capacity = min(capacity, (self.d - 2) // (self.tokens - 1) - self.test_samples)
+        return capacity
+
     @model_validator(mode="after")
-    def _noise_needs_room(self) -> BenignVitParameters:
+    def _belong_together(self) -> BenignVitParameters:
+        refusal = next(chain(self._refused_dimensions(), self._refused_values()), None)
+        if refusal is not None:
+            raise ValueError(refusal)
+        return self
+
+    def _refused_dimensions(self) -> Iterator[str]:
+        """Sentences on what can't be drawn: too few or too many dimensions, or weights in law."""
         if self.noise == "orthogonal" and self.d < 3:
-            raise ValueError(
+            yield (
                 f"--set d {self.d}: with noise=orthogonal, d takes a whole number of at least 3, "
                 "because the two signals take two features."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _law_is_gaussian(self) -> BenignVitParameters:
         if self.sampling == "law" and self.initialisation == "pytorch":
-            raise ValueError(
+            yield (
                 f"--set initialisation {self.initialisation}: with sampling=law, initialisation "
                 "takes gaussian or condition: only Gaussian weights look alike from every side."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _law_needs_room(self) -> BenignVitParameters:
         least = self.noise_tokens + 2
         if self.sampling == "law" and self.d < least:
-            raise ValueError(
+            yield (
                 f"--set d {self.d}: with sampling=law, d takes a whole number of at least {least}: "
                 f"{self.n} training and {self.test_samples} test samples have {least - 2} noise "
                 "tokens, and there are two signals. In fewer features, sampling=direct draws less."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _direct_is_drawn(self) -> BenignVitParameters:
         for name, size in (("d", self.d), ("d_h", self.d_h)):
             if self.sampling == "direct" and size > MOST_DRAWN:
-                raise ValueError(
+                yield (
                     f"--set {name} {size}: with sampling=direct, {name} takes a whole number up to "
                     f"{MOST_DRAWN}; with sampling=law, up to {MOST}."
                 )
-        return self
 
-    @model_validator(mode="after")
-    def _scores_are_representable(self) -> BenignVitParameters:
-        """Refuse what float32 rounds to nothing, which would read as a run that diverged."""
+    def _refused_values(self) -> Iterator[str]:
+        """Sentences on scores that float32 rounds to nothing, and on values that nothing uses."""
         from overfit_cli.studies.benign_vit.scales import score_scale
 
         if self.dtype == "float32" and score_scale(self) < _LEAST_SCALE:
-            raise ValueError(
+            yield (
                 f"--set dtype {self.dtype}: with noise and weights so small dtype takes float64: "
                 f"the square of both is {score_scale(self):.1g}, and float32 takes "
                 f"{_LEAST_SCALE:g} and more."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _settings_are_used(self) -> BenignVitParameters:
-        """Refuse a value that nothing would use: whoever gives one expects it to matter."""
         for name, (needed, kinds) in _USED_WITH.items():
             given, kind = getattr(self, name), getattr(self, needed)
             if kind not in kinds and given != type(self).model_fields[name].default:
-                raise ValueError(
+                yield (
                     f"--set {name} {given:g}: {name} is used with {needed}={' or '.join(kinds)}; "
                     f"here it is {kind}."
                 )
-        return self
 
 
 _USED_WITH = {

@@ -1,4 +1,4 @@
-"""How strong tokens and initial weights are: what multiplies draws that are made at unit scale."""
+"""Strengths of tokens and initial weights: what multiplies draws that are made at unit scale."""
 
 from __future__ import annotations
 
@@ -59,24 +59,19 @@ def score_scale(parameters: BenignVitParameters) -> float:
     return float((head * token_scales(parameters).min()) ** 2)
 
 
-def strength(parameters: BenignVitParameters) -> float:
-    """min{‖μ‖⁻², (σ_p² d)⁻¹}, on which items 6 to 8 of Condition 4.1 rest."""
-    return float(min(parameters.signal_norm**-2, parameters.noise_norm**-2))
+def strength_bound(parameters: BenignVitParameters) -> float:
+    """Return min{‖μ‖⁻², (σ_p² d)⁻¹} d_h^(−1/2), which bounds η (Condition 4.1, item 6)."""
+    strength = float(min(parameters.signal_norm**-2, parameters.noise_norm**-2))
+    return strength / math.sqrt(parameters.d_h)
 
 
 def head_variance_window(parameters: BenignVitParameters) -> tuple[float, float]:
     """Return the bounds of σ_h² (Condition 4.1, item 8; δ is 1/d)."""
-    n, tokens, d = parameters.n, parameters.tokens, parameters.d
-    logarithm = math.log(6.0 * n**2 * tokens**2 * d)
-    unlogged = strength(parameters) / math.sqrt(parameters.d_h)
-    return unlogged * logarithm**-2, unlogged * logarithm**-1.5
+    logarithm = math.log(6.0 * parameters.n**2 * parameters.tokens**2 * parameters.d)
+    bound = strength_bound(parameters)
+    return bound * logarithm**-2, bound * logarithm**-1.5
 
 
 def value_deviation_bound(parameters: BenignVitParameters, output_norm: float) -> float:
     """Return the upper bound of σ_V (Condition 4.1, item 7)."""
-    return math.sqrt(strength(parameters) / math.sqrt(parameters.d_h)) / output_norm
-
-
-def learning_rate_bound(parameters: BenignVitParameters) -> float:
-    """Return the upper bound of η (Condition 4.1, item 6)."""
-    return strength(parameters) / math.sqrt(parameters.d_h)
+    return math.sqrt(strength_bound(parameters)) / output_norm

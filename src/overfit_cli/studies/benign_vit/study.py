@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
-from overfit_cli.studies.benign_vit import theory
 from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
-from overfit_cli.studies.benign_vit.condition import condition_in_words, condition_items
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.figures import FIGURES
+from overfit_cli.studies.benign_vit.parameters import REALISATIONS_KEPT, BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import predictions as theory
+from overfit_cli.studies.benign_vit.theory.condition import condition_in_words, condition_items
 from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
 from overfit_cli.training import Training
+
+_STEP_OVERHEAD = 5e6
+_CELL_OVERHEAD = 2e7
+"""What isn't matrix products, in multiplications that take as long: measured at N 2 to 20."""
+
+_LEAPS = 30.0
+"""About how far scores go in all of a cell's training."""
+
+_PROBED_UPDATES = 2000
+_GPU_BYTES = 16e9
 
 
 class BenignVit(Study[BenignVitParameters]):
@@ -37,8 +50,6 @@ class BenignVit(Study[BenignVitParameters]):
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
-        from overfit_cli.studies.benign_vit.figures import FIGURES
-
         return FIGURES
 
     def claims(self) -> Sequence[Claim]:
@@ -48,42 +59,76 @@ class BenignVit(Study[BenignVitParameters]):
         return CLAIMS
 
     def notes(self, cells: Cells[BenignVitParameters]) -> Sequence[str]:
-        """Go through Condition 4.1 where the weights are drawn as it asks for."""
+        """Go through Condition 4.1 where the weights are drawn as it requires."""
         settings = [cell.parameters for cell in cells]
-        asked = [one for one in settings if one.initialisation == "condition"]
-        return condition_in_words(asked) if asked else ()
+        bound = [one for one in settings if one.initialisation == "condition"]
+        return condition_in_words(bound) if bound else ()
 
     def batches(
         self, cells: Cells[BenignVitParameters], device: str
     ) -> Batches[BenignVitParameters]:
-        """Group cells that share their draws."""
-        from overfit_cli.studies.benign_vit import batching
+        """Split cells into batches.
 
-        return batching.batches(cells, device)
+        A worker keeps the projections it used last, so seeds come one after another. Within a seed
+        the costly cells come first, so that the last batches to finish are short.
+
+        On a CPU cells are trained one by one. On a GPU a batch is trained as one tensor: it has one
+        shape and fits the memory.
+        """
+        if device == "cpu":
+            return [[cell] for cell in sorted(cells, key=lambda cell: (cell.seed, *_shape(cell)))]
+
+        def together(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
+            return (cell.seed // REALISATIONS_KEPT, *_shape(cell))
+
+        found: Batches[BenignVitParameters] = []
+        for _, group in groupby(sorted(cells, key=together), key=together):
+            taken = math.inf
+            for cell in group:
+                if taken + self.memory(cell) > _GPU_BYTES:
+                    found.append([])
+                    taken = 0.0
+                found[-1].append(cell)
+                taken += self.memory(cell)
+        return found
 
     def cost(self, cell: Cell[BenignVitParameters]) -> float:
-        """Return the multiplications of a cell, roughly."""
-        from overfit_cli.studies.benign_vit import batching
-
-        return batching.cost(cell)
+        """Return about how many multiplications a cell costs."""
+        settings = cell.parameters
+        rows = settings.n * settings.tokens
+        width = min(2 * (2 + settings.n * (settings.tokens - 1)), settings.d_h)
+        step = rows * rows * width + _STEP_OVERHEAD
+        test = settings.test_samples * settings.tokens * rows * width + _CELL_OVERHEAD
+        return 2.0 * (_expected_updates(settings) * step + test)
 
     def probe(self, cell: Cell[BenignVitParameters]) -> Cell[BenignVitParameters]:
-        """Return the cell, with no more steps than take seconds."""
-        from overfit_cli.studies.benign_vit import batching
-
-        return batching.probe(cell)
+        """Return the cell, with no more updates than take seconds."""
+        settings = cell.parameters
+        if _expected_updates(settings) <= _PROBED_UPDATES:
+            return cell
+        few = settings.model_copy(update={"max_steps": _PROBED_UPDATES, "leap": 0.0})
+        return replace(cell, parameters=few)
 
     def memory(self, cell: Cell[BenignVitParameters]) -> float:
-        """Return the bytes that a cell takes, roughly."""
-        from overfit_cli.studies.benign_vit import batching
-
-        return batching.memory(cell)
+        """Return about how many bytes the cell takes: its draws and projections, and its state."""
+        settings = cell.parameters
+        rows = settings.capacity * settings.tokens
+        test_rows = settings.test_samples * settings.tokens
+        features, width, values = settings.d, settings.d_h, settings.d_v
+        if settings.sampling == "law":
+            samples = settings.capacity + settings.test_samples
+            features = samples * (settings.tokens - 1) + 2
+            width, values = min(2 * features, settings.d_h), 1
+        weights = features * (2 * width + values)
+        projections = (rows + test_rows) * (2 * features + 3 * width + 2 * rows)
+        state = settings.n * settings.tokens * 6 * width
+        return 8.0 * (weights + projections + state)
 
     def train(
         self, batch: Cells[BenignVitParameters], training: Training
     ) -> Results[BenignVitParameters]:
         """Train a batch in token space."""
-        from overfit_cli.studies.benign_vit.training import train_batch
+        from overfit_cli.studies.benign_vit.engine.training import train_batch
 
         return train_batch(batch, training)
 
@@ -110,6 +155,28 @@ class BenignVit(Study[BenignVitParameters]):
         )
 
 
+def _shape(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
+    """What cells trained as one tensor share; the largest N sorts first."""
+    settings = cell.parameters
+    apart = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
+    sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
+    kinds = (settings.initialisation, settings.sampling, settings.noise, settings.dtype)
+    return (*sizes, *apart, *kinds, -settings.n)
+
+
+def _expected_updates(parameters: BenignVitParameters) -> float:
+    """About how many updates a cell takes: ten times what the theorems' T depends on.
+
+    Samples are fitted by what is learned first, the signal or the strong noise (token 2). Ten, and
+    ‖w_O‖² = 1/3, are what the paper's cells take and have.
+    """
+    signal = parameters.signal_norm**2
+    noise = parameters.strong_noise_norm**2 / parameters.n
+    common = parameters.learning_rate * parameters.epsilon / 3
+    steps = min(10 / (common * max(signal, noise)), float(parameters.max_steps))
+    return min(steps, _LEAPS / parameters.leap) if parameters.leap else steps
+
+
 def _boundary_in_words(parameters: BenignVitParameters) -> str:
     """Where a regime is predicted to begin, and why."""
     boundary = float(theory.predicted_boundary(parameters.strong_noise, parameters.tokens))
@@ -119,7 +186,7 @@ def _boundary_in_words(parameters: BenignVitParameters) -> str:
 
 
 def _theory_in_words(parameters: BenignVitParameters, output_norm: float) -> str:
-    """The theorem's number of steps, and Condition 4.1 a line an item."""
+    """The theorem's number of steps, and Condition 4.1, one line per item."""
     items = condition_items(parameters, output_norm)
     met = sum(item.decades == 0 for item in items)
     theorem = theory.THEOREMS[theory.predicted_regime(parameters)]

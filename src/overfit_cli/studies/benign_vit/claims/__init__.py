@@ -1,13 +1,11 @@
-"""All claims of the study: figure 1's, the dynamics', the theorems', and those at any dimension."""
+"""All claims of the study: figure 1's, the dynamics', the theorems', and the boundary's."""
 
 from __future__ import annotations
 
-from overfit_cli.studies.benign_vit.claims.balance import BALANCE
-from overfit_cli.studies.benign_vit.claims.dimension import DIMENSION
+from overfit_cli.studies.benign_vit.claims.boundaries import BOUNDARIES
 from overfit_cli.studies.benign_vit.claims.dynamics import DYNAMICS
 from overfit_cli.studies.benign_vit.claims.figure_1 import FIGURE_1
-from overfit_cli.studies.benign_vit.claims.scaling import SCALING
-from overfit_cli.studies.benign_vit.claims.theorem import THEOREM
-from overfit_cli.studies.benign_vit.claims.transition import TRANSITION
+from overfit_cli.studies.benign_vit.claims.steps import STEPS
+from overfit_cli.studies.benign_vit.claims.theorem_regime import THEOREM_REGIME
 
-CLAIMS = (*FIGURE_1, *DYNAMICS, *SCALING, *THEOREM, *TRANSITION, *DIMENSION, *BALANCE)
+CLAIMS = (*FIGURE_1, *DYNAMICS, *STEPS, *THEOREM_REGIME, *BOUNDARIES)

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.parameters import describe
+from overfit_cli.claims.cells import at_values
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory import Regime
+from overfit_cli.studies.benign_vit.theory.predictions import Regime
 
 SETTING = {
     "tokens": 4,
@@ -28,59 +28,56 @@ POINTS: dict[Regime, dict[str, float]] = {
 """N and ‖μ‖ of figures 3 and 4."""
 
 _FREE = ("n", "snr", "max_steps", "test_samples", "dtype")
-_PRESETS: dict[Regime, str] = {"benign": "dynamics-benign", "harmful": "dynamics-harmful"}
 
 
 def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
     """The cells of figure 3 (benign) or figure 4 (harmful)."""
-    values = BenignVitParameters().model_dump() | SETTING
-    fixed = [name for name in describe(BenignVitParameters) if name not in _FREE]
-    same = np.logical_and.reduce([cells[name] == values[name] for name in fixed])
-    norm = cells["snr"] * SETTING["sigma_p"] * np.sqrt(SETTING["d"])
-    point = POINTS[regime]
-    chosen: pd.DataFrame = cells[
-        same & (cells["n"] == point["n"]) & np.isclose(norm, point["signal_norm"])
-    ]
+    values = BenignVitParameters().model_dump() | SETTING | {"n": POINTS[regime]["n"]}
+    fixed = {name: value for name, value in values.items() if name == "n" or name not in _FREE}
+    same = at_values(cells, fixed)
+    norm = same["snr"] * SETTING["sigma_p"] * np.sqrt(SETTING["d"])
+    chosen: pd.DataFrame = same[np.isclose(norm, POINTS[regime]["signal_norm"])]
     return chosen
+
+
+def _measure(cells: pd.DataFrame, regime: Regime, what: str) -> Measurement:
+    """Measure on how many cells the one that should end above the other does."""
+    chosen = _chosen(cells, regime)
+    seeds = chosen["seed"].nunique()
+    if seeds < LEAST_SEEDS:
+        return Measurement.without_value(
+            "not run" if chosen.empty else "inconclusive",
+            f"It needs {LEAST_SEEDS} seeds of `overfit sweep dynamics-{regime}`; there are "
+            f"{seeds}.",
+        )
+    fitted = chosen[chosen["status"] == "done"]
+    missed = len(chosen) - len(fitted)
+    if fitted.empty:
+        return Measurement("fails", 0.0, None, None, f"None of {missed} cells is fitted.")
+    signal, noise = _ends(fitted, what, regime)
+    right = (signal > noise) if regime == "benign" else (noise > signal)
+    share = float(right.sum() / len(chosen))
+    return Measurement(
+        "holds" if share == 1 else "fails",
+        share,
+        None,
+        None,
+        f"On {int(right.sum())} of {len(chosen)} cells ({seeds} seeds). At the end the "
+        f"{what} {_in_words(signal, noise)}. Steps to ε = {fitted['epsilon'].iloc[0]:g}: "
+        f"{fitted['steps'].min()} to {fitted['steps'].max()}, {fitted['steps'].mean():.1f} in "
+        f"the mean; {missed} cells not fitted.",
+    )
 
 
 def _claim(regime: Regime, what: str) -> Claim:
     wins, loses = ("signal", "noise") if regime == "benign" else ("noise", "signal")
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        chosen = _chosen(cells, regime)
-        seeds = chosen["seed"].nunique()
-        if seeds < LEAST_SEEDS:
-            return Measurement.without_value(
-                "not run" if chosen.empty else "inconclusive",
-                f"It needs {LEAST_SEEDS} seeds of `overfit sweep {_PRESETS[regime]}`; there are "
-                f"{seeds}.",
-            )
-        fitted = chosen[chosen["status"] == "done"]
-        missed = len(chosen) - len(fitted)
-        if fitted.empty:
-            return Measurement("fails", 0.0, None, None, f"None of {missed} cells is fitted.")
-        signal, noise = _ends(fitted, what, regime)
-        right = (signal > noise) if regime == "benign" else (noise > signal)
-        share = float(right.sum() / len(chosen))
-        return Measurement(
-            "holds" if share == 1 else "fails",
-            share,
-            None,
-            None,
-            f"On {int(right.sum())} of {len(chosen)} cells ({seeds} seeds). At the end the "
-            f"{what} {_in_words(signal, noise)}. Steps to ε = {fitted['epsilon'].iloc[0]:g}: "
-            f"{fitted['steps'].min()} to {fitted['steps'].max()}, {fitted['steps'].mean():.1f} in "
-            f"the mean; {missed} cells not fitted.",
-        )
-
     of = "attention on the" if what == "attention" else "value x W_V w_O of the"
     return Claim(
         name=f"dynamics-{regime}-{what}",
         source=f"Jiang et al. 2024, figure {3 if regime == 'benign' else 4}",
         statement=f"Where overfitting is {regime}, the {of} {wins} ends above that of the {loses}.",
         accepted="on every seed: the share of cells is 1",
-        measure=measure,
+        measure=lambda cells: _measure(cells, regime, what),
     )
 
 

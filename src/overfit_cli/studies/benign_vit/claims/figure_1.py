@@ -1,58 +1,45 @@
-"""The claims of figure 1 and section 6 of Jiang et al. 2024, as measurements."""
+"""The claims of figure 1 and section 6 of Jiang et al. 2024."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
+from overfit_cli.analysis.boundaries import crossing_products
 from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.power_law import fit_power_law
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.studies.benign_vit import theory
-from overfit_cli.studies.benign_vit.boundaries import crossing_products
-from overfit_cli.studies.benign_vit.claims.verdicts import (
-    ACCEPTED,
-    exponent_in_words,
-    exponent_measurement,
-)
-from overfit_cli.studies.benign_vit.falling import (
-    LEAST_VALUES,
-    Judge,
-    falling_claims,
-)
+from overfit_cli.claims.cells import at_values, whole_columns
+from overfit_cli.claims.monotone import LEAST_VALUES, Judge, decreasing_claims
+from overfit_cli.claims.rules import accepted_exponent, exponent_measurement
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory.boundaries import exponent_in_words
+from overfit_cli.studies.benign_vit.theory.predictions import (
+    FIGURE_1_CONSTANT,
+    FIGURE_1_EXPONENT,
+    FIGURE_1_THRESHOLD,
+    boundary_product,
+)
 
 CONTOUR_RANGE = (850.0, 1250.0)
 SMALLEST_N = 5
 LEAST_SHARE = 0.93
 MOST_FAILED = 0.1
 _ANALYSED = ("n", "snr", "max_steps")
+GRID_AXES = {"n": "N", "snr": "the signal-to-noise ratio"}
 
 
 def at_paper_values(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells at section 6's values, whatever their N and signal-to-noise ratio."""
     defaults = BenignVitParameters().model_dump()
-    fixed = [name for name in defaults if name not in _ANALYSED]
-    keep = np.logical_and.reduce([cells[name] == defaults[name] for name in fixed])
-    return cells[keep]
-
-
-def whole_columns(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of the signal-to-noise ratios at which most of a grid was run.
-
-    A refined sweep has many more ratios, each with a few cells near the boundary: as parts of a
-    grid they would count too much.
-    """
-    at_ratio = cells.groupby("snr")["snr"].transform("size")
-    chosen: pd.DataFrame = cells[at_ratio >= at_ratio.max() / 2]
-    return chosen
+    return at_values(cells, {name: defaults[name] for name in defaults if name not in _ANALYSED})
 
 
 def _on_grid(judge: Judge, *, with_failures: bool = False) -> Judge:
     """Judge the cells that figure 1's claims are about; say why not where these can't decide."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        grid = whole_columns(at_paper_values(cells))
+        grid = whole_columns(at_paper_values(cells), "snr")
         if grid["n"].nunique() < LEAST_VALUES or grid["snr"].nunique() < LEAST_VALUES:
             return Measurement.without_value(
                 "not run",
@@ -85,16 +72,16 @@ def _fitted(grid: pd.DataFrame) -> Measurement:
 
 
 def _contour(grid: pd.DataFrame) -> Measurement:
-    found = crossings(grid, "snr", "n", "test_loss", theory.FIGURE_1_THRESHOLD)
+    found = crossings(grid, "snr", "n", "test_loss", FIGURE_1_THRESHOLD)
     found = found[(found["n"] >= SMALLEST_N) & (found["side"] != "unknown")]
     crossed, never = found["side"] == "crosses", int((found["side"] != "crosses").sum())
     rows = found.loc[crossed, "n"].nunique()
-    quartiles = crossing_products(found).quantile([0.25, 0.5, 0.75], interpolation="nearest")
-    low, value, high = quartiles.tolist()
+    products = crossing_products(found, "n", FIGURE_1_EXPONENT)
+    low, value, high = products.quantile([0.25, 0.5, 0.75], interpolation="nearest").tolist()
     if rows < LEAST_VALUES or not 0 < low <= high < np.inf:
         return Measurement.without_value(
             "inconclusive",
-            f"The test loss crosses {theory.FIGURE_1_THRESHOLD:g} at {rows} values of "
+            f"The test loss crosses {FIGURE_1_THRESHOLD:g} at {rows} values of "
             f"n ≥ {SMALLEST_N}, on {int(crossed.sum())} of {len(found)} curves: too few to tell.",
         )
     return Measurement(
@@ -110,12 +97,12 @@ def _contour(grid: pd.DataFrame) -> Measurement:
 
 
 def _sides(grid: pd.DataFrame) -> Measurement:
-    predicted = theory.boundary_product(grid["n"], grid["snr"]) > theory.FIGURE_1_CONSTANT
+    predicted = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if predicted.all() or not predicted.any():
         return Measurement.without_value(
             "inconclusive", "All cells lie on one side of the predicted curve."
         )
-    agrees = predicted == (grid["test_loss"] < theory.FIGURE_1_THRESHOLD).to_numpy()
+    agrees = predicted == (grid["test_loss"] < FIGURE_1_THRESHOLD).to_numpy()
     by_seed = pd.Series(agrees).groupby(grid["seed"].to_numpy()).mean()
     share = float(agrees.mean())
     return Measurement(
@@ -130,13 +117,14 @@ def _sides(grid: pd.DataFrame) -> Measurement:
 
 
 def _exponent(grid: pd.DataFrame) -> Measurement:
-    found = crossings(grid, "snr", "n", "test_loss", theory.FIGURE_1_THRESHOLD)
+    found = crossings(grid, "snr", "n", "test_loss", FIGURE_1_THRESHOLD)
     return exponent_measurement(
         fit_power_law(found, "n"),
-        lambda law: (
-            f"{exponent_in_words(law)} and C = {law.constant:.0f} [{law.constant_low:.0f}, "
-            f"{law.constant_high:.0f}], over the {law.rows} of {found['n'].nunique()} values of n "
-            f"where all of {law.seeds} seeds cross."
+        FIGURE_1_EXPONENT,
+        lambda fit: (
+            f"{exponent_in_words(fit)} and C = {fit.constant:.0f} [{fit.constant_low:.0f}, "
+            f"{fit.constant_high:.0f}], over the {fit.rows} of {found['n'].nunique()} values of n "
+            f"where all of {fit.seeds} seeds cross."
         ),
     )
 
@@ -168,8 +156,8 @@ FIGURE_1 = (
         name="fig1-exponent",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         statement="The boundary is N·SNR² = C: the exponent of the signal-to-noise ratio is 2.",
-        accepted=ACCEPTED,
+        accepted=accepted_exponent(FIGURE_1_EXPONENT),
         measure=_on_grid(_exponent),
     ),
-    *falling_claims("fig1", "Jiang et al. 2024, section 6", "", _on_grid),
+    *decreasing_claims("fig1", "Jiang et al. 2024, section 6", "", GRID_AXES, _on_grid),
 )

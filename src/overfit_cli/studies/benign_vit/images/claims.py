@@ -5,19 +5,19 @@ from __future__ import annotations
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.studies.benign_vit.falling import LEAST_VALUES, Judge, falling_claims
+from overfit_cli.claims.cells import varying
+from overfit_cli.claims.monotone import LEAST_VALUES, Judge, decreasing_claims
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
-_AXES = ("n", "snr")
+_AXES = {"n": "N", "snr": "the signal-to-noise ratio"}
 
 
 def _on_grid(judge: Judge) -> Judge:
     """Judge a grid over N and the signal-to-noise ratio, at one value of everything else."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        names = BenignVitImagesParameters.model_fields.keys() - {*_AXES, "max_epochs"}
-        varying = sorted(name for name in names if cells[name].nunique() > 1)
-        if varying or any(cells[name].nunique() < LEAST_VALUES for name in _AXES):
+        others = BenignVitImagesParameters.model_fields.keys() - {*_AXES, "max_epochs"}
+        if varying(cells, others) or any(cells[name].nunique() < LEAST_VALUES for name in _AXES):
             return Measurement.without_value(
                 "not run",
                 f"It needs a grid of at least {LEAST_VALUES} values of n and of snr at one value "
@@ -42,10 +42,6 @@ def _fitted(grid: pd.DataFrame) -> Measurement:
     )
 
 
-def _done(judge: Judge) -> Judge:
-    return lambda grid: judge(grid[grid["status"] == "done"])
-
-
 CLAIMS = (
     Claim(
         name="fig2-fitted",
@@ -54,10 +50,11 @@ CLAIMS = (
         accepted="all cells reach a training loss of at most ε",
         measure=_on_grid(_fitted),
     ),
-    *falling_claims(
+    *decreasing_claims(
         "fig2",
         "Jiang et al. 2024, figure 2c",
         "on images too, ",
-        lambda judge: _on_grid(_done(judge)),
+        _AXES,
+        lambda judge: _on_grid(lambda grid: judge(grid[grid["status"] == "done"])),
     ),
 )

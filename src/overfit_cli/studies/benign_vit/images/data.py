@@ -1,20 +1,18 @@
-"""What a cell trains on: digits times a, in a ring of noise times 1 − a (section 6)."""
+"""Images of a cell: digits times a, in a ring of noise times 1 − a (section 6)."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.data_folder import data_folder, fingerprint, naming_data
+from overfit_cli.data_folder import data_folder
+from overfit_cli.datasets.digits import INNER, SIZE, Digits, built_in_digits
+from overfit_cli.datasets.mnist import mnist_splits
 from overfit_cli.errors import UserError
 from overfit_cli.rng import named_rng
-from overfit_cli.studies.benign_vit.images.digits import INNER, SIZE, Digits, built_in_digits
-from overfit_cli.studies.benign_vit.images.mnist import read_mnist
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
 RING = (SIZE - INNER) // 2
@@ -40,12 +38,12 @@ def image_task(parameters: BenignVitImagesParameters, seed: int) -> ImageTask:
     """Return a cell's task. More samples extend fewer, and every ratio has the same noise.
 
     Raises:
-        UserError: if MNIST is asked for and isn't where `--data` says, or has too few images.
+        UserError: if MNIST is needed and isn't where `--data` says, or has too few images.
     """
     n, test_samples = parameters.n, parameters.test_samples
     splits: Mapping[str, Digits]
     if parameters.source == "mnist":
-        splits, collections = _mnist(data_folder("source=mnist"))
+        splits, collections = mnist_splits(data_folder("source=mnist"))
     else:
         splits, collections = {"digits": built_in_digits()}, {}
     train, test = _chosen(splits, n, test_samples, seed)
@@ -72,15 +70,6 @@ def ring_noise(seed: int, which: str, count: int) -> NDArray[np.float32]:
     return drawn
 
 
-@functools.lru_cache(maxsize=1)
-def _mnist(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
-    """MNIST's splits that are there, and a fingerprint of them."""
-    with naming_data(folder):
-        splits = read_mnist(folder)
-    arrays = [array for split in splits.values() for array in (split.pixels, split.labels)]
-    return splits, {"MNIST": fingerprint(*arrays)}
-
-
 def _chosen(
     splits: Mapping[str, Digits], n: int, test_samples: int, seed: int
 ) -> tuple[Digits, Digits]:
@@ -102,7 +91,7 @@ def _chosen(
     return train.take(rows), test.take(others)
 
 
-def _check(asked: Mapping[str, int], present: int) -> None:
-    for name, count in asked.items():
+def _check(wanted: Mapping[str, int], present: int) -> None:
+    for name, count in wanted.items():
         if count > present:
             raise UserError(f"--set {name} {count}: there are {present} such images.")

@@ -1,25 +1,62 @@
-"""The figures of `benign-vit-images`: figure 2 of Jiang et al. 2024."""
+"""Figures 2a and 2b of Jiang et al. 2024: digits in their ring of noise."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by
-from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
+import matplotlib.figure
+import numpy as np
 
-FIGURES = by_name(
-    replace(
-        HEATMAP,
-        title="Test loss over samples and signal-to-noise ratio",
-        source="Jiang et al. 2024, figure 2c",
-        options=FigureOptions(x="snr", y="n", value="test_loss"),
-    ),
-    Figure(
-        name="images",
-        title="Training images at the least and the greatest signal-to-noise ratio",
-        source="Jiang et al. 2024, figures 2a and 2b",
-        reads="cells",
-        draw=drawn_by("overfit_cli.studies.benign_vit.images.samples_figure:draw_images"),
-    ),
-    replace(CURVES, title="Training and test loss against gradient steps"),
-)
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.style import COLUMN, brief, styled
+from overfit_cli.parameters import describe, of_row
+from overfit_cli.studies.benign_vit.images.data import image_task
+from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+
+ACROSS = 6
+MOST_ROWS = 4
+
+
+@styled
+def draw_images(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw the first training images of the first seed, a row for each of up to four ratios.
+
+    Grey levels are those of each row: from two deviations of its noise below zero to as much
+    above, or to white, whichever is more.
+
+    Raises:
+        UserError: if the images come from MNIST's files and these aren't where `--data` says, or
+            aren't what the cells were trained on.
+    """
+    cells = data.cells.sort_values(["seed", "n"])
+    # What else may vary keeps the first cell's value: the rows are about the ratio.
+    same = [name for name in describe(BenignVitImagesParameters) if name not in ("n", "snr")]
+    alike = (cells[same] == cells[same].iloc[0]).all(axis=1)
+    cells = cells[alike].drop_duplicates("snr").sort_values("snr")
+    places = np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))
+    chosen = cells.iloc[places]
+    figure = matplotlib.figure.Figure(figsize=(COLUMN, 0.15 + 0.62 * len(chosen)))
+    grid = figure.subplots(len(chosen), ACROSS, squeeze=False)
+    for axes_of_row, (_, cell) in zip(grid, chosen.iterrows(), strict=True):
+        parameters = of_row(BenignVitImagesParameters, cell)
+        task = image_task(parameters, int(cell["seed"]))
+        _check(task.collections, data)
+        shown = task.train.pixels
+        share = parameters.snr / (1 + parameters.snr)
+        noise = 2 * parameters.noise_deviation * (1 - share)
+        axes_of_row[0].set_ylabel(f"SNR {brief(parameters.snr)}", fontsize="small")
+        for axes, pixels in zip(axes_of_row, shown, strict=False):
+            axes.imshow(pixels, cmap="gray", vmin=-noise, vmax=max(noise, share))
+        for axes in axes_of_row:
+            axes.set(xticks=[], yticks=[])
+    return figure
+
+
+def _check(collections: Mapping[str, str], data: FigureData) -> None:
+    for name, fingerprint in collections.items():
+        if data.collections.get(name, fingerprint) != fingerprint:
+            raise UserError(
+                f"--data: {name} holds something else than when the cells were trained; name the "
+                "folder of then."
+            )

@@ -1,4 +1,4 @@
-"""The knobs of the `benign-vit-images` study."""
+"""The parameters of the `benign-vit-images` study."""
 
 from __future__ import annotations
 
@@ -45,23 +45,15 @@ class BenignVitImagesParameters(StudyParameters):
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
 
     @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> BenignVitImagesParameters:
+    def _belong_together(self) -> BenignVitImagesParameters:
         if self.d % self.heads:
             raise ValueError(
                 f"--set heads {self.heads}: heads takes a divisor of d, which is {self.d}."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _patches_fill_the_image(self) -> BenignVitImagesParameters:
         if 28 % self.patch:
             raise ValueError(
                 f"--set patch {self.patch}: patch takes a divisor of 28, the images' width."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _there_are_so_many(self) -> BenignVitImagesParameters:
         most = MOST_SAMPLES[self.source]
         if self.n + self.test_samples > most:
             raise ValueError(

@@ -6,11 +6,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.claim import Claim
-from overfit_cli.figure import Figure
-from overfit_cli.studies.benign_vit.images.columns import MEASUREMENTS, TRAJECTORY
+from overfit_cli.figure import Figure, FigureOptions, drawn_by
+from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.study import Cell, CellResult, Cells, Results, Study
+from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
+
+_LOGGED = (
+    Column("train_loss", "training loss", symbol="L_S"),
+    Column("test_loss", "test loss", symbol="L_D"),
+    Column("train_error", "training error"),
+    Column("test_error", "test error"),
+)
+_FIGURES = by_name(
+    replace(
+        HEATMAP,
+        title="Test loss over samples and signal-to-noise ratio",
+        source="Jiang et al. 2024, figure 2c",
+        options=FigureOptions(x="snr", y="n", value="test_loss"),
+    ),
+    Figure(
+        name="images",
+        title="Training images at the least and the greatest signal-to-noise ratio",
+        source="Jiang et al. 2024, figures 2a and 2b",
+        reads="cells",
+        draw=drawn_by("overfit_cli.studies.benign_vit.images.figures:draw_images"),
+    ),
+    replace(CURVES, title="Training and test loss against gradient steps"),
+)
 
 
 class BenignVitImages(Study[BenignVitImagesParameters]):
@@ -21,15 +44,13 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
     title = "Benign and harmful overfitting of a Vision Transformer on handwritten digits"
     paper = "Jiang et al. 2024"
     parameters = BenignVitImagesParameters
-    columns = MEASUREMENTS
-    trajectory_columns = TRAJECTORY
+    columns = (*_LOGGED, Column("epochs", "passes over the training samples"))
+    trajectory_columns = _LOGGED
     headline = "test_loss"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
-        from overfit_cli.studies.benign_vit.images.figures import FIGURES
-
-        return FIGURES
+        return _FIGURES
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of figure 2."""
@@ -75,11 +96,10 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
         self, batch: Cells[BenignVitImagesParameters], training: Training
     ) -> Results[BenignVitImagesParameters]:
         """Train cells one after another."""
-        from overfit_cli.studies.benign_vit.images.data import image_task
         from overfit_cli.studies.benign_vit.images.training import train_cell
 
         for cell in batch:
-            yield train_cell(cell, image_task(cell.parameters, cell.seed), training)
+            yield train_cell(cell, training)
 
     def summary(self, result: CellResult[BenignVitImagesParameters]) -> str:
         """Say how well the cell is fitted and what it gets right."""

@@ -1,4 +1,4 @@
-"""Trains a cell on minibatches, with Adam, until all training samples are fitted."""
+"""The training of a cell on minibatches, with Adam, until all training samples are fitted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from overfit_cli.datasets.digits import Digits
 from overfit_cli.minibatches import Rows, gradient_steps, minibatches
-from overfit_cli.studies.benign_vit.images.data import ImageTask
-from overfit_cli.studies.benign_vit.images.digits import Digits
+from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.model import ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.study import Cell, CellResult
@@ -33,27 +33,15 @@ class _OnDevice:
 
 
 def train_cell(
-    cell: Cell[BenignVitImagesParameters], task: ImageTask, training: Training
+    cell: Cell[BenignVitImagesParameters], training: Training
 ) -> CellResult[BenignVitImagesParameters]:
     """Train one cell; the training loss is measured after a pass, when it may be small enough."""
     parameters, device = cell.parameters, training.device
-    dtype = getattr(torch, parameters.dtype)
+    task, dtype = image_task(parameters, cell.seed), getattr(torch, parameters.dtype)
     train, test = (_OnDevice(one, dtype, device) for one in (task.train, task.test))
     model = ImageTransformer(parameters, cell.seed).to(device, dtype)
-
-    def measured() -> dict[str, float]:
-        (train_loss, train_error), (test_loss, test_error) = (
-            evaluate(model, samples) for samples in (train, test)
-        )
-        return {
-            "train_loss": train_loss,
-            "test_loss": test_loss,
-            "train_error": train_error,
-            "test_error": test_error,
-        }
-
     if training.logs:
-        training.log(cell, 0, measured())
+        training.log(cell, 0, _measured(model, train, test))
     steps = epoch = 0
     reason = ""
     for epoch, mean_loss in enumerate(_passes(model, parameters, train, cell.seed), start=1):
@@ -62,20 +50,31 @@ def train_cell(
         if reason:
             break
         if training.logs:
-            training.log(cell, steps, measured())
+            training.log(cell, steps, _measured(model, train, test))
         near = mean_loss <= NEAR * parameters.epsilon or epoch == parameters.max_epochs
         reason = failure(evaluate(model, train)[0], parameters.epsilon) if near else "step limit"
         if not reason or epoch == parameters.max_epochs:
             break
-    found = {**measured(), "epochs": float(epoch)}
+    found = {**_measured(model, train, test), "epochs": float(epoch)}
     finite = {name: value for name, value in found.items() if math.isfinite(value)}
     return CellResult(cell, finite, steps, reason)
+
+
+def _measured(model: ImageTransformer, train: _OnDevice, test: _OnDevice) -> dict[str, float]:
+    train_loss, train_error = evaluate(model, train)
+    test_loss, test_error = evaluate(model, test)
+    return {
+        "train_loss": train_loss,
+        "test_loss": test_loss,
+        "train_error": train_error,
+        "test_error": test_error,
+    }
 
 
 def _passes(
     model: ImageTransformer, parameters: BenignVitImagesParameters, train: _OnDevice, seed: int
 ) -> Iterator[float]:
-    """Go through all samples once whenever the next is asked for; give the minibatches' mean loss.
+    """Go through all samples once whenever the next loss is wanted: the mean of the minibatches'.
 
     Every pass has an order of its own. Its last minibatch has what is left.
     """
@@ -98,9 +97,9 @@ def evaluate(model: ImageTransformer, samples: _OnDevice) -> tuple[float, float]
     """Return the mean cross-entropy and the share that is wrong."""
     loss, wrong = 0.0, 0
     with torch.inference_mode():
-        for start in range(0, len(samples.labels), _EVALUATED):
-            labels = samples.labels[start : start + _EVALUATED]
-            logits: Tensor = model(samples.pixels[start : start + _EVALUATED])
+        for first in range(0, len(samples.labels), _EVALUATED):
+            labels = samples.labels[first : first + _EVALUATED]
+            logits: Tensor = model(samples.pixels[first : first + _EVALUATED])
             loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
             wrong += int((logits.argmax(1) != labels).sum())
     return loss / len(samples.labels), wrong / len(samples.labels)

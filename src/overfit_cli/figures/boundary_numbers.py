@@ -1,0 +1,162 @@
+"""A boundary's constant and exponent against another parameter, and a column across it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib.axes
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.lines import Line2D
+
+from overfit_cli.analysis.boundaries import Boundary, Curves
+from overfit_cli.figure import FigureData
+from overfit_cli.figures.powers import EXPECTED
+from overfit_cli.figures.style import (
+    COLOUR_MAP,
+    COLUMN,
+    PALETTE,
+    Legend,
+    legend_below,
+    log_ticks,
+    plain,
+)
+from overfit_cli.parameters import describe
+
+_BINS = 24
+
+
+@dataclass(frozen=True)
+class BoundaryWords:
+    """What a boundary y · x^p = C is called, and what is expected of it.
+
+    Attributes:
+        product: y · x^p at the expected p, such as `N·SNR²`.
+        equation: the equation with an open p, in mathtext.
+        value: the measured column in words.
+        constant, exponent: those that are expected.
+        expected: what these are, for the legend.
+    """
+
+    product: str
+    equation: str
+    value: str
+    constant: float
+    exponent: float
+    expected: str
+
+
+def draw_boundary_numbers(
+    data: FigureData, found: Sequence[Boundary], axis: str, curves: Curves, words: BoundaryWords
+) -> matplotlib.figure.Figure:
+    """Draw C and p against a parameter, and the measured column against y · x^p.
+
+    Constants are medians over the curves of all y and seeds, with quartiles; exponents have 95 %
+    bootstrap intervals. Curves that never cross count as beyond the grid.
+
+    Args:
+        data: what was run.
+        found: a boundary for each value of the parameter, ascending.
+        axis: the parameter.
+        curves: what crosses what.
+        words: how it is called.
+    """
+    figure = matplotlib.figure.Figure(figsize=(2 * COLUMN + 0.2, 2.5))
+    constants, exponents, losses = figure.subplots(1, 3)
+    beyond = _draw_intervals(constants, {one.at: (one.median, one.low, one.high) for one in found})
+    fits = {one.at: one.fit for one in found if one.fit is not None}
+    _draw_intervals(
+        exponents,
+        {at: (fit.exponent, fit.exponent_low, fit.exponent_high) for at, fit in fits.items()},
+    )
+    constants.axhline(words.constant, **EXPECTED)
+    exponents.axhline(words.exponent, **EXPECTED)
+    constants.set_ylabel(f"{words.product} at the crossing")
+    exponents.set_ylabel(f"$p$ of {words.equation}")
+    described = describe(data.study.parameters)[axis]
+    for axes in (constants, exponents):
+        axes.set(xscale="log", xlabel=f"{described.meaning} ${described.symbol}$")
+        axes.set_xlim(found[0].at / 2, found[-1].at * 2)
+    across = _draw_across(losses, data, axis, curves, words)
+    figure.suptitle(_title(found, data.cells, curves, words), x=0.01, ha="left", fontsize=7)
+    legend_below(figure, [*_legend(beyond, words), *across], columns=4)
+    return figure
+
+
+def _legend(beyond: bool, words: BoundaryWords) -> Legend:
+    arrow = Line2D([], [], color=PALETTE[0], marker="^", linestyle="")
+    return [
+        (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
+        *([(arrow, "beyond the grid")] if beyond else []),
+        (Line2D([], [], **EXPECTED), words.expected),
+    ]
+
+
+def _draw_intervals(
+    axes: matplotlib.axes.Axes, values: Mapping[float, tuple[float, float, float]]
+) -> bool:
+    """Draw each number with the ends of its interval; return whether any lies beyond the grid.
+
+    What does is an arrowhead at the edge of the panel: up where a number is infinite, down where
+    it is 0.
+    """
+    at, table = np.array(list(values)), np.array(list(values.values())).reshape(-1, 3)
+    high, low = np.isposinf(table).any(axis=1), (table == 0).any(axis=1)
+    shown = np.isfinite(table[:, 0]) & (table[:, 0] > 0)
+    middle, ends = table[shown, 0], table[shown, 1:]
+    ends = np.where(np.isfinite(ends) & (ends > 0), ends, middle[:, None])
+    bars = [middle - ends[:, 0], ends[:, 1] - middle]
+    axes.errorbar(at[shown], middle, yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
+    for marker, place, some in (("^", 0.96, high), ("v", 0.04, low)):
+        heights = np.full(int(some.sum()), place)
+        edge: Any = {"transform": axes.get_xaxis_transform(), "color": PALETTE[0]}
+        axes.plot(at[some], heights, marker, **edge)
+    return bool(high.any() or low.any())
+
+
+def _draw_across(
+    axes: matplotlib.axes.Axes, data: FigureData, axis: str, curves: Curves, words: BoundaryWords
+) -> Legend:
+    """Draw the column's mean against y · x^p for the ends and the middle of the parameter."""
+    done = data.cells[data.cells["status"] == "done"]
+    values = np.sort(done[axis].unique())
+    shown = sorted({values[0], values[len(values) // 2], values[-1]})
+    colours = colormaps[COLOUR_MAP](np.linspace(0, 0.85, len(shown)))
+    handles: Legend = []
+    dashes = ("-", (0, (4, 1.5)), (0, (1, 1.5)))  # lines that coincide are all seen
+    for value, colour, dash in zip(shown, colours, dashes[: len(shown)], strict=True):
+        some = done[done[axis] == value]
+        logs = np.log(some[curves.y] * some[curves.x] ** curves.power)
+        edges = np.linspace(logs.min(), logs.max(), _BINS + 1)
+        bins = pd.Series(np.digitize(logs, edges[1:-1]), index=some.index)
+        means = some[curves.value].groupby(bins).mean()
+        centres = np.exp(logs.groupby(bins).mean())
+        (line,) = axes.plot(centres, means, color=colour, linestyle=dash)
+        handles.append((line, f"{axis} = {plain(float(value))}"))
+    axes.axhline(curves.threshold, **EXPECTED)
+    symbol = {column.name: column.symbol for column in data.study.columns}[curves.value]
+    axes.set(xscale="log", yscale="log", xlabel=words.product)
+    axes.set_ylabel(f"mean {words.value} ${symbol}$")
+    log_ticks(axes.xaxis, *axes.get_xlim())
+    log_ticks(axes.yaxis, *axes.get_ylim())
+    return handles
+
+
+def _title(
+    found: Sequence[Boundary], cells: pd.DataFrame, curves: Curves, words: BoundaryWords
+) -> str:
+    failed = int((cells["status"] == "failed").sum())
+    never, count = sum(one.never for one in found), sum(one.curves for one in found)
+    parts = [
+        f"where the {words.value} crosses {curves.threshold:g}: median and quartiles of "
+        f"{words.product}, p with its 95 % interval; {cells['seed'].nunique()} seeds"
+    ]
+    if never:
+        parts.append(f"{never} of {count} curves never cross")
+    if failed:
+        parts.append(f"{failed} failed cells left out")
+    return "; ".join(parts)

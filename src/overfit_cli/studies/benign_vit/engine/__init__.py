@@ -1,0 +1,1 @@
+"""The fast training: gradient descent in token space."""

@@ -1,0 +1,262 @@
+"""Gradient descent in token space: the state of cells, the forward pass and the step.
+
+With the training tokens as rows of X, G = X Xᵀ, q = X W_Q, k = X W_K and v = X W_V w_O, a gradient
+step on the weights is exactly
+
+    q ← q − η G ∂L/∂q,    k ← k − η G ∂L/∂k,    v ← v − η ‖w_O‖² G ∂L/∂v,
+
+so no matrix of size d × d_h is touched. The engine keeps the coefficients C = −η Σ ∂L/∂q and sets
+q = q₀ + G C; a test token's query is then its initial one plus its inner products with the
+training tokens times C. These coefficients are those of the paper's proof (definition 5.2).
+
+Tokens are kept at unit scale, x = s x̃ with s one of ‖μ‖, σ̃_p, σ_p: the scale enters where tokens
+meet, in the scores s_i s_j q̃_i·k̃_j and the values s_j ṽ_j, and nowhere else. So cells that differ
+in their signal-to-noise ratio share G, q̃₀, k̃₀ and ṽ₀ as they are. Gaussian weights are kept at
+unit scale too: with W_Q and W_K of deviation σ_h the scores are σ_h² times those, and the step is
+the same, because σ_h multiplies what is added to queries and the keys that are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from overfit_cli.studies.benign_vit.engine.projections import TokenProjections
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.reference import logistic_loss
+from overfit_cli.studies.benign_vit.scales import token_scales, weight_scales
+
+_SMALLEST = 1e-30
+"""A change of scores that is none."""
+
+
+class ForwardPass(NamedTuple):
+    """A forward pass of every cell over samples, of training or of testing.
+
+    Attributes:
+        scores: q kᵀ, (cells, samples, tokens, tokens).
+        attention: their softmax, shaped like them.
+        attended: attention times values, (cells, samples, tokens).
+        margins: y f(X), (cells, samples).
+        loss: (cells,).
+    """
+
+    scores: Tensor
+    attention: Tensor
+    attended: Tensor
+    margins: Tensor
+    loss: Tensor
+
+    def select(self, cells: Tensor) -> ForwardPass:
+        """Return the pass of the cells where `cells`, shape (cells,), is true."""
+        return self if bool(cells.all()) else ForwardPass(*(part[cells] for part in self))
+
+
+class Update(NamedTuple):
+    """What a step adds: minus the loss's gradient times the step size, at unit scale.
+
+    Attributes:
+        by_score: by each score q̃_i·k̃_j, (cells, samples, tokens, tokens).
+        by_value: by each value ṽ_j, (cells, samples, tokens).
+    """
+
+    by_score: Tensor
+    by_value: Tensor
+
+
+@dataclass
+class TokenSpace:
+    """The state of cells of one shape that are trained together; rows = samples · tokens.
+
+    Attributes:
+        which: the cells' places in the list they came from, (cells,).
+        scales: s, the strength of each token position, (cells, tokens).
+        labels: training labels, flips included, (cells, samples).
+        learning_rate, epsilon, max_steps, leap: (cells,).
+        steps: how many have been taken, (cells,).
+        stride: how many are taken next, as one, (cells,).
+        head_scale: what q̃ and k̃ are to be multiplied by: σ_h, or 1, (cells,).
+        value_scale: what ṽ₀ was multiplied by: σ_V ‖w_O‖, or 1, (cells,).
+        value_gain: ‖w_O‖², (cells,).
+        gram: G̃, (cells, rows, rows).
+        initial_query, initial_key, query, key: q̃₀, k̃₀, q̃ and k̃, (cells, rows, width).
+        initial_value, value: ṽ₀ and ṽ, (cells, rows).
+        query_coefficients, key_coefficients, value_coefficients: s C for each of the three, shaped
+            like them; what gradient descent has added, as combinations of unit-scale tokens.
+    """
+
+    which: Tensor
+    scales: Tensor
+    labels: Tensor
+    learning_rate: Tensor
+    epsilon: Tensor
+    max_steps: Tensor
+    leap: Tensor
+    steps: Tensor
+    stride: Tensor
+    head_scale: Tensor
+    value_scale: Tensor
+    value_gain: Tensor
+    gram: Tensor
+    initial_query: Tensor
+    initial_key: Tensor
+    initial_value: Tensor
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    query_coefficients: Tensor
+    key_coefficients: Tensor
+    value_coefficients: Tensor
+
+    def select(self, cells: Tensor) -> TokenSpace:
+        """Return the state of the cells where `cells`, shape (cells,), is true."""
+        if bool(cells.all()):
+            return self
+        return TokenSpace(*(getattr(self, part.name)[cells] for part in fields(self)))
+
+    def forward(self) -> ForwardPass:
+        """Return the forward pass over the training samples at the current state."""
+        cells, samples = self.labels.shape
+        by_sample = (cells, samples, self.scales.shape[1], -1)
+        # (cells, samples, tokens, tokens)
+        scores = _batched(self.query.view(by_sample), self.key.view(by_sample).mT)
+        return self.read_out(scores, self.value.view(by_sample[:3]), self.labels)
+
+    def read_out(self, scores: Tensor, value: Tensor, labels: Tensor) -> ForwardPass:
+        """Return the forward pass from what tokens are to each other at unit scale.
+
+        Args:
+            scores: q̃ k̃ᵀ, (cells, samples, tokens, tokens).
+            value: ṽ, (cells, samples, tokens).
+            labels: (cells, samples).
+        """
+        head = (self.head_scale**2)[:, None, None, None]
+        scores = scores * (head * _pair_scales(self.scales))  # (cells, samples, tokens, tokens)
+        attention = torch.softmax(scores, dim=-1)
+        attended = _batched(attention, (self.scales[:, None] * value)[..., None]).squeeze(-1)
+        margins = labels * attended.mean(-1)  # (cells, samples)
+        return ForwardPass(scores, attention, attended, margins, logistic_loss(margins))
+
+    def update(self, now: ForwardPass, rate: Tensor) -> Update:
+        """Return what a step of size `rate` adds, (cells,), given the forward pass `now`."""
+        cells, samples, tokens = now.attended.shape
+        # −η ∂L/∂f / M, so that everything below is already a step and not a gradient.
+        by_output = rate[:, None] * self.labels * torch.sigmoid(-now.margins)
+        by_output = (by_output / (samples * tokens))[..., None]  # (cells, samples, 1)
+        values = self.scales[:, None] * self.value.view(cells, samples, tokens)
+        advantage = values[:, :, None, :] - now.attended[..., None]  # (..., tokens, tokens)
+        by_score = advantage * now.attention * (by_output[..., None] * _pair_scales(self.scales))
+        return Update(by_score, now.attention.sum(2) * (by_output * self.scales[:, None]))
+
+    def descend(self, now: ForwardPass) -> None:
+        """Take a stride of gradient steps as one, given the forward pass `now` of the state."""
+        cells, samples, tokens = now.attended.shape
+        flat = (cells * samples, tokens, -1)
+        update = self.update(now, (self.learning_rate * self.stride).to(now.margins.dtype))
+        by_score = update.by_score.view(flat)  # (cells · samples, tokens, tokens)
+        self.query_coefficients.view(flat).baddbmm_(by_score, self.key.view(flat))
+        self.key_coefficients.view(flat).baddbmm_(by_score.mT, self.query.view(flat))
+        self.value_coefficients += update.by_value.view(cells, -1)
+        torch.baddbmm(self.initial_query, self.gram, self.query_coefficients, out=self.query)
+        torch.baddbmm(self.initial_key, self.gram, self.key_coefficients, out=self.key)
+        self.value = self.moved_values(self.initial_value, self.gram)
+        self.steps += self.stride
+
+    def moved_values(self, initial: Tensor, gram: Tensor) -> Tensor:
+        """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C of any tokens, (cells, rows).
+
+        Args:
+            initial: their ṽ₀, (cells, rows).
+            gram: their inner products with the training tokens.
+        """
+        added = (gram @ self.value_coefficients[..., None]).squeeze(-1)  # (cells, rows)
+        return torch.addcmul(initial, self.value_gain[:, None], added)
+
+    def choose_stride(self, before: ForwardPass, now: ForwardPass) -> None:
+        """Let the next stride change scores and margins by about `leap`, judged by the last one.
+
+        It is at most twice the last one, and no longer than the loss takes to come down to ε at its
+        last pace, so that ε isn't overshot. It is at least one step. A stride that turns out to
+        have changed more isn't taken back; the next one is half of it.
+        """
+        change = torch.maximum(
+            (now.scores - before.scores).abs().amax((1, 2, 3)),
+            (now.margins - before.margins).abs().amax(1),
+        )  # (cells,)
+        longer = self.stride * (self.leap / change.clamp(min=_SMALLEST)).clamp(0.5, 2)
+        pace = (before.loss / now.loss).log() / self.stride
+        to_epsilon = (now.loss / self.epsilon).log() / pace.clamp(min=_SMALLEST)
+        left = torch.minimum(self.max_steps - self.steps, to_epsilon.ceil())
+        self.stride = torch.minimum(longer.floor(), left).clamp(min=1)
+
+
+def initial_state(
+    cells: Sequence[BenignVitParameters], projections: Sequence[TokenProjections]
+) -> TokenSpace:
+    """Return the state at initialisation of cells of one shape, from each one's projections."""
+    first, samples = projections[0], cells[0].n
+    gram = first.train.gram
+    rows, width = samples * cells[0].tokens, first.head_width(samples)
+    strengths = [weight_scales(cell) for cell in cells]
+
+    def per_cell(values: Sequence[object], dtype: torch.dtype = gram.dtype) -> Tensor:
+        return torch.tensor(values, dtype=dtype, device=gram.device)
+
+    query = stacked([one.train.query[:rows, :width] for one in projections])
+    key = stacked([one.train.key[:rows, :width] for one in projections])
+    output = per_cell([one.output for one in strengths])
+    value_scale = output * per_cell([one.value for one in strengths])
+    value = value_scale[:, None] * stacked([one.train.value[:rows] for one in projections])
+    pairs = zip(cells, projections, strict=True)
+    return TokenSpace(
+        which=torch.arange(len(cells), device=gram.device),
+        scales=per_cell([token_scales(cell).tolist() for cell in cells]),
+        labels=torch.stack([one.labels_of(cell) for cell, one in pairs]),
+        learning_rate=per_cell([cell.learning_rate for cell in cells]),
+        epsilon=per_cell([cell.epsilon for cell in cells], torch.float64),  # not rounded up
+        max_steps=per_cell([cell.max_steps for cell in cells], torch.float64),
+        leap=per_cell([cell.leap for cell in cells], torch.float64),
+        steps=per_cell([0] * len(cells), torch.float64),
+        stride=per_cell([1] * len(cells), torch.float64),
+        head_scale=per_cell([one.head for one in strengths]),
+        value_scale=value_scale,
+        value_gain=output**2 * per_cell([one.output_norm_squared for one in projections]),
+        gram=stacked([one.train.gram[:rows, :rows] for one in projections]),
+        initial_query=query,
+        initial_key=key,
+        initial_value=value,
+        query=query.clone(memory_format=torch.contiguous_format),
+        key=key.clone(memory_format=torch.contiguous_format),
+        value=value,
+        query_coefficients=_zeros_like(query),
+        key_coefficients=_zeros_like(key),
+        value_coefficients=_zeros_like(value),
+    )
+
+
+def stacked(parts: Sequence[Tensor]) -> Tensor:
+    """Stack along a new first axis; a view where all parts are one and the same memory."""
+    first = parts[0]
+    if all(part.data_ptr() == first.data_ptr() for part in parts):
+        return first.expand(len(parts), *first.shape)
+    return torch.stack(list(parts))
+
+
+def _zeros_like(tensor: Tensor) -> Tensor:
+    """Zeros in memory of their own, which a view of several cells lacks."""
+    return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+
+
+def _pair_scales(scales: Tensor) -> Tensor:
+    """s_i s_j, (cells, 1, tokens, tokens)."""
+    return (scales[:, :, None] * scales[:, None, :])[:, None]
+
+
+def _batched(left: Tensor, right: Tensor) -> Tensor:
+    """Matrix product over the last two axes of (cells, samples, ...), as one batch."""
+    product = torch.bmm(left.flatten(0, 1), right.flatten(0, 1))
+    return product.view(*left.shape[:2], *product.shape[1:])

@@ -1,0 +1,1 @@
+"""What the paper predicts, and how its quantities are read off cells."""
