@@ -553,4 +553,4 @@ def test_the_package_says_what_it_has() -> None:
     for name in overfit_cli.__all__:
         assert getattr(overfit_cli, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'sweeep'"):
-        _ = overfit_cli.sweeep  # type: ignore[attr-defined]
+        _ = overfit_cli.sweeep
