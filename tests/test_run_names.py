@@ -56,7 +56,7 @@ def test_an_overridden_preset_leaves_the_kept_results_alone(tmp_path: Path) -> N
     small = ("--set=d=30", "--set=d_h=20", "--set=d_v=6", "--set=tokens=4", "--set=test_samples=4")
     done = call("sweep", "fig1", *small, "--n=2", "--snr=9", "--seeds=1", "--jobs=1", cwd=tmp_path)
     assert not list(kept.iterdir())
-    where = "results/fig1-quick-n2-snr9-d30-d_h20-d_v6-tokens4-test_samples4"
+    where = "results/fig1-quick-n2-snr9-tokens4-d30-d_h20-d_v6-test_samples4"
     assert f"The cells are in {where}/cells." in done.stdout
     assert (tmp_path / where / "cells").is_dir()
 
