@@ -300,7 +300,7 @@ from typing import Annotated, Literal
 from overfit_cli import Claim, Column, Measurement, Parameter, experiment
 
 def low(cells):
-    return Measurement("holds", float(cells["loss"].min()), None, None, "It is low.")
+    return Measurement("holds", "It is low.", float(cells["loss"].min()))
 
 @experiment(version=3, headline="loss", threshold=0.5, title="A rich one",
             columns=[Column("loss", "test loss", symbol="L_D")],

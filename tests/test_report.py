@@ -24,9 +24,9 @@ def judged(
     name: str, verdict: Verdict, *, study: str = "one", has_cells: bool = True, value: float = 1.0
 ) -> Judged:
     claim = Claim(name, "nowhere", "It is so.", "it is above 0", lambda cells: measurement)
-    measurement = Measurement(verdict, value, -math.inf, math.inf, "Measured.", "95 % t")
+    measurement = Measurement(verdict, "Measured.", value, -math.inf, math.inf, "95 % t")
     if verdict == "not run":
-        measurement = Measurement.without_value(verdict, "It needs other cells.")
+        measurement = Measurement(verdict, "It needs other cells.")
     return Judged(study, claim, measurement, None, has_cells=has_cells)
 
 

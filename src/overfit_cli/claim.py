@@ -25,23 +25,28 @@ class Measurement:
 
     Attributes:
         verdict: whether the claim holds on these cells.
+        sentence: the numbers in words, with the count of cells, seeds or failures behind them.
         value: the measured number; None where there is none.
         low, high: the ends of its interval; None where it has none.
-        sentence: the numbers in words, with the count of cells, seeds or failures behind them.
         interval: what the interval is, such as `95 % bootstrap`; empty where there is none.
     """
 
     verdict: Verdict
-    value: float | None
-    low: float | None
-    high: float | None
     sentence: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
     interval: str = ""
 
-    @classmethod
-    def without_value(cls, verdict: Verdict, sentence: str) -> Measurement:
-        """Return a measurement that has a reason but no number."""
-        return cls(verdict, None, None, None, sentence)
+
+def not_run(sentence: str) -> Measurement:
+    """Return the measurement of a claim that the cells don't bear on, with what it needs."""
+    return Measurement("not run", sentence)
+
+
+def inconclusive(sentence: str) -> Measurement:
+    """Return the measurement of a claim that the cells can't decide, with the reason."""
+    return Measurement("inconclusive", sentence)
 
 
 @dataclass(frozen=True)

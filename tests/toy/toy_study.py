@@ -63,10 +63,8 @@ class Toy(Study[ToyParameters]):
                 "always, unless the loss is below 0.1",
                 lambda cells: Measurement(
                     "fails" if cells["test_loss"].min() < 0.1 else "holds",
-                    float(cells["test_loss"].min()),
-                    None,
-                    None,
                     "Measured.",
+                    float(cells["test_loss"].min()),
                 ),
             )
         ]

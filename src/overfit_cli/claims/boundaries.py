@@ -9,7 +9,7 @@ import pandas as pd
 
 from overfit_cli.analysis.boundaries import Boundary
 from overfit_cli.analysis.intervals import mean_interval
-from overfit_cli.claim import Measurement
+from overfit_cli.claim import Measurement, inconclusive
 from overfit_cli.claims.rules import LEAST_SEEDS, between, within, worst
 
 BySeed = Callable[[Boundary], "pd.Series[float]"]
@@ -39,11 +39,11 @@ def stays_the_same(
     ratio, (low, high) = float(np.exp(changes[at].mean())), ends[at]
     return Measurement(
         worst(between(first, last, 1 / most, most) for first, last in ends.values()),
+        f"{sentence}. Farthest from the first is that at {at:.3g}: {ratio:.3f} "
+        f"[{low:.3f}, {high:.3f}] times as much, seed by seed. {counts_in_words(found)}",
         ratio,
         low,
         high,
-        f"{sentence}. Farthest from the first is that at {at:.3g}: {ratio:.3f} "
-        f"[{low:.3f}, {high:.3f}] times as much, seed by seed. {counts_in_words(found)}",
         "95 % t over seeds, for all values together",
     )
 
@@ -67,11 +67,11 @@ def is_proportional(
     power, (low, high) = float(powers.mean()), mean_interval(powers)
     return Measurement(
         within(low, high, 1, tolerance),
+        f"{sentence} It goes with that number to the power {power:.2f} [{low:.2f}, {high:.2f}]. "
+        f"{counts_in_words(found)}",
         power,
         low,
         high,
-        f"{sentence} It goes with that number to the power {power:.2f} [{low:.2f}, {high:.2f}]. "
-        f"{counts_in_words(found)}",
         "95 % t over seeds",
     )
 
@@ -87,17 +87,16 @@ def seed_logarithms(found: Sequence[Boundary], of: BySeed) -> pd.DataFrame | Mea
         logs = pd.DataFrame({one.at: of(one) for one in found}).transform(np.log)
     whole = logs.dropna()
     if len(whole) < LEAST_SEEDS:
-        return Measurement.without_value(
-            "inconclusive",
+        return inconclusive(
             f"It needs {LEAST_SEEDS} seeds with numbers at every value of the axis; of "
-            f"{len(logs)}, {len(whole)} have them.",
+            f"{len(logs)}, {len(whole)} have them."
         )
     beyond = whole.abs() == np.inf
     if not beyond.to_numpy().any():
         return whole
     share, same_grid = beyond.mean(), len({one.reach for one in found}) == 1
     moved = same_grid and bool(share.max() > 0.5 > share.min())
-    return Measurement.without_value(
+    return Measurement(
         "fails" if moved else "inconclusive",
         f"{int(beyond.any(axis=1).sum())} of {len(whole)} seeds cross beyond the grid at some "
         f"value of the axis{': at one of them most of the seeds' if moved else ''}.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_interval
-from overfit_cli.claim import Measurement
+from overfit_cli.claim import Measurement, inconclusive, not_run
 
 LEAST_SEEDS = 3
 
@@ -36,9 +36,7 @@ def unless_one_value(cells: pd.DataFrame, names: Collection[str]) -> Measurement
     varying = [name for name in names if cells[name].nunique() > 1]
     if not varying:
         return None
-    return Measurement.without_value(
-        "not run", f"It needs cells of one value of {', '.join(varying)}."
-    )
+    return not_run(f"It needs cells of one value of {', '.join(varying)}.")
 
 
 @dataclass(frozen=True)
@@ -118,25 +116,21 @@ class Comparison:
         """
         cells = cells[cells[self.compared].isin(settings)]
         if cells[self.compared].nunique() < 2:
-            return Measurement.without_value(
-                "not run", f"It needs cells of {self.compared}={','.join(settings)}."
-            )
+            return not_run(f"It needs cells of {self.compared}={','.join(settings)}.")
         others = [name for name in parameters if name not in (self.compared, self.swept)]
         if (refusal := unless_one_value(cells, others)) is not None:
             return refusal
         one, other = (self.at_best(cells, setting) for setting in settings)
         if one is None or other is None:
-            return Measurement.without_value(
-                "inconclusive",
-                f"A {self.compared} has no {self.swept_in_words} at which all seeds are done.",
+            return inconclusive(
+                f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
             )
         seeds = one.cells.index.intersection(other.cells.index)
         if len(seeds) < LEAST_SEEDS or min(len(one.tried), len(other.tried)) < 2:
-            return Measurement.without_value(
-                "inconclusive",
+            return inconclusive(
                 f"Both {self.compared}s have {len(seeds)} seeds and {len(one.tried)} and "
                 f"{len(other.tried)} {self.swept_in_words}s; at least {LEAST_SEEDS} and 2 are "
-                "needed, so that the verdict depends on no single one.",
+                "needed, so that the verdict depends on no single one."
             )
         return one.on(seeds), other.on(seeds)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from overfit_cli.analysis.intervals import bootstrap_mean
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.rules import LEAST_SEEDS
 
 LEAST_VALUES = 3
@@ -63,18 +63,16 @@ def decreases(grid: pd.DataFrame, value: str, axis: str, other: str) -> Measurem
     )
     lines, seeds = correlations.shape
     if lines < LEAST_VALUES or seeds < LEAST_SEEDS:
-        return Measurement.without_value(
-            "inconclusive", f"There are {lines} lines along {axis} and {seeds} seeds: too few."
-        )
+        return inconclusive(f"There are {lines} lines along {axis} and {seeds} seeds: too few.")
     mean = float(correlations.to_numpy().mean())
     low, high = bootstrap_mean(correlations)
     return Measurement(
         "holds" if high < 0 else "fails" if low > 0 else "inconclusive",
-        mean,
-        low,
-        high,
         f"The rank correlation of {value.replace('_', ' ')} with {axis}, at one value of {other} "
         f"and one seed, is {mean:.3f} in the mean over {lines} values and {seeds} seeds, and "
         f"negative on {(correlations < 0).to_numpy().mean():.0%} of these lines.",
+        mean,
+        low,
+        high,
         "95 % bootstrap",
     )

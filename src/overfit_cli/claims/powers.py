@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from overfit_cli.analysis.scaling import Exponent, scaling_exponents
-from overfit_cli.claim import Measurement
+from overfit_cli.claim import Measurement, inconclusive
 from overfit_cli.claims.cells import varying
 from overfit_cli.claims.rules import LEAST_SEEDS
 
@@ -27,18 +27,14 @@ def fitted_powers(
     """
     failed = int((cells["status"] == "failed").sum())
     if failed:
-        return Measurement.without_value(
-            "inconclusive", f"{failed} of {len(cells)} cells failed, and they aren't like the rest."
+        return inconclusive(
+            f"{failed} of {len(cells)} cells failed, and they aren't like the rest."
         )
     varied = varying(cells, axes)
     constant = [name for name in needed if name not in varied]
     if constant:
-        return Measurement.without_value(
-            "inconclusive", f"In these {len(cells)} cells {', '.join(constant)} takes one value."
-        )
+        return inconclusive(f"In these {len(cells)} cells {', '.join(constant)} takes one value.")
     found = scaling_exponents(cells, varied, value)
     if found is None or found[varied[0]].seeds < LEAST_SEEDS:
-        return Measurement.without_value(
-            "inconclusive", f"It takes {LEAST_SEEDS} seeds with cells that tell the axes apart."
-        )
+        return inconclusive(f"It takes {LEAST_SEEDS} seeds with cells that tell the axes apart.")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from overfit_cli.analysis.power_law import PowerLaw
-from overfit_cli.claim import Measurement, Verdict
+from overfit_cli.claim import Measurement, Verdict, inconclusive
 
 LEAST_SEEDS = 3
 """Fewer seeds leave a claim open."""
@@ -57,12 +57,10 @@ def exponent_measurement(
         in_words: says the fit in a sentence.
     """
     if fit is None:
-        return Measurement.without_value(
-            "inconclusive", "All seeds cross the threshold at fewer than three values of n."
-        )
+        return inconclusive("All seeds cross the threshold at fewer than three values of n.")
     low, high = fit.exponent_low, fit.exponent_high
     holds, wide = low <= expected <= high, high - low > WIDEST_EXPONENT
     verdict: Verdict = "holds" if holds else "fails"
     if fit.seeds < LEAST_SEEDS or (holds and wide):
         verdict = "inconclusive"
-    return Measurement(verdict, fit.exponent, low, high, in_words(fit), "95 % bootstrap")
+    return Measurement(verdict, in_words(fit), fit.exponent, low, high, "95 % bootstrap")

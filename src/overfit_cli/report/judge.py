@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.errors import UserError
 from overfit_cli.functions.study import study_of_reference
 from overfit_cli.registry import claims_of, installed_studies
@@ -105,7 +105,7 @@ def _judge(
         elif every or not found:
             found.append((measurement, path))
     if not found:
-        nothing = Measurement.without_value("not run", reason)
+        nothing = not_run(reason)
         return [Judged(study, claim, nothing, None, has_cells=bool(frames))]
     alone = len(found) == 1
     return [Judged(study, claim, measurement, path, alone) for measurement, path in found]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from overfit_cli.analysis.intervals import variance_ratio_interval
-from overfit_cli.claim import Claim, Measurement, above_zero
+from overfit_cli.claim import Claim, Measurement, above_zero, inconclusive, not_run
 from overfit_cli.claims.comparison import BestSetting, Comparison, mean_difference
 from overfit_cli.parameters import StudyParameters
 
@@ -73,13 +73,13 @@ def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) 
     value, low, high = mean_difference(one.column(SPEED), other.column(SPEED))
     return Measurement(
         above_zero(-high, -low),
-        value,
-        low,
-        high,
         f"Test loss averaged over the steps: {one.mean_and_deviation(SPEED)} with "
         f"{one.in_words()}; {other.mean_and_deviation(SPEED)} with {other.in_words()}; "
         f"{len(one.cells)} seeds, {int(one.cells['steps'].max())} steps; "
         f"{BEST_KERNELS.at_shared_values(cells, (one.name, other.name))}.",
+        value,
+        low,
+        high,
         INTERVAL,
     )
 
@@ -100,12 +100,12 @@ def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFra
     value, low, high = mean_difference(*ends)
     return Measurement(
         above_zero(low, high),
-        value,
-        low,
-        high,
         f"Final test accuracy: {one.mean_and_deviation('test_accuracy')} with {one.in_words()}; "
         f"{other.mean_and_deviation('test_accuracy')} with {other.in_words()}; "
         f"{len(one.cells)} seeds.",
+        value,
+        low,
+        high,
         INTERVAL,
     )
 
@@ -127,17 +127,17 @@ def _variance_ratio(
 ) -> Measurement:
     one, other = gaussian.column("test_accuracy"), softmax.column("test_accuracy")
     if min(one.var(), other.var()) == 0:
-        return Measurement.without_value("inconclusive", "A kernel's accuracy doesn't vary.")
+        return inconclusive("A kernel's accuracy doesn't vary.")
     ratio, (low, high) = float(other.var() / one.var()), variance_ratio_interval(other, one)
     return Measurement(
         above_zero(low - 1, high - 1),
-        ratio,
-        low,
-        high,
         f"The variance of softmax's final accuracy is {ratio:.2f} times the Gaussian's: "
         f"{softmax.mean_and_deviation('test_accuracy')} against "
         f"{gaussian.mean_and_deviation('test_accuracy')}, at worst {other.min():.3f} against "
         f"{one.min():.3f}; {len(one)} seeds, each kernel at its best step size.",
+        ratio,
+        low,
+        high,
         "95 % Pitman–Morgan",
     )
 
@@ -147,18 +147,18 @@ def above_shortcut(prefix: str, parameters: type[StudyParameters], shortcut: str
 
     def difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
         if one.column("shortcut_accuracy").isna().any():
-            return Measurement.without_value("not run", f"Here {shortcut} has nothing to go by.")
+            return not_run(f"Here {shortcut} has nothing to go by.")
         best = max((one, other), key=lambda kernel: kernel.column("test_accuracy").mean())
         ends = best.column("test_accuracy"), best.column("shortcut_accuracy")
         value, low, high = mean_difference(*ends)
         return Measurement(
             above_zero(low, high),
-            value,
-            low,
-            high,
             f"The best kernel is {best.in_words()}: test accuracy "
             f"{best.mean_and_deviation('test_accuracy')}, {shortcut} "
             f"{best.mean_and_deviation('shortcut_accuracy')}, {len(best.cells)} seeds.",
+            value,
+            low,
+            high,
             INTERVAL,
         )
 
@@ -178,17 +178,15 @@ def head_alive(prefix: str, parameters: type[StudyParameters]) -> Claim:
     def measure(cells: pd.DataFrame) -> Measurement:
         done = cells[cells["status"] == "done"]
         if done.empty:
-            return Measurement.without_value("not run", f"It needs cells of {parameters.__name__}.")
+            return not_run(f"It needs cells of {parameters.__name__}.")
         dead = done[done["silent_head"].astype(float) == 1]
         places = dead[["kernel", "learning_rate"]].drop_duplicates().to_numpy().tolist()
         where = "; ".join(f"{kernel} at {rate:g}" for kernel, rate in places)
         return Measurement(
             "holds" if dead.empty else "fails",
-            float(len(dead)),
-            None,
-            None,
             f"In {len(dead)} of {len(done)} cells the head's units are all zero on every test "
             f"sample{': ' + where if where else ''}.",
+            float(len(dead)),
         )
 
     return Claim(

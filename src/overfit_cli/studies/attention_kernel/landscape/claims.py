@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_interval
-from overfit_cli.claim import Claim, Measurement, above_zero
+from overfit_cli.claim import Claim, Measurement, above_zero, inconclusive, not_run
 from overfit_cli.claims.comparison import unless_one_value
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
@@ -28,16 +28,15 @@ def _by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame | Measurement:
     if (refusal := unless_one_value(cells, others)) is not None:
         return refusal
     if cells["kernel"].nunique() < 2:
-        return Measurement.without_value("not run", "It needs cells of kernel=softmax,gaussian.")
+        return not_run("It needs cells of kernel=softmax,gaussian.")
     values = cells.assign(value=cells[column].astype(float))
     table = values.pivot(index=["seed", "pair"], columns="kernel", values="value").dropna()
     networks = table.index.get_level_values("seed").nunique()
     fewest = int(table.groupby("seed").size().min()) if len(table) else 0
     if networks < LEAST_NETWORKS or fewest < LEAST_PAIRS:
-        return Measurement.without_value(
-            "inconclusive",
+        return inconclusive(
             f"There are {networks} networks with at least {fewest} pairs of directions: fewer than "
-            f"{LEAST_NETWORKS} with {LEAST_PAIRS}.",
+            f"{LEAST_NETWORKS} with {LEAST_PAIRS}."
         )
     return table
 
@@ -59,10 +58,9 @@ def _rougher(
             return table
         each = compare(table)
         if each.isna().any():
-            return Measurement.without_value(
-                "inconclusive",
+            return inconclusive(
                 f"In {int(each.isna().sum())} of {len(each)} pairs a surface is flat, and there is "
-                "no ratio.",
+                "no ratio."
             )
         return _over_networks(each.groupby("seed").mean(), table, meaning)
 
@@ -76,12 +74,12 @@ def _over_networks(by_network: pd.Series[float], table: pd.DataFrame, meaning: s
     means = table.mean()
     return Measurement(
         above_zero(low, high),
-        float(by_network.mean()),
-        low,
-        high,
         f"Softmax has {meaning} in {more} of {len(table)} pairs"
         f"{f' (and as much in {equal})' if equal else ''}: {means['softmax']:.3g} against the "
         f"Gaussian's {means['gaussian']:.3g} in the mean; {len(by_network)} networks.",
+        float(by_network.mean()),
+        low,
+        high,
         "95 % t over networks",
     )
 

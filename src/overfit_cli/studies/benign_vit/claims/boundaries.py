@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from overfit_cli.analysis.boundaries import Boundary
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.boundaries import BySeed, is_proportional, stays_the_same
 from overfit_cli.claims.rules import accepted_exponent, exponent_measurement
 from overfit_cli.studies.benign_vit.theory.boundaries import (
@@ -46,13 +46,12 @@ def _along(axis: str, judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
     def measure(cells: pd.DataFrame) -> Measurement:
         span = float(cells[axis].max()) / float(cells[axis].min())
         if span < LEAST_SPAN[axis]:
-            return Measurement.without_value(
-                "not run",
+            return not_run(
                 f"It needs values of {axis} that are a factor of {LEAST_SPAN[axis]:g} apart, as in "
-                f"`overfit sweep {_PRESETS[axis]}`.",
+                f"`overfit sweep {_PRESETS[axis]}`."
             )
         if why := why_no_boundary(cells, axis):
-            return Measurement.without_value("not run", f"The boundary can't be found: {why}.")
+            return not_run(f"The boundary can't be found: {why}.")
         return judge(boundaries(cells, axis, FIGURE_1_THRESHOLD))
 
     return measure

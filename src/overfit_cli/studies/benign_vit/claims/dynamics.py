@@ -45,7 +45,7 @@ def _measure(cells: pd.DataFrame, regime: Regime, what: str) -> Measurement:
     chosen = _chosen(cells, regime)
     seeds = chosen["seed"].nunique()
     if seeds < LEAST_SEEDS:
-        return Measurement.without_value(
+        return Measurement(
             "not run" if chosen.empty else "inconclusive",
             f"It needs {LEAST_SEEDS} seeds of `overfit sweep dynamics-{regime}`; there are "
             f"{seeds}.",
@@ -53,19 +53,17 @@ def _measure(cells: pd.DataFrame, regime: Regime, what: str) -> Measurement:
     fitted = chosen[chosen["status"] == "done"]
     missed = len(chosen) - len(fitted)
     if fitted.empty:
-        return Measurement("fails", 0.0, None, None, f"None of {missed} cells is fitted.")
+        return Measurement("fails", f"None of {missed} cells is fitted.", 0.0)
     signal, noise = _ends(fitted, what, regime)
     right = (signal > noise) if regime == "benign" else (noise > signal)
     share = float(right.sum() / len(chosen))
     return Measurement(
         "holds" if share == 1 else "fails",
-        share,
-        None,
-        None,
         f"On {int(right.sum())} of {len(chosen)} cells ({seeds} seeds). At the end the "
         f"{what} {_in_words(signal, noise)}. Steps to ε = {fitted['epsilon'].iloc[0]:g}: "
         f"{fitted['steps'].min()} to {fitted['steps'].max()}, {fitted['steps'].mean():.1f} in "
         f"the mean; {missed} cells not fitted.",
+        share,
     )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from overfit_cli.analysis.boundaries import crossing_products
 from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.power_law import fit_power_law
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import at_values, whole_columns
 from overfit_cli.claims.monotone import LEAST_VALUES, Judge, decreasing_claims
 from overfit_cli.claims.rules import accepted_exponent, exponent_measurement
@@ -41,16 +41,13 @@ def _on_grid(judge: Judge, *, with_failures: bool = False) -> Judge:
     def measure(cells: pd.DataFrame) -> Measurement:
         grid = whole_columns(at_paper_values(cells), "snr")
         if grid["n"].nunique() < LEAST_VALUES or grid["snr"].nunique() < LEAST_VALUES:
-            return Measurement.without_value(
-                "not run",
+            return not_run(
                 f"It needs a grid of at least {LEAST_VALUES} values of n and of snr at the paper's "
-                "values of the other parameters.",
+                "values of the other parameters."
             )
         failed = int((grid["status"] == "failed").sum())
         if failed > MOST_FAILED * len(grid) and not with_failures:
-            return Measurement.without_value(
-                "inconclusive", f"{failed} of {len(grid)} cells failed: too many to tell."
-            )
+            return inconclusive(f"{failed} of {len(grid)} cells failed: too many to tell.")
         return judge(grid if with_failures else grid[grid["status"] == "done"])
 
     return measure
@@ -63,11 +60,9 @@ def _fitted(grid: pd.DataFrame) -> Measurement:
     steps = grid.loc[fitted, "steps"]
     return Measurement(
         "holds" if unfitted == 0 else "fails",
-        float(fitted.mean()),
-        None,
-        None,
         f"{int(fitted.sum())} of {len(grid)} cells fitted, in {steps.min()} to {steps.max()} "
         f"steps; {unfitted} not; the largest training loss is {largest:.5f}.",
+        float(fitted.mean()),
     )
 
 
@@ -79,19 +74,18 @@ def _contour(grid: pd.DataFrame) -> Measurement:
     products = crossing_products(found, "n", FIGURE_1_EXPONENT)
     low, value, high = products.quantile([0.25, 0.5, 0.75], interpolation="nearest").tolist()
     if rows < LEAST_VALUES or not 0 < low <= high < np.inf:
-        return Measurement.without_value(
-            "inconclusive",
+        return inconclusive(
             f"The test loss crosses {FIGURE_1_THRESHOLD:g} at {rows} values of "
-            f"n ≥ {SMALLEST_N}, on {int(crossed.sum())} of {len(found)} curves: too few to tell.",
+            f"n ≥ {SMALLEST_N}, on {int(crossed.sum())} of {len(found)} curves: too few to tell."
         )
     return Measurement(
         "holds" if CONTOUR_RANGE[0] <= value <= CONTOUR_RANGE[1] else "fails",
-        value,
-        low,
-        high,
         f"The median of N·SNR² at the crossing is {value:.0f} over {rows} values of "
         f"n ≥ {SMALLEST_N} and {found['seed'].nunique()} seeds; {never} of {len(found)} curves "
         "never cross and count as beyond the grid.",
+        value,
+        low,
+        high,
         "quartiles",
     )
 
@@ -99,19 +93,17 @@ def _contour(grid: pd.DataFrame) -> Measurement:
 def _sides(grid: pd.DataFrame) -> Measurement:
     predicted = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if predicted.all() or not predicted.any():
-        return Measurement.without_value(
-            "inconclusive", "All cells lie on one side of the predicted curve."
-        )
+        return inconclusive("All cells lie on one side of the predicted curve.")
     agrees = predicted == (grid["test_loss"] < FIGURE_1_THRESHOLD).to_numpy()
     by_seed = pd.Series(agrees).groupby(grid["seed"].to_numpy()).mean()
     share = float(agrees.mean())
     return Measurement(
         "holds" if share >= LEAST_SHARE else "fails",
+        f"{share:.1%} of {len(grid)} cells lie on the predicted side: {by_seed.min():.1%} at the "
+        f"worst of {len(by_seed)} seeds, {by_seed.max():.1%} at the best.",
         share,
         float(by_seed.min()),
         float(by_seed.max()),
-        f"{share:.1%} of {len(grid)} cells lie on the predicted side: {by_seed.min():.1%} at the "
-        f"worst of {len(by_seed)} seeds, {by_seed.max():.1%} at the best.",
         "worst and best seed",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.rules import LEAST_SEEDS, within
 from overfit_cli.studies.benign_vit.theory.predictions import STEP_POWERS, THEOREMS, Regime
 from overfit_cli.studies.benign_vit.theory.steps import (
@@ -28,11 +28,10 @@ def _claim(regime: Regime, axis: str) -> Claim:
         found = step_scaling(cells, regime)
         values = 0 if found is None else found.cells[axis].nunique()
         if found is None or axis not in found.exponents or values < LEAST_VALUES:
-            return Measurement.without_value(
-                "not run",
+            return not_run(
                 f"It needs {LEAST_VALUES} values of {axis} with N·SNR² "
                 f"{'above' if regime == 'benign' else 'up to'} 1000, as in `overfit sweep "
-                f"scaling-{regime}`.",
+                f"scaling-{regime}`."
             )
         return _measured(found, axis, regime)
 
@@ -48,29 +47,27 @@ def _claim(regime: Regime, axis: str) -> Claim:
 
 def _measured(found: StepScaling, axis: str, regime: Regime) -> Measurement:
     if found.failed:
-        return Measurement.without_value(
-            "inconclusive",
+        return inconclusive(
             f"{found.failed} cells of the regime failed, and they are the slow ones; a larger "
-            "max_steps tells.",
+            "max_steps tells."
         )
     if found.fewest < LEAST_STEPS:
-        return Measurement.without_value(
-            "inconclusive",
+        return inconclusive(
             f"Some cells take {found.fewest} steps, and steps are whole: fewer than "
             f"{LEAST_STEPS} are too coarse. A smaller step size tells: `overfit sweep "
-            f"scaling-{regime}`.",
+            f"scaling-{regime}`."
         )
     power, theorem, symbol = found.exponents[axis], STEP_POWERS[regime][axis], SYMBOLS[axis]
     verdict = within(power.low, power.high, theorem, TOLERANCE)
     return Measurement(
         verdict if power.seeds >= LEAST_SEEDS else "inconclusive",
-        power.value,
-        power.low,
-        power.high,
         f"Steps go with {symbol}^{power.value:.3f} [{power.low:.3f}, {power.high:.3f}], the "
         f"theorem's T with {symbol}^{theorem:g}; {len(found.cells)} cells of {power.seeds} "
         f"seeds, {found.fewest} to {found.cells['steps'].max()} steps, fitted over "
         f"{', '.join(found.exponents)} at once.",
+        power.value,
+        power.low,
+        power.high,
         "95 % t over seeds",
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.bounds import all_met
-from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claim import Claim, Measurement, Verdict, inconclusive, not_run
 from overfit_cli.claims.powers import fitted_powers
 from overfit_cli.claims.rules import (
     accepted_exponent,
@@ -85,10 +85,9 @@ def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
     def measure(cells: pd.DataFrame) -> Measurement:
         regime = theorem_regime(cells)
         if regime is None:
-            return Measurement.without_value(
-                "not run",
+            return not_run(
                 "It needs cells with initialisation=condition that meet Condition 4.1, on both "
-                "sides of the boundary, as in `overfit sweep theorem-regime`.",
+                "sides of the boundary, as in `overfit sweep theorem-regime`."
             )
         return judge(regime)
 
@@ -111,7 +110,7 @@ def _steps(cells: pd.DataFrame, side: Regime) -> Measurement:
         verdict = "fails"
     reached = f"{int(fitted.sum())} of {len(cells)} cells reach ε"
     if not fitted.any():
-        return Measurement.without_value(verdict, f"{reached}.")
+        return Measurement(verdict, f"{reached}.")
     steps, over = cells["steps"][fitted], over[fitted]
     least, most = float(over.min()), float(over.max())
     sentence = (
@@ -123,7 +122,7 @@ def _steps(cells: pd.DataFrame, side: Regime) -> Measurement:
         sentence += (
             f" With σ̃_p in the place of σ_p it is {strong.min():.2f} to {strong.max():.2f} times."
         )
-    return Measurement(verdict, most, least, most, sentence, "least and most of the cells")
+    return Measurement(verdict, sentence, most, least, most, "least and most of the cells")
 
 
 def _powers(cells: pd.DataFrame, side: Regime) -> Measurement:
@@ -139,10 +138,8 @@ def _powers(cells: pd.DataFrame, side: Regime) -> Measurement:
     )
     return Measurement(
         worst(within(one.low, one.high, theorem[name], TOLERANCE) for name, one in found.items()),
-        max(abs(one.value - theorem[name]) for name, one in found.items()),
-        None,
-        None,
         f"In {len(cells)} cells steps go with {words}.",
+        max(abs(one.value - theorem[name]) for name, one in found.items()),
     )
 
 
@@ -160,12 +157,12 @@ def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     errors = cells["test_error"]
     return Measurement(
         verdict if level else "fails",
-        power.value,
-        power.low,
-        power.high,
         f"In {len(cells)} cells the test loss is {least:.3f} to {most:.3f} and goes with "
         f"ε^{power.value:.2f} [{power.low:.2f}, {power.high:.2f}]; the test error is "
         f"{errors.min():.0%} to {errors.max():.0%}, {errors.mean():.1%} in the mean.",
+        power.value,
+        power.low,
+        power.high,
         "95 % t over seeds",
     )
 
@@ -173,13 +170,12 @@ def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
 def _transition(regime: TheoremRegime) -> Measurement:
     """Whether the boundary is N · SNR² = C, at the smallest ε."""
     if why := why_no_boundary(regime.cells, "epsilon"):
-        return Measurement.without_value("inconclusive", f"The boundary can't be found: {why}.")
+        return inconclusive(f"The boundary can't be found: {why}.")
     found = boundaries(regime.cells, "epsilon", FIGURE_1_THRESHOLD)
     one = found[0]  # the smallest ε
     if 2 * one.never > one.curves:
-        return Measurement.without_value(
-            "fails",
-            f"{one.never} of {one.curves} curves never cross {FIGURE_1_THRESHOLD:g}.",
+        return Measurement(
+            "fails", f"{one.never} of {one.curves} curves never cross {FIGURE_1_THRESHOLD:g}."
         )
     where = "; ".join(
         f"at ε = {at.at:g} {at.onsets.median():.0f}, {at.onsets.median() / balance_at(at):.2f} "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import varying
 from overfit_cli.claims.monotone import LEAST_VALUES, Judge, decreasing_claims
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -18,10 +18,9 @@ def _on_grid(judge: Judge) -> Judge:
     def measure(cells: pd.DataFrame) -> Measurement:
         others = BenignVitImagesParameters.model_fields.keys() - {*_AXES, "max_epochs"}
         if varying(cells, others) or any(cells[name].nunique() < LEAST_VALUES for name in _AXES):
-            return Measurement.without_value(
-                "not run",
+            return not_run(
                 f"It needs a grid of at least {LEAST_VALUES} values of n and of snr at one value "
-                "of every other parameter.",
+                "of every other parameter."
             )
         return judge(cells)
 
@@ -34,11 +33,9 @@ def _fitted(grid: pd.DataFrame) -> Measurement:
     passes = f" after {epochs.min():.0f} to {epochs.max():.0f} passes" if fitted.any() else ""
     return Measurement(
         "holds" if fitted.all() else "fails",
-        float(fitted.mean()),
-        None,
-        None,
         f"{int(fitted.sum())} of {len(grid)} cells reach a training loss of "
         f"{grid['epsilon'].iloc[0]:g}{passes}; the largest is {grid['train_loss'].max():.4f}.",
+        float(fitted.mean()),
     )
 
 

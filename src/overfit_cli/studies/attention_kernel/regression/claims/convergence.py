@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.studies.attention_kernel.regression.claims.linear_rates import condition_claim
 from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     SOURCE,
@@ -52,7 +52,7 @@ def _reaches_zero(cells: pd.DataFrame) -> Measurement:
     floor = cells["floor"].astype(float)
     if (floor > 0).any():
         sentence += f" No W_Q gets below a loss of {floor[floor > 0].median():.3g} (median)."
-    return Measurement("holds" if best == 1 else "fails", best, None, None, sentence)
+    return Measurement("holds" if best == 1 else "fails", sentence, best)
 
 
 def softmax_stops(target: str) -> Claim:
@@ -72,24 +72,22 @@ def softmax_stops(target: str) -> Claim:
 def _stops_at_floor(cells: pd.DataFrame) -> Measurement:
     largest_share, words = float(share_at_zero(cells).max()), zero_in_words(cells)
     if largest_share > 0:
-        return Measurement("fails", largest_share, None, None, f"Softmax, {words}.")
+        return Measurement("fails", f"Softmax, {words}.", largest_share)
     done = cells[cells["status"] == "done"]
     ratios = done["floor_ratio"].astype(float)
     nearest = ratios.groupby(done["seed"]).min().dropna()
     if nearest.empty:
-        return Measurement.without_value(
-            "inconclusive", f"Softmax, {words}; the floor is 0, so it may only be slow."
-        )
+        return inconclusive(f"Softmax, {words}; the floor is 0, so it may only be slow.")
     largest = ratios.groupby(done["learning_rate"]).max()
     by_rate = ", ".join(f"{ratio:.3f} at {rate:g}" for rate, ratio in largest.items())
     return Measurement(
         "holds" if nearest.max() <= FLOOR_SLACK else "inconclusive",
-        float(nearest.max()),
-        float(nearest.min()),
-        float(nearest.max()),
         f"Softmax, {words}. At its best step size each of {len(nearest)} seeds ends at "
         f"{nearest.min():.3f} to {nearest.max():.3f} times its floor; the largest ratio by "
         f"step size: {by_rate}.",
+        float(nearest.max()),
+        float(nearest.min()),
+        float(nearest.max()),
         "over seeds",
     )
 
@@ -98,9 +96,7 @@ def _gradient_above_gamma(cells: pd.DataFrame) -> Measurement:
     """Measure by how many decades the squared gradient exceeds what Theorem 3 needs."""
     shares = share_at_zero(cells)
     if shares.max() == 0:
-        return Measurement.without_value(
-            "inconclusive", "At no step size did a seed reach zero loss: all may be too large."
-        )
+        return inconclusive("At no step size did a seed reach zero loss: all may be too large.")
     best = cells["learning_rate"].isin(shares.index[shares == shares.max()])
     done = cells[best & (cells["status"] == "done")]
     stuck = int((cells.loc[~best, "pl_ratio_min"] == 0).sum())
@@ -120,10 +116,10 @@ def _gradient_above_gamma(cells: pd.DataFrame) -> Measurement:
         )
     return Measurement(
         "holds" if (above >= 0).all() else "fails",
+        sentence,
         float(above.median()),
         float(above.min()),
         float(above.max()),
-        sentence,
         "least and most",
     )
 

@@ -28,12 +28,10 @@ def _vanishing_gradient(cells: pd.DataFrame) -> Measurement:
     constant = bool((start == end).all()) and bool((start == 1).all())
     return Measurement(
         "holds" if largest == 0 and constant else "fails",
-        largest,
-        None,
-        None,
         f"The largest gradient in W_Q and W_K over {len(cells)} cells is {largest:g}; the loss is "
         f"{start.min():g} to {start.max():g} at the start and {end.min():g} to {end.max():g} after "
         f"{int(cells['steps'].max())} steps.",
+        largest,
     )
 
 
@@ -72,7 +70,7 @@ def _escape(cells: pd.DataFrame) -> Measurement:
 def _over_cells(values: pd.Series[float], holds: bool, sentence: str) -> Measurement:
     """A measurement of the least of some cells' values."""
     low, high = float(values.min()), float(values.max())
-    return Measurement("holds" if holds else "fails", low, low, high, sentence, "over cells")
+    return Measurement("holds" if holds else "fails", sentence, low, low, high, "over cells")
 
 
 CLAIMS = (

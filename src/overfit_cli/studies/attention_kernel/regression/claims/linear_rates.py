@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     SOURCE,
     ZERO,
@@ -51,9 +51,7 @@ def _violations(cells: pd.DataFrame, kind: str, *, with_condition_8: bool) -> Me
     """Count the steps above the bound, over the cells whose step size is stable."""
     stable = cells[(cells["stability"].astype(float) <= 1) & (cells["status"] == "done")]
     if stable["heads"].nunique() < len(HEADS):
-        return Measurement.without_value(
-            "inconclusive", "Not every number of heads 1, 2, 4 has cells with a stable step."
-        )
+        return inconclusive("Not every number of heads 1, 2, 4 has cells with a stable step.")
     violations = stable[f"violations_{kind}"].astype(float)
     each = ", ".join(
         f"{int(broken.sum())} of {len(broken)} cells at H {heads}"
@@ -61,14 +59,12 @@ def _violations(cells: pd.DataFrame, kind: str, *, with_condition_8: bool) -> Me
     )
     return Measurement(
         "holds" if not violations.any() else "fails",
-        float(violations.sum()),
-        None,
-        None,
         f"The bound is broken in {each}, at {int(violations.sum())} steps in all; "
         f"{stable['seed'].nunique()} seeds, {len(cells) - len(stable)} cells left out whose step "
         "is too large to descend. The median rate is "
         f"{stable[f'rate_{kind}'].astype(float).median():.2g}."
         + (_condition_8_in_words(stable) if with_condition_8 else ""),
+        float(violations.sum()),
     )
 
 
@@ -80,11 +76,11 @@ def condition_claim(name: str, theorem: int, values: Values) -> Claim:
         low, high = float(decades.min()), float(decades.max())
         return Measurement(
             "holds" if high <= 0 else "fails",
+            f"Condition ({name}) is missed by {decades.median():.1f} decades (median of "
+            f"{len(decades)} cells; {low:.1f} to {high:.1f}).",
             float(decades.median()),
             low,
             high,
-            f"Condition ({name}) is missed by {decades.median():.1f} decades (median of "
-            f"{len(decades)} cells; {low:.1f} to {high:.1f}).",
             "least and most",
         )
 
@@ -102,10 +98,8 @@ def _zero_loss(cells: pd.DataFrame) -> Measurement:
     best = float(share_at_zero(cells).max())
     return Measurement(
         "holds" if best == 1 else "fails",
-        best,
-        None,
-        None,
         f"Softmax, {zero_in_words(cells)}.{_condition_8_in_words(cells)}",
+        best,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Measurement
+from overfit_cli.claim import Measurement, inconclusive, not_run
 from overfit_cli.claims.comparison import LEAST_SEEDS, unless_one_value
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
@@ -71,13 +71,11 @@ def unless_enough(
     There are none, or fewer than three seeds, or a parameter varies that isn't in `may_vary`.
     """
     if cells.empty:
-        return Measurement.without_value("not run", f"It needs cells of {words}.")
+        return not_run(f"It needs cells of {words}.")
     refusal = unless_one_value(cells, [name for name in _OF_ONE_VALUE if name not in may_vary])
     seeds = cells["seed"].nunique()
     if refusal is None and seeds < LEAST_SEEDS:
-        return Measurement.without_value(
-            "inconclusive", f"There are {seeds} seeds of {words}: fewer than {LEAST_SEEDS}."
-        )
+        return inconclusive(f"There are {seeds} seeds of {words}: fewer than {LEAST_SEEDS}.")
     return refusal
 
 
