@@ -15,19 +15,20 @@ import pytest
 import torch
 from torch.nn import functional
 
+from overfit_cli import saved_losses
 from overfit_cli.analysis import surfaces
 from overfit_cli.claim import Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.parameters import Value, build
+from overfit_cli.saved_losses import SavedLosses
 from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.classifier.training import evaluate
-from overfit_cli.studies.attention_kernel.landscape import networks, plane, saved_losses, training
+from overfit_cli.studies.attention_kernel.landscape import networks, plane, training
 from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
-from overfit_cli.studies.attention_kernel.landscape.saved_losses import SavedLosses
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
 from overfit_cli.study import Cell, CellResult

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -43,6 +44,11 @@ class Cell(Generic[P_co]):
             f'"study":{json.dumps(self.study)},"version":{self.version}}}'
         )
         return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def with_at_most(self, **most: float) -> Self:
+        """Return the cell with these parameters lowered to what is given, where they are above."""
+        lowered = {name: min(value, getattr(self.parameters, name)) for name, value in most.items()}
+        return replace(self, parameters=self.parameters.model_copy(update=lowered))
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,9 @@ class Study(ABC, Generic[P]):
     threshold: float | None = None
     """The value of the headline at which a cell changes sides."""
 
+    claims_in: str = ""
+    """The module that has its `CLAIMS`, which is imported when they are asked for."""
+
     open_columns: bool = False
     """Whether results may have other columns too: what a plain function returns isn't declared."""
 
@@ -178,7 +187,7 @@ class Study(ABC, Generic[P]):
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of the paper that its cells can decide."""
-        return ()
+        return importlib.import_module(self.claims_in).CLAIMS if self.claims_in else ()
 
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
         """Make ready what the cells need from outside, such as data; a sweep's parent calls it.

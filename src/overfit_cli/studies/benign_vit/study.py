@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
 from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.benign_vit.figures import FIGURES
@@ -40,6 +39,7 @@ class BenignVit(Study[BenignVitParameters]):
     trajectory_columns = TRAJECTORY
     headline = "test_loss"
     threshold = theory.FIGURE_1_THRESHOLD
+    claims_in = "overfit_cli.studies.benign_vit.claims"
     progress_columns = (
         "train_loss",
         "test_loss",
@@ -51,12 +51,6 @@ class BenignVit(Study[BenignVitParameters]):
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
         return FIGURES
-
-    def claims(self) -> Sequence[Claim]:
-        """Return the claims on figures 1, 3 and 4, and on the theorems, in their regime too."""
-        from overfit_cli.studies.benign_vit.claims import CLAIMS
-
-        return CLAIMS
 
     def notes(self, cells: Cells[BenignVitParameters]) -> Sequence[str]:
         """Go through Condition 4.1 where the weights are drawn as it requires."""

@@ -124,10 +124,7 @@ class ClassifierStudy(TransformerStudy[P]):
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
         """Return the cell with a few steps on a few samples."""
-        few = {"n": 256, "training_steps": 10, "test_samples": 64}
-        parameters = cell.parameters
-        shortened = {name: min(most, getattr(parameters, name)) for name, most in few.items()}
-        return replace(cell, parameters=parameters.model_copy(update=shortened))
+        return cell.with_at_most(n=256, training_steps=10, test_samples=64)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
         """Train cells one after another."""

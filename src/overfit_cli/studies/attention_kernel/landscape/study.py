@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
-from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure, drawn_by
 from overfit_cli.standard_figures import by_name
 from overfit_cli.studies.attention_kernel.classifier.study import TransformerStudy
@@ -49,16 +47,11 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
         Column("loss", "loss"),
     )
     progress_columns = ()
+    claims_in = "overfit_cli.studies.attention_kernel.landscape.claims"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
         return by_name(LANDSCAPE)
-
-    def claims(self) -> Sequence[Claim]:
-        """Return the claims of section 5.3.2."""
-        from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
-
-        return CLAIMS
 
     def task(self, parameters: KernelLandscapeParameters, seed: int) -> Task:
         """Return a cell's reviews or images."""
@@ -92,11 +85,9 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
 
     def probe(self, cell: Cell[KernelLandscapeParameters]) -> Cell[KernelLandscapeParameters]:
         """Return the cell with a few steps on a few samples, and a few points."""
-        parameters = cell.parameters
-        few = {"training_steps": 10, "second_steps": 2, "test_samples": 64, "points": 5}
-        shortened = {name: min(most, getattr(parameters, name)) for name, most in few.items()}
-        shortened["n"] = min(parameters.n, max(256, parameters.loss_samples))
-        return replace(cell, parameters=parameters.model_copy(update=shortened))
+        samples = max(256, cell.parameters.loss_samples)
+        short = cell.with_at_most(training_steps=10, second_steps=2, points=5)
+        return short.with_at_most(n=samples, test_samples=64)
 
     def train(
         self, batch: Cells[KernelLandscapeParameters], training: Training

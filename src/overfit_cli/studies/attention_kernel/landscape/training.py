@@ -9,6 +9,7 @@ from overfit_cli.analysis import surfaces
 from overfit_cli.analysis.surfaces import Floats
 from overfit_cli.cache import cache_folder
 from overfit_cli.rng import named_rng
+from overfit_cli.saved_losses import SavedLosses
 from overfit_cli.studies.attention_kernel.classifier.model import Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.classifier.training import evaluate, on_device
@@ -18,7 +19,6 @@ from overfit_cli.studies.attention_kernel.landscape.networks import (
 )
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
-from overfit_cli.studies.attention_kernel.landscape.saved_losses import SavedLosses
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.training import Training, failure
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.standard_figures import CURVES, LINES, by_name
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
@@ -87,6 +86,7 @@ class KernelRegression(Study[KernelRegressionParameters]):
         Column("condition_8", "decades by which condition (8) fails; negative where it holds"),
         Column("condition_12", "decades by which condition (12) fails; negative where it holds"),
     )
+    claims_in = "overfit_cli.studies.attention_kernel.regression.claims"
     trajectory_columns = (
         Column("train_loss", "loss", symbol="f"),
         Column("floor", "closed-form floor"),
@@ -112,12 +112,6 @@ class KernelRegression(Study[KernelRegressionParameters]):
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
         return FIGURES
-
-    def claims(self) -> Sequence[Claim]:
-        """Return the claims of the theorems and of the example."""
-        from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
-
-        return CLAIMS
 
     def batches(
         self, cells: Cells[KernelRegressionParameters], device: str

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -47,16 +46,11 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
     columns = (*_LOGGED, Column("epochs", "passes over the training samples"))
     trajectory_columns = _LOGGED
     headline = "test_loss"
+    claims_in = "overfit_cli.studies.benign_vit.images.claims"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
         return _FIGURES
-
-    def claims(self) -> Sequence[Claim]:
-        """Return the claims of figure 2."""
-        from overfit_cli.studies.benign_vit.images.claims import CLAIMS
-
-        return CLAIMS
 
     def prepare(self, cells: Cells[BenignVitImagesParameters]) -> Mapping[str, str]:
         """Read once what cells need from outside: what is missing is said before a sweep runs."""
@@ -79,10 +73,7 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
 
     def probe(self, cell: Cell[BenignVitImagesParameters]) -> Cell[BenignVitImagesParameters]:
         """Return the cell with few samples and two passes."""
-        parameters = cell.parameters
-        few = {"n": min(parameters.n, 200), "test_samples": min(parameters.test_samples, 50)}
-        shortened = parameters.model_copy(update={**few, "max_epochs": 2})
-        return replace(cell, parameters=shortened)
+        return cell.with_at_most(n=200, test_samples=50, max_epochs=2)
 
     def memory(self, cell: Cell[BenignVitImagesParameters]) -> float:
         """Return the bytes that a cell takes, roughly."""
