@@ -96,10 +96,10 @@ def test_crossings_agree_with_the_full_grids_within_the_tolerance(noise: float) 
 def test_what_is_called_settled_is_known_to_the_tolerance() -> None:
     _, found = explore(search(tolerance=0.4), world(3))
     for one in found:
-        assert one.settled
+        assert one.converged
         assert one.crossing_seeds == 0 or one.half_width <= 0.4
     known, unfinished = explore(search(), world(3), rounds=1)
-    assert not all(one.settled for one in unfinished)
+    assert not all(one.converged for one in unfinished)
     assert len(known) < 600
 
 
@@ -116,7 +116,7 @@ def test_curves_that_never_cross_are_said_so() -> None:
     for one in found[:3]:
         assert math.isnan(one.crossing)
         assert (one.crossing_seeds, one.never_seeds, one.side) == (0, 5, "above")
-        assert one.settled
+        assert one.converged
     _, below = explore(search(), lambda n, seed, x: 0.1)
     assert {one.side for one in below} == {"below"}
 
@@ -141,7 +141,7 @@ def test_failed_cells_are_passed_over_and_never_asked_for_again() -> None:
     assert not known.duplicated(["y", "seed", "x"]).any()
     everything, found = explore(search(), lambda n, seed, x: math.nan, rounds=30)
     assert len(everything) < 2000
-    assert not any(one.settled for one in found)
+    assert not any(one.converged for one in found)
 
 
 def test_the_same_results_ask_for_the_same_points_in_any_order() -> None:

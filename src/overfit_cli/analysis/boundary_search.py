@@ -75,7 +75,7 @@ class Found:
             one seed of several.
         crossing_seeds, never_seeds: how many of the seeds run cross, and stay on one side.
         side: on which side those stay: `above` or `below`; empty where all cross.
-        settled: whether the interval is within the tolerance, or no seed crosses.
+        converged: whether the interval is within the tolerance, or no seed crosses.
     """
 
     y: float
@@ -84,7 +84,7 @@ class Found:
     crossing_seeds: int
     never_seeds: int
     side: str
-    settled: bool
+    converged: bool
 
 
 def first_points(search: Search) -> list[Point]:
@@ -96,7 +96,7 @@ def first_points(search: Search) -> list[Point]:
 def next_points(search: Search, known: pd.DataFrame) -> list[Point]:
     """Return the cells that tell most, none that is known.
 
-    There are none where everything is settled, or where what would tell more has failed.
+    There are none where everything has converged, or where what would tell more has failed.
 
     Args:
         search: what is looked for.
@@ -107,7 +107,7 @@ def next_points(search: Search, known: pd.DataFrame) -> list[Point]:
     spread = spread_of(by_y.values())
     asked: list[Point] = []
     for y, curves in by_y.items():
-        if not _found(search, y, curves, spread).settled:
+        if not _found(search, y, curves, spread).converged:
             asked += _narrowed(search, y, curves, spread, falling)
     sampled = {Point(*row) for row in known[["y", "seed", "x"]].itertuples(index=False)}
     return sorted(set(asked) - sampled)
@@ -149,8 +149,8 @@ def _found(search: Search, y: float, curves: list[Curve], spread: Spread) -> Fou
     )
     half = centre * math.hypot(between_points(crossing_ones), between_seeds)
     open_ended = any(_is_open(search, curve) for curve in curves)
-    settled = half <= search.tolerance and not open_ended
-    return Found(y, centre, half, len(crossing_ones), len(others), side, settled)
+    converged = half <= search.tolerance and not open_ended
+    return Found(y, centre, half, len(crossing_ones), len(others), side, converged)
 
 
 def _is_open(search: Search, curve: Curve) -> bool:

@@ -36,7 +36,7 @@ def scaling_exponents(
 
     Args:
         cells: one row per cell, those that are done; axes and value are positive.
-        axes: the columns that value goes with, each with several values.
+        axes: the columns that value depends on, each with several values.
         value: the measured column.
 
     Returns:

@@ -71,11 +71,11 @@ def _in_words(refinement: Refinement, found: Sequence[Found]) -> list[str]:
     """What is known of the boundary, and what isn't."""
     search, target = refinement.search, refinement.target
     crossing = [one for one in found if one.crossing_seeds]
-    settled = [one for one in crossing if one.settled]
+    converged = [one for one in crossing if one.converged]
     sentences = [
         f"Where {target.value} crosses {target.threshold:g} along {target.x}, as a mean of "
         f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
-        f"({CONFIDENCE:.0%}) at {len(settled)} of {plural(len(found), 'value')} of {target.y}."
+        f"({CONFIDENCE:.0%}) at {len(converged)} of {plural(len(found), 'value')} of {target.y}."
     ]
     for one in found:
         name = f"{target.y} = {one.y:g}"
@@ -84,7 +84,7 @@ def _in_words(refinement: Refinement, found: Sequence[Found]) -> list[str]:
             of = f"{plural(one.never_seeds, 'seed')} of {len(search.seeds)}"
             sentences.append(f"{name}: no crossing; {of} {side}.")
             continue
-        if not one.settled:
+        if not one.converged:
             known = f"±{one.half_width:.3g}" if math.isfinite(one.half_width) else "less"
             sentences.append(f"{name}: {one.crossing:.4g}, known to {known} only.")
         if one.never_seeds:

@@ -193,11 +193,11 @@ def _outline(
 def _refinement(
     grid: Grid, rounds: int | None, threshold: str | None, tolerance: str | None
 ) -> Refinement | None:
-    """What `--refine` asks for; None where it isn't given."""
+    """The refinement that `--refine` names; None where it isn't given."""
     if rounds is None:
         for name, given in (("--threshold", threshold), ("--tolerance", tolerance)):
             if given is not None:
-                raise UserError(f"{name} {given}: it goes with --refine ROUNDS.")
+                raise UserError(f"{name} {given}: it requires --refine ROUNDS.")
         return None
     from overfit_cli.sweeps.refine import Refinement, boundary_target  # scipy: only where needed
 

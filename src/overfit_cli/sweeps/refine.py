@@ -135,7 +135,7 @@ class Refinement:
         return self._cells(self._asked)
 
     def next_cells(self) -> list[Cell]:
-        """Return the cells of the next round; none where everything is settled."""
+        """Return the cells of the next round; none where everything has converged."""
         points = next_points(self.search, self._known) if self._asked else first_points(self.search)
         self._asked += points
         return self._cells(points)
