@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from overfit_cli.errors import UserError, is_plain_number, nearest, shortened
@@ -26,6 +26,20 @@ class StudyParameters(BaseModel):
     """Base of every study's parameters: frozen, every field a `parameter`, no unknown names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on values that can't stand together; the first one is shown.
+
+        A sentence begins with `--set NAME VALUE: ` and says what would be accepted.
+        """
+        yield from ()
+
+    @model_validator(mode="after")
+    def _can_stand_together(self) -> Self:
+        refusal = next(self.refusals(), None)
+        if refusal is not None:
+            raise ValueError(refusal)
+        return self
 
 
 @functools.lru_cache(maxsize=100_000)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import chain
 from typing import Literal
-
-from pydantic import model_validator
 
 from overfit_cli.parameters import StudyParameters, parameter
 
@@ -136,12 +133,10 @@ class BenignVitParameters(StudyParameters):
             capacity = min(capacity, (self.d - 2) // (self.tokens - 1) - self.test_samples)
         return capacity
 
-    @model_validator(mode="after")
-    def _belong_together(self) -> BenignVitParameters:
-        refusal = next(chain(self._refused_dimensions(), self._refused_values()), None)
-        if refusal is not None:
-            raise ValueError(refusal)
-        return self
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on what can't be drawn or computed, and on values that nothing uses."""
+        yield from self._refused_dimensions()
+        yield from self._refused_values()
 
     def _refused_dimensions(self) -> Iterator[str]:
         """Sentences on what can't be drawn: too few or too many dimensions, or weights in law."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
-
-from pydantic import model_validator
 
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.studies.attention_kernel.kernels import KernelName
@@ -31,11 +30,11 @@ class ClassifierParameters(StudyParameters):
     )
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
 
-    @model_validator(mode="after")
-    def _heads_share_the_width(self) -> ClassifierParameters:
+    def refusals(self) -> Iterator[str]:
+        """Give a sentence where the heads don't share a token's width."""
+        yield from super().refusals()
         if self.d % self.heads:
-            raise ValueError(
+            yield (
                 f"--set heads {self.heads}: the heads share a token's width, so heads takes a "
                 f"divisor of d, which is {self.d}."
             )
-        return self

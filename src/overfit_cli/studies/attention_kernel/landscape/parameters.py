@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
-
-from pydantic import model_validator
 
 from overfit_cli.parameters import parameter
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
@@ -39,21 +38,17 @@ class KernelLandscapeParameters(KernelTextParameters, KernelPathfinderParameters
         64, "training samples in the fixed batch of the loss", at_least=1, at_most=100_000
     )
 
-    @model_validator(mode="after")
-    def _loss_has_its_samples(self) -> KernelLandscapeParameters:
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on a loss without samples, and on another task's source."""
+        yield from super().refusals()
         if self.loss_samples > self.n:
-            raise ValueError(
+            yield (
                 f"--set loss_samples {self.loss_samples}: with n={self.n}, loss_samples takes a "
                 f"whole number up to {self.n}: they are training samples."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _source_is_the_tasks(self) -> KernelLandscapeParameters:
         sources = ("generated", "imdb" if self.task == "text" else "lra")
         if self.source not in sources:
-            raise ValueError(
+            yield (
                 f"--set source {self.source}: with task={self.task}, source takes one of "
                 f"{', '.join(sources)}."
             )
-        return self

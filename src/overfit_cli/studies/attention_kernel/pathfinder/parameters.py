@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Literal
-
-from pydantic import model_validator
 
 from overfit_cli.datasets.pathfinder.settings import AT_LEAST, LARGEST, PathfinderSettings
 from overfit_cli.errors import UserError
@@ -55,20 +54,16 @@ class KernelPathfinderParameters(ClassifierParameters):
             **{field.name: getattr(self, field.name) for field in fields(PathfinderSettings)}
         )
 
-    @model_validator(mode="after")
-    def _difficulty_is_of_lra(self) -> KernelPathfinderParameters:
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on images that LRA doesn't have, or that can't be drawn."""
+        yield from super().refusals()
         if self.source == "generated" and self.difficulty != "hard":
-            raise ValueError(
+            yield (
                 f"--set difficulty {self.difficulty}: with source=generated, difficulty takes "
                 "hard; easier images are drawn with a smaller contour_length."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _contours_fit(self) -> KernelPathfinderParameters:
         if self.source == "generated":
             try:
                 _ = self.settings
             except UserError as error:
-                raise ValueError(f"--set {error}") from None
-        return self
+                yield f"--set {error}"

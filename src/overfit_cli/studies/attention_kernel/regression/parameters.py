@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -59,21 +60,16 @@ class KernelRegressionParameters(StudyParameters):
                 )
         return EXAMPLE | given
 
-    @model_validator(mode="after")
-    def _rows_are_independent(self) -> KernelRegressionParameters:
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on dependent token rows, and on a gap that only the example has."""
         rows = self.n * self.tokens
         if self.instance == "random" and self.d < rows:
-            raise ValueError(
+            yield (
                 f"--set d {self.d}: with n={self.n} and tokens={self.tokens}, d takes a whole "
                 f"number of at least {rows}, so that token rows are independent (D ≥ N n)."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _gap_is_the_examples(self) -> KernelRegressionParameters:
         if self.instance == "random" and self.value_gap > 0:
-            raise ValueError(
+            yield (
                 f"--set value_gap {self.value_gap:g}: with instance=random, value_gap takes 0; "
                 "it sets the example's two token values apart."
             )
-        return self

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
-
-from pydantic import model_validator
 
 from overfit_cli.parameters import parameter
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
@@ -24,13 +23,12 @@ class KernelTextParameters(ClassifierParameters):
         0.25, "in generated reviews, chance that a sentiment word is negated", at_least=0, at_most=1
     )
 
-    @model_validator(mode="after")
-    def _imdb_has_so_many(self) -> KernelTextParameters:
-        if self.source == "imdb":
-            for name in ("n", "test_samples"):
-                if getattr(self, name) > IMDB_REVIEWS:
-                    raise ValueError(
-                        f"--set {name} {getattr(self, name)}: with source=imdb, {name} takes a "
-                        f"whole number up to {IMDB_REVIEWS}: IMDb has no more reviews."
-                    )
-        return self
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on more reviews than IMDb has."""
+        yield from super().refusals()
+        for name in ("n", "test_samples"):
+            if self.source == "imdb" and getattr(self, name) > IMDB_REVIEWS:
+                yield (
+                    f"--set {name} {getattr(self, name)}: with source=imdb, {name} takes a "
+                    f"whole number up to {IMDB_REVIEWS}: IMDb has no more reviews."
+                )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
-
-from pydantic import model_validator
 
 from overfit_cli.parameters import StudyParameters, parameter
 
@@ -44,21 +43,16 @@ class BenignVitImagesParameters(StudyParameters):
     )
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
 
-    @model_validator(mode="after")
-    def _belong_together(self) -> BenignVitImagesParameters:
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on sizes that don't divide, and on more images than there are."""
         if self.d % self.heads:
-            raise ValueError(
-                f"--set heads {self.heads}: heads takes a divisor of d, which is {self.d}."
-            )
+            yield f"--set heads {self.heads}: heads takes a divisor of d, which is {self.d}."
         if 28 % self.patch:
-            raise ValueError(
-                f"--set patch {self.patch}: patch takes a divisor of 28, the images' width."
-            )
+            yield f"--set patch {self.patch}: patch takes a divisor of 28, the images' width."
         most = MOST_SAMPLES[self.source]
         if self.n + self.test_samples > most:
-            raise ValueError(
+            yield (
                 f"--set n {self.n}: with source={self.source} and test_samples="
                 f"{self.test_samples}, n takes a whole number up to "
                 f"{max(0, most - self.test_samples)}: there are {most} images."
             )
-        return self
