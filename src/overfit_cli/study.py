@@ -120,6 +120,9 @@ class Study(ABC, Generic[P]):
     claims_in: str = ""
     """The module that has its `CLAIMS`, which is imported when they are asked for."""
 
+    source_digest: str = ""
+    """A digest of the code that trains, where the numerical version doesn't tell it apart."""
+
     open_columns: bool = False
     """Whether results may have other columns too: what a plain function returns isn't declared."""
 

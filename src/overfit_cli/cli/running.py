@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from overfit_cli.cli.common import plural
 from overfit_cli.cli.progress import Progress
 from overfit_cli.cli.sentences import plan_in_words
 from overfit_cli.errors import UserError
@@ -16,7 +17,7 @@ from overfit_cli.study import Cell
 from overfit_cli.sweeps.execute import Backend, Summary, Workforce, execute
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import Plan, make_plan
-from overfit_cli.sweeps.provenance import check_data, record_run, source_changed
+from overfit_cli.sweeps.provenance import check_data, record_run
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.training import Device, Execution
 
@@ -100,10 +101,11 @@ class Runner:
         study = plan.grid.study
         for sentence in plan_in_words(plan, self.directory, self.workforce(plan)):
             self.output.print(sentence)
-        if plan.done and source_changed(self.directory.path, study):
+        if plan.of_other_source:
+            cells = plural(plan.of_all(plan.of_other_source), "cell")
             self.output.print(
-                f"The source of {study.name} has changed since cells were trained there; they are "
-                "kept. Add --fresh to train them again, or --out DIR to keep both."
+                f"The source of {study.name} has changed since {cells} there were trained; they "
+                "are kept. Add --fresh to train all again, or --out DIR to keep both."
             )
         with blaming(study, "its notes"):
             for sentence in study.notes(plan.cells):
@@ -127,7 +129,7 @@ class Runner:
             **settings,
         }
         try:
-            record_run(self.directory.path, plan.grid, how, read, fresh=self.fresh)
+            record_run(self.directory.path, plan.grid, how, read)
         except OSError as error:
             raise UserError(
                 f"{self.directory.path} can't be written to ({reason_of(error)})."

@@ -105,7 +105,7 @@ def _train(
     watch.finish()
     try:
         how: dict[str, str | int | float] = {"jobs": 1, "device": device}
-        record_run(directory.path, grid, how, data_read, fresh=True)
+        record_run(directory.path, grid, how, data_read)
         written = directory.write(study, [result])
         directory.finish(written, replaced=True)
     except OSError as error:

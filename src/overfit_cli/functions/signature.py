@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Iterator
@@ -31,13 +32,21 @@ def read_signature(function: Callable[..., Any], where: str) -> tuple[list[Param
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise UserError(f"{where}: it is async; a plain function is needed.")
     try:
-        hints = typing.get_type_hints(function, include_extras=True)
+        hints = typing.get_type_hints(_with_annotations(function), include_extras=True)
         signature = inspect.signature(function)
     except Exception as error:  # annotations may be anything, even names that don't exist
         raise UserError(f"{where}: its annotations can't be read: {error}.") from error
     seeded = SEED in signature.parameters
     found = list(_read_all(signature, hints, where))
     return found, seeded
+
+
+def _with_annotations(function: Callable[..., Any]) -> Any:
+    """What has a callable's annotations: of a partial one the function, of an object its call."""
+    if isinstance(function, functools.partial):
+        return _with_annotations(function.func)
+    is_function = inspect.isfunction(function) or inspect.ismethod(function)
+    return function if is_function else type(function).__call__
 
 
 def _read_all(
@@ -70,6 +79,8 @@ def _read(name: str, hint: Any, default: Any, place: str) -> ParameterRecord:
         default = float(default)
     if default is not None and not _has_type(default, kind):
         raise UserError(f"{place}: its default {default!r} is no {TYPES[kind].__name__}.")
+    if kind == "int" and not all(abs(one) < 2**63 for one in (default or 0, *choices)):
+        raise UserError(f"{place}: whole numbers are below 2**63.")
     bounds = (about.at_least, about.above, about.at_most, about.below)
     if (choices or kind in ("bool", "text")) and any(bound is not None for bound in bounds):
         raise UserError(f"{place}: only numbers have bounds.")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
+import functools
 import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from overfit_cli.errors import UserError, nearest
+from overfit_cli.functions.digest import digest_of
+from overfit_cli.functions.own_files import OwnFile, with_imported
 
 PREFERRED = "train"
 """The function that a file means where it has several."""
@@ -34,8 +35,7 @@ class Source:
         module: the module's name, for people.
         function: the function's name.
         label: a short name: the module's where that means this function, else with the function's.
-        digest: of the code that it stands in, without comments and layout; empty where that isn't
-            known.
+        digest: of its code and of what that uses; see `digest_of`.
     """
 
     place: str
@@ -52,14 +52,14 @@ def is_reference(text: str) -> bool:
 
 
 def state_of(reference: str) -> tuple[object, ...]:
-    """Return what changes when what a reference names does: a file's path, time and size."""
+    """Return what changes when a file does, or one that it imports: paths, times and sizes."""
     place, _ = _split(reference)
     path = Path(place).resolve()
-    try:
-        facts = path.stat()
-    except OSError:
+    if not path.is_file():
         return (path,)
-    return path, facts.st_mtime_ns, facts.st_size
+    _import_beside(path)
+    files = [file.path for file in with_imported(OwnFile(path)) if file.path.is_file()]
+    return tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
 
 
 def find_function(reference: str) -> tuple[Callable[..., Any], Source]:
@@ -71,29 +71,46 @@ def find_function(reference: str) -> tuple[Callable[..., Any], Source]:
     place, name = _split(reference)
     is_file = place.endswith(".py")
     module = _load_file(Path(place)) if is_file else _load_module(place)
-    function = _function_in(module, name, reference)
-    label = module.__name__.rpartition(".")[2].removeprefix(_PREFIX)
+    name, function = _function_in(module, name, reference)
+    label = Path(place).stem if is_file else place
     source = Source(
         place=place,
-        reference=f"{Path(place).resolve() if is_file else place}:{function.__name__}",
+        reference=f"{Path(place).resolve() if is_file else place}:{name}",
         module=label,
-        function=function.__name__,
-        label=label if _implied(module) is function else f"{label}-{function.__name__}",
-        digest=_digest(_text_of(module)),
+        function=name,
+        label=label if _implied(module) == name else f"{label}-{name}",
+        digest=digest_of(function, _file_of(module), name),
     )
     return function, source
 
 
 def source_of(function: Callable[..., Any]) -> Source:
-    """Return where a function comes from that was given as it is, as in a notebook."""
-    name = getattr(function, "__name__", "function")
-    module = getattr(function, "__module__", "") or "__main__"
-    module = module.rpartition(".")[2].strip("_") or "main"
-    try:
-        text = inspect.getsource(inspect.unwrap(function))
-    except (OSError, TypeError):  # typed in where nothing keeps the text
-        text = ""
-    return Source(module, "", module, name, name, _digest(text))
+    """Return where a function comes from that was given as it is, as in a script or notebook.
+
+    Of one that a module defines, the names are those that it has on the command line.
+    """
+    inner: Any = function.func if isinstance(function, functools.partial) else function
+    name = str(getattr(inner, "__name__", type(inner).__name__)).strip("<>")
+    module = sys.modules.get(getattr(inner, "__module__", None) or "", sys.modules["__main__"])
+    file, is_script = _file_of(module), module.__name__ == "__main__"
+    defined = file is not None and getattr(module, name, None) is function
+    label = file.path.stem if file and (is_script or not file.package) else module.__name__
+    reference = ""
+    if file and defined and not is_script:  # a script would run again where it is loaded
+        reference = f"{module.__name__ if file.package else file.path}:{name}"
+    label = label.strip("_")
+    long = f"{label}-{name}" if defined else name
+    short = label if defined and _implied(module) == name else long
+    digest = digest_of(function, file if defined else None, name)
+    return Source(label, reference, label, name, short, digest)
+
+
+def _file_of(module: ModuleType) -> OwnFile | None:
+    """The file of a module; None where what it has was typed in."""
+    file = getattr(module, "__file__", None)
+    if file is None or not Path(file).is_file():
+        return None
+    return OwnFile(Path(file).resolve(), module.__package__ or "")
 
 
 _PREFIX = "overfit_file_"
@@ -119,9 +136,9 @@ def _load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise UserError(f"{path}: it can't be read as Python.")
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.append(folder)  # last: a file called numpy.py takes no one's place
+    _import_beside(path)
+    if name in sys.modules:  # it has changed, or what it imports
+        _forget({str(file.path) for file in with_imported(OwnFile(path.resolve()))})
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -134,10 +151,23 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def _load_module(name: str) -> ModuleType:
-    folder = str(Path.cwd())
+def _import_beside(path: Path) -> None:
+    """Have imports find what lies beside a path; last, so that numpy.py takes no one's place."""
+    folder = str(path.resolve().parent)
     if folder not in sys.path:
-        sys.path.append(folder)  # last: a file called numpy.py takes no one's place
+        sys.path.append(folder)
+
+
+def _forget(files: Collection[str]) -> None:
+    """Have these files imported anew."""
+    importlib.invalidate_caches()
+    for name, module in list(sys.modules.items()):
+        if module is not sys.modules["__main__"] and vars(module).get("__file__") in files:
+            del sys.modules[name]
+
+
+def _load_module(name: str) -> ModuleType:
+    _import_beside(Path.cwd() / name)
     try:
         return importlib.import_module(name)
     except BaseException as error:
@@ -160,18 +190,21 @@ def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
     }
 
 
-def _implied(module: ModuleType) -> Callable[..., Any] | None:
-    """The function that a module means: the only public one, or decorated one, or train."""
+def _implied(module: ModuleType) -> str:
+    """The name of the function that a module means: the only public or decorated one, or train.
+
+    Empty where it means none.
+    """
     public = _public(module)
     decorated = {name: one for name, one in public.items() if hasattr(one, DECORATION)}
     public = decorated or public
     if PREFERRED in public:
-        return public[PREFERRED]
-    return next(iter(public.values())) if len(public) == 1 else None
+        return PREFERRED
+    return next(iter(public)) if len(public) == 1 else ""
 
 
-def _function_in(module: ModuleType, name: str, reference: str) -> Callable[..., Any]:
-    """The function of that name; without a name the one that the module means.
+def _function_in(module: ModuleType, name: str, reference: str) -> tuple[str, Callable[..., Any]]:
+    """The function of that name, with its name; without one, the function that the module means.
 
     Raises:
         UserError: if there is none.
@@ -179,36 +212,14 @@ def _function_in(module: ModuleType, name: str, reference: str) -> Callable[...,
     public = _public(module)
     if name:
         named = getattr(module, name, None)
-        if not inspect.isfunction(named):
+        if not callable(named) or inspect.isclass(named):
             raise UserError(f"{reference}: it has no function {name!r}; {nearest(name, public)}")
-        return named
-    found = _implied(module)
-    if found is not None:
-        return found
+        return name, named
+    if implied := _implied(module):
+        return implied, public[implied]
     if not public:
         raise UserError(f"{reference}: it has no function; define train(...) in it.")
     raise UserError(
         f"{reference}: it has {len(public)} functions, and none is called {PREFERRED}; name one, "
         f"such as {reference}:{next(iter(public))}."
     )
-
-
-def _text_of(module: ModuleType) -> str:
-    try:
-        return inspect.getsource(module)
-    except (OSError, TypeError):
-        return ""
-
-
-def _digest(text: str) -> str:
-    """A digest of what code does: comments, layout and documentation don't count."""
-    try:
-        tree = ast.parse(inspect.cleandoc(text) if text[:1].isspace() else text)
-    except (SyntaxError, ValueError):
-        return ""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(
-            node
-        ):
-            node.body = node.body[1:] or [ast.Pass()]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16] if text else ""

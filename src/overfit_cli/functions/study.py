@@ -74,7 +74,7 @@ class FunctionStudy(Study[FunctionParameters]):
         record: the description.
         function: what trains a cell; None where the study is for reading only.
         claims: what its cells can decide.
-        digest: of the function's source; empty where that isn't known.
+        source_digest: of the function's code; empty where that isn't known.
         measured, logged: the columns of its cells and trajectories, where they are known.
     """
 
@@ -88,11 +88,12 @@ class FunctionStudy(Study[FunctionParameters]):
         function: Function | None = None,
         *,
         claims: Sequence[Claim] = (),
-        digest: str = "",
+        source_digest: str = "",
         measured: Sequence[str] = (),
         logged: Sequence[str] = (),
     ) -> None:
-        self.record, self.function, self.digest = record, function, digest
+        self.record, self.function = record, function
+        self.source_digest = source_digest
         self.name, self.version = record.name, record.version
         self.title, self.threshold = record.title, record.threshold
         self.parameters = parameter_model(record)
@@ -104,7 +105,8 @@ class FunctionStudy(Study[FunctionParameters]):
         """Send the function by its reference, if it has one: its module may not be importable."""
         if self.function is not None and self.record.reference:
             return study_of_reference, (self.record.reference,)
-        return FunctionStudy, (self.record, self.function)
+        made = functools.partial(FunctionStudy, source_digest=self.source_digest)
+        return made, (self.record, self.function)
 
     @property
     def label(self) -> str:
@@ -232,7 +234,7 @@ def _study_of(function: Function, source: Source) -> FunctionStudy:
         )
     except ValueError as error:
         raise UserError(f"{where}: {_words_of(error)}.") from error
-    return FunctionStudy(record, function, claims=said.claims, digest=source.digest)
+    return FunctionStudy(record, function, claims=said.claims, source_digest=source.digest)
 
 
 def _words_of(error: ValueError) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from overfit_cli.files import locked
 from overfit_cli.sweeps.part_file import Refusal, read_part, write_part
 from overfit_cli.sweeps.parts import PartFolder, of_another_study, set_aside, unrepeated
-from overfit_cli.sweeps.schema import SCHEMA_VERSION, VERSION_MARK, marks, study_of
+from overfit_cli.sweeps.schema import SCHEMA_VERSION, VERSION_MARK, marks, source_of, study_of
 from overfit_cli.sweeps.store import SET_ASIDE, RunDirectory
 
 MOST_BYTES = 64_000_000
@@ -80,21 +80,21 @@ def _sizes(folder: PartFolder) -> dict[Path, int]:
 
 
 def _groups(folder: PartFolder, study: str | None) -> Iterator[_Group]:
-    """The parts to join: of equal columns, and as many as one file takes."""
-    groups: dict[str, _Group] = {}
-    filled: Counter[str] = Counter()
+    """The parts to join: of equal columns and code, and as many as one file takes."""
+    groups: dict[tuple[str, str], _Group] = {}
+    filled: Counter[tuple[str, str]] = Counter()
     for path, size in _sizes(folder).items():
         part = read_part(path, folder.kind)
         if isinstance(part, Refusal) or study_of(part) != study:
             reason = part.reason if isinstance(part, Refusal) else of_another_study(part, study)
             warnings.warn(f"{path} is left as it is: {reason}.", UserWarning, stacklevel=2)
             continue
-        columns = part.schema.to_string(show_schema_metadata=False)
-        if filled[columns] + size > MOST_BYTES and columns in groups:
-            yield groups.pop(columns)
-            filled[columns] = 0
-        groups.setdefault(columns, {})[path] = part
-        filled[columns] += size
+        alike = part.schema.to_string(show_schema_metadata=False), source_of(part)
+        if filled[alike] + size > MOST_BYTES and alike in groups:
+            yield groups.pop(alike)
+            filled[alike] = 0
+        groups.setdefault(alike, {})[path] = part
+        filled[alike] += size
     yield from groups.values()
 
 
@@ -109,7 +109,8 @@ def _join(folder: PartFolder, group: _Group, aside: Path) -> int:
     parts = unrepeated(group)
     table = pa.concat_tables([part.replace_schema_metadata(None) for part in parts.values()])
     table = table.sort_by([(name, "ascending") for name in folder.kind.ordered_by])
-    table = table.replace_schema_metadata(marks(study_of(first), folder.kind))
+    own = marks(study_of(first), folder.kind, source_of(first))
+    table = table.replace_schema_metadata(own)
     with locked(folder.path.parent):
         if not all(path.exists() for path in group):
             return 0  # a sweep has replaced some of these rows

@@ -35,8 +35,7 @@ class Run(BaseModel):
         packages: the versions of what computes, stores and draws.
         python, platform, processor, cores: what it ran on.
         git_commit: the commit of the code, where it ran from a checkout.
-        source: a digest of the source of the function that trained, if a function did.
-        fresh: whether cells were run again that were there.
+        source: a digest of the code that trained, where that was a function's.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -54,20 +53,11 @@ class Run(BaseModel):
     cores: int | None = None
     git_commit: str | None = None
     source: str = ""
-    fresh: bool = False
 
     @property
     def size(self) -> int:
         """The number of cells that it was to cover."""
         return math.prod(len(taken) for taken in self.values.values()) * len(self.seeds)
-
-    def covers(self, other: Run) -> bool:
-        """Whether all cells of another run are among its own."""
-        axes = all(
-            set(other.values.get(name, ())) <= set(self.values.get(name, ()))
-            for name in self.values.keys() | other.values.keys()
-        )
-        return axes and set(other.seeds) <= set(self.seeds)
 
     @model_validator(mode="after")
     def _can_be_gone_through(self) -> Run:

@@ -6,11 +6,14 @@ import os
 import random
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from overfit_cli.errors import UserError
+from overfit_cli.functions.study import FunctionStudy
 from overfit_cli.registry import blaming
 from overfit_cli.study import AnyStudy, Cell
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import Manifest, read_manifest
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.training import Device
 
@@ -30,6 +33,7 @@ class Plan:
         failed: how many are there as failed and are left so.
         again: keys that are there and will run again.
         stale: how many cells of an earlier numerical version lie in the directory.
+        of_other_source: how many of the cells that are kept were trained by other code.
         share: how many of all cells were looked at, from 0 to 1; below 1 in an outline only.
     """
 
@@ -40,6 +44,7 @@ class Plan:
     failed: int
     again: frozenset[str]
     stale: int
+    of_other_source: int = 0
     share: float = 1.0
 
     @property
@@ -91,13 +96,15 @@ def make_plan(
     there = directory.contents(trajectories=trajectories, most=most)
 
     def runs(cell: Cell) -> bool:
-        status = there.cells.get(cell.key, ("missing", 0))[0]
+        status = there.cells[cell.key].status if cell.key in there.cells else "missing"
         unlogged = trajectories and status == "done" and cell.key not in there.logged
         return status == "missing" or fresh or unlogged or (retry_failed and status == "failed")
 
     chosen = [cell for cell in cells if runs(cell)]
-    kept = Counter(there.cells[cell.key][0] for cell in cells if not runs(cell))
-    stale = sum(version != grid.study.version for _, version in there.cells.values())
+    left = [there.cells[cell.key] for cell in cells if not runs(cell)]
+    kept = Counter(known.status for known in left)
+    stale = sum(known.version != grid.study.version for known in there.cells.values())
+    others = {"", grid.study.source_digest}
     done, failed = (round(kept[status] / there.share) for status in ("done", "failed"))
     if there.share < 1:  # most of what wasn't found lies in the parts that weren't looked at
         to_run = max(0, len(cells) - done - failed)
@@ -110,6 +117,7 @@ def make_plan(
         failed=failed,
         again=frozenset(cell.key for cell in chosen if cell.key in there.cells),
         stale=round(stale / there.share),
+        of_other_source=sum(known.source not in others for known in left) if len(others) > 1 else 0,
         share=len(cells) / whole,
     )
 
@@ -130,6 +138,24 @@ def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) ->
         raise UserError(
             f"{directory.flag} {directory.path}: it holds cells of {other}, not of "
             f"{grid.study.name}; name another directory."
+        )
+    manifest = read_manifest(directory.path)
+    if manifest is not None and isinstance(grid.study, FunctionStudy):
+        _check_file(grid.study, manifest, directory)
+
+
+def _check_file(study: FunctionStudy, manifest: Manifest, directory: RunDirectory) -> None:
+    """Refuse cells of a file that is another one than theirs, though it has its name."""
+    if manifest.function is None or not manifest.runs:
+        return
+    theirs, own = (
+        Path(record.reference.rpartition(":")[0]) for record in (manifest.function, study.record)
+    )
+    changed = manifest.runs[-1].source != study.source_digest
+    if changed and theirs.is_file() and own.is_file() and not theirs.samefile(own):
+        raise UserError(
+            f"{directory.flag} {directory.path}: it holds cells of {theirs}, which is another "
+            f"file than {own}; name another directory with --out."
         )
 
 

@@ -62,8 +62,6 @@ def record_run(
     grid: Grid,
     settings: Mapping[str, str | int | float],
     data: Mapping[str, str] | None = None,
-    *,
-    fresh: bool = False,
 ) -> None:
     """Add a run that trains something to the directory's manifest; what stands there stays.
 
@@ -74,7 +72,6 @@ def record_run(
         grid: what the run covers.
         settings: how it is run (jobs, backend, device, preset, ...).
         data: fingerprints of the collections that it reads, by name.
-        fresh: whether cells run again that are there.
 
     Raises:
         OSError: if it can't be written; the old manifest stays then.
@@ -95,26 +92,11 @@ def record_run(
             study=study.name,
             version=study.version,
             data={**(before.data if before else {}), **(data or {})},
-            runs=(*(before.runs if before else ()), _entry(grid, settings, fresh=fresh)),
+            runs=(*(before.runs if before else ()), _entry(grid, settings)),
             function=study.record if isinstance(study, FunctionStudy) else None,
         )
         text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(directory / MANIFEST, text.encode())
-
-
-def source_changed(directory: Path, study: AnyStudy) -> bool:
-    """Whether cells in a directory were trained by another source of the function than it has now.
-
-    A run that was made of them afresh since doesn't count as that any more.
-    """
-    manifest = read_manifest(directory)
-    if manifest is None or not isinstance(study, FunctionStudy) or not study.digest:
-        return False
-    own = [run for run in manifest.runs if run.source == study.digest and run.fresh]
-    return any(
-        run.source not in ("", study.digest) and not any(fresh.covers(run) for fresh in own)
-        for run in manifest.runs
-    )
 
 
 def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
@@ -154,11 +136,10 @@ def _points(study: AnyStudy, values: Mapping[str, Sequence[Value]]) -> Iterator[
             yield study.parameters(**dict(zip(values, point, strict=True))).model_dump()
 
 
-def _entry(grid: Grid, settings: Mapping[str, str | int | float], *, fresh: bool) -> Run:
+def _entry(grid: Grid, settings: Mapping[str, str | int | float]) -> Run:
     study = grid.study
     return Run(
-        source=study.digest if isinstance(study, FunctionStudy) else "",
-        fresh=fresh,
+        source=study.source_digest,
         values=dict(grid.values),
         axes=tuple(grid.axes),
         seeds=grid.seeds,

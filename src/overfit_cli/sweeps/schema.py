@@ -23,6 +23,7 @@ FIRST_SCHEMA = "1"
 VERSION_MARK = b"overfit.schema"
 STUDY_MARK = b"overfit.study"
 KIND_MARK = b"overfit.kind"
+SOURCE_MARK = b"overfit.source"
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,13 @@ def cell_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
         *common[_BEFORE_PARAMETERS:],
         *_measured(study.columns, others),
     ]
-    return pa.schema(columns, metadata=marks(study.name, CELLS))
+    return pa.schema(columns, metadata=marks(study.name, CELLS, study.source_digest))
 
 
 def trajectory_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
     """Return the schema of the study's trajectories: one row per cell and logged step."""
     columns = [*TRAJECTORIES.columns.items(), *_measured(study.trajectory_columns, others)]
-    return pa.schema(columns, metadata=marks(study.name, TRAJECTORIES))
+    return pa.schema(columns, metadata=marks(study.name, TRAJECTORIES, study.source_digest))
 
 
 def _measured(declared: Sequence[Column], others: Iterable[str]) -> list[tuple[str, pa.DataType]]:
@@ -138,18 +139,26 @@ def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def marks(study: str, kind: Kind) -> dict[bytes, bytes]:
-    """Return what a part file says of itself."""
-    return {
-        VERSION_MARK: SCHEMA_VERSION.encode(),
-        STUDY_MARK: study.encode(),
-        KIND_MARK: kind.name.encode(),
-    }
+def marks(study: str, kind: Kind, source: str) -> dict[bytes, bytes]:
+    """Return what a part file says of itself; `source` is the digest of a function's code."""
+    found = {VERSION_MARK: SCHEMA_VERSION, STUDY_MARK: study, KIND_MARK: kind.name}
+    return {name: mark.encode() for name, mark in found.items()} | (
+        {SOURCE_MARK: source.encode()} if source else {}
+    )
 
 
 def study_of(part: pa.Table) -> str:
     """Return the name of the study that a part says it is of."""
-    found: bytes = (part.schema.metadata or {}).get(STUDY_MARK, b"")
+    return _mark(part, STUDY_MARK)
+
+
+def source_of(part: pa.Table) -> str:
+    """Return the digest of the code that a part's cells were trained by; empty where none is."""
+    return _mark(part, SOURCE_MARK)
+
+
+def _mark(part: pa.Table, name: bytes) -> str:
+    found: bytes = (part.schema.metadata or {}).get(name, b"")
     return found.decode(errors="replace")
 
 

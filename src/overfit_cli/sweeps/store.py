@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +28,7 @@ from overfit_cli.sweeps.schema import (
     cell_table,
     installed_version,
     other_parameters,
+    source_of,
     study_of,
     trajectory_table,
     wanted_columns,
@@ -39,17 +40,28 @@ if TYPE_CHECKING:
 SET_ASIDE = "set-aside"
 
 
+class Known(NamedTuple):
+    """What is known of a cell that is there: status, numerical version, code that trained it.
+
+    `source` is a digest; empty where the version tells.
+    """
+
+    status: str
+    version: int
+    source: str
+
+
 @dataclass(frozen=True)
 class Contents:
     """What a directory holds already, by a cell's key.
 
     Attributes:
-        cells: status and numerical version of every cell.
+        cells: what is known of every cell.
         logged: the keys of the cells that have a trajectory; empty where that wasn't asked for.
         share: of how many of the part files this is known, from 0 to 1.
     """
 
-    cells: Mapping[str, tuple[str, int]]
+    cells: Mapping[str, Known]
     logged: Collection[str]
     share: float = 1.0
 
@@ -139,12 +151,13 @@ class RunDirectory:
             trajectories: whether to look at those too.
             most: look at so many parts of a kind only, chosen at random; None for all.
         """
-        found: dict[str, tuple[str, int]] = {}
+        found: dict[str, Known] = {}
         for index in self._own_indices(self.cells, most):
             columns = (index.column(name).to_pylist() for name in ("key", "status", "version"))
+            source = source_of(index)
             for key, status, version in zip(*columns, strict=True):
-                if found.get(key, ("failed", 0))[0] != "done":
-                    found[key] = (status, version)
+                if key not in found or found[key].status != "done":
+                    found[key] = Known(status, version, source)
         logged = self._own_indices(self.trajectories, most) if trajectories else []
         parts = len(self.cells.names())
         share = 1.0 if most is None or parts <= most else most / parts

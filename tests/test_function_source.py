@@ -1,0 +1,273 @@
+"""The source of a function: what counts as a change of it, and what a sweep says then."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from overfit_cli.functions.study import study_of_function, study_of_reference
+from overfit_cli.sweeps.compact import compact_directory
+from overfit_cli.sweeps.store import RunDirectory
+from tests.command import run
+
+MINE = '''
+import lib.scales as scales
+from near import offset
+from overfit_cli import Parameter, experiment
+
+FACTOR = 2.0
+
+
+def used(n):
+    """Documentation."""
+    return FACTOR * n + offset()
+
+
+def unused(n):
+    return n
+
+
+class Model:
+    def loss(self, n):
+        return used(n)
+
+
+@experiment(headline="loss")
+def train(n: int = 10, snr: float = 1.0) -> dict[str, float]:
+    """A loss."""
+    from lib.late import shift
+    # a comment
+    return {"loss": Model().loss(n) + shift() + scales.SCALE * snr}
+
+
+if __name__ == "__main__":
+    print(1)
+'''
+FILES = {
+    "mine.py": MINE,
+    "near.py": "import far\n\n\ndef offset():\n    return far.ZERO\n",
+    "far.py": "ZERO = 0\n",
+    "lib/__init__.py": "",
+    "lib/scales.py": "from . import more\n\nSCALE = more.HALF\n",
+    "lib/more.py": "HALF = 0.5\n",
+    "lib/late.py": "def shift():\n    return 1\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a study of several files; what is imported of it is forgotten at the end."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    before, path = set(sys.modules), list(sys.path)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+    sys.path[:] = path
+
+
+def digest(folder: Path) -> str:
+    return study_of_reference(str(folder / "mine.py:train")).source_digest
+
+
+CHANGES = {
+    "the function itself": ("mine.py", "* snr", "* snr**2"),
+    "a function that it uses": ("mine.py", "FACTOR * n", "FACTOR + n"),
+    "a class that it uses": ("mine.py", "return used(n)", "return -used(n)"),
+    "a constant of its module": ("mine.py", "FACTOR = 2.0", "FACTOR = 3.0"),
+    "a statement of its module": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nprint()"),
+    "a file beside it": ("near.py", "far.ZERO", "far.ZERO + 1"),
+    "what that imports": ("far.py", "0", "1"),
+    "a file of a package": ("lib/scales.py", "more.HALF", "more.HALF + 1"),
+    "what that imports from its package": ("lib/more.py", "0.5", "0.25"),
+    "what is imported inside of it": ("lib/late.py", "1", "2"),
+    "the package itself": ("lib/__init__.py", "", "import math\n"),
+}
+NO_CHANGES = {
+    "a comment": ("mine.py", "# a comment", "# another"),
+    "documentation": ("mine.py", "A loss.", "The loss."),
+    "documentation of what it uses": ("mine.py", "Documentation.", "More of it."),
+    "layout": ("mine.py", "def unused", "\n\ndef unused"),
+    "a function that it doesn't use": ("mine.py", "    return n\n", "    return -n\n"),
+    "what the decorator says": ("mine.py", 'headline="loss"', 'headline="loss", threshold=1'),
+    "a default": ("mine.py", "n: int = 10", "n: int = 20"),
+    "a meaning": ("mine.py", "snr: float", "snr: float"),
+    "what a script does": ("mine.py", "print(1)", "print(2)"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_what_a_function_runs_is_noticed(folder: Path, change: str) -> None:
+    name, old, new = CHANGES[change]
+    before = digest(folder)
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1))
+    assert digest(folder) != before
+    (folder / name).write_text(text)
+    assert digest(folder) == before, "taken back, it is the source of before"
+
+
+@pytest.mark.parametrize("change", NO_CHANGES)
+def test_what_changes_no_number_is_no_change(folder: Path, change: str) -> None:
+    name, old, new = NO_CHANGES[change]
+    before = digest(folder)
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1))
+    assert digest(folder) == before
+
+
+def test_a_script_that_runs_its_own_sweeps_may_be_edited(folder: Path) -> None:
+    """What it sweeps, and what it does with the results, is not what it trains."""
+    script = MINE.replace("print(1)", "pass").replace(
+        'if __name__ == "__main__":',
+        "import overfit_cli\ncells = len(dir(overfit_cli))\nprint(cells)\nif False:",
+    )
+    (folder / "mine.py").write_text(script)
+    before = digest(folder)
+    (folder / "mine.py").write_text(script.replace("print(cells)", "print(cells + 1)"))
+    assert digest(folder) == before
+
+
+def test_a_module_has_the_names_and_the_source_of_its_file(folder: Path) -> None:
+    """The same study, whether it is named on the command line or given from Python."""
+    sys.path.append(str(folder))
+    of_file = study_of_reference(str(folder / "mine.py"))
+    given = study_of_function(importlib.import_module("mine").train)
+    assert given.record == of_file.record
+    assert given.source_digest == of_file.source_digest
+    assert (given.name, given.label) == ("mine:train", "mine")
+
+
+def test_names_are_those_of_the_whole_file_or_module(folder: Path) -> None:
+    (folder / "run1.v2.py").write_text("def train(n: int = 1):\n    return {'a': n}\n")
+    dotted = study_of_reference(str(folder / "run1.v2.py"))
+    assert (dotted.name, dotted.label) == ("run1.v2:train", "run1.v2")
+    (folder / "lib" / "mine.py").write_text("def train(n: int = 1):\n    return {'a': n}\n")
+    sys.path.append(str(folder))
+    packaged = study_of_reference("lib.mine:train")
+    assert (packaged.name, packaged.label) == ("lib.mine:train", "lib.mine")
+    assert study_of_function(sys.modules["lib.mine"].train).record == packaged.record
+
+
+# Functions that stand in no file
+
+
+FACTOR = 2.0
+
+
+def made(factor: Any) -> Callable[..., dict[str, float]]:
+    def train(n: int = 1, seed: int = 0) -> dict[str, float]:
+        return {"loss": float(np.sum(factor)) * n}
+
+    return train
+
+
+class Model:
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def train(self, n: int = 1, seed: int = 0) -> dict[str, float]:
+        return {"loss": self.factor * n}
+
+    def __call__(self, n: int = 1, seed: int = 0) -> dict[str, float]:
+        return self.train(n)
+
+
+def scaled(factor: float, n: int = 1, seed: int = 0) -> dict[str, float]:
+    return {"loss": factor * n}
+
+
+MAKERS: dict[str, Callable[[float], Callable[..., Any]]] = {
+    "a closure": made,
+    "a closure over an array": lambda factor: made(np.array([factor, 1.0])),
+    "a method": lambda factor: Model(factor).train,
+    "an object that is called": Model,
+    "a partial function": lambda factor: functools.partial(scaled, factor),
+    "a function of a closure": lambda factor: made(made(factor)),
+}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_the_values_that_a_function_was_made_with_are_part_of_it(kind: str) -> None:
+    one, same, other = (study_of_function(MAKERS[kind](factor)) for factor in (1.0, 1.0, 2.0))
+    assert one.source_digest == same.source_digest != other.source_digest
+    assert list(one.parameters.model_fields) == ["n"]
+
+
+NOTEBOOK = """
+import numpy as np
+FACTOR = {factor}
+table = [FACTOR]
+table.append(table)
+def helper(n):
+    return table[0] * n {more}
+def train(n: int = 1, seed: int = 0):
+    return {{"loss": helper(n) * np.pi}}
+"""
+
+
+def typed_in(**values: object) -> str:
+    """The digest of a function that stands nowhere, as one that is typed into a session."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(NOTEBOOK.format(**values), names)
+    return study_of_function(names["train"]).source_digest
+
+
+def test_what_a_notebooks_function_uses_is_part_of_it() -> None:
+    before = typed_in(factor=1, more="")
+    assert typed_in(factor=1, more="") == before
+    assert typed_in(factor=2, more="") != before
+    assert typed_in(factor=1, more="+ 1") != before
+
+
+# What a sweep says
+
+
+GRID = ("--n", "2:5", "--snr", "0.5:2:4", "--jobs=1")
+HALF = ("--n", "2:3", *GRID[2:])
+
+
+def said_by(folder: Path, *options: str) -> str:
+    return run("sweep", "mine.py", *options, cwd=folder).stdout
+
+
+def test_a_plan_counts_the_cells_of_another_source_and_says_what_to_type(folder: Path) -> None:
+    said_by(folder, *HALF, "--out=a")
+    text = (folder / "mine.py").read_text()
+    (folder / "mine.py").write_text(text.replace("* snr", "* snr**2"))
+    for there in (8, 8):
+        output = said_by(folder, *GRID, "--out=a")
+        assert f"The source of mine:train has changed since {there} cells there" in output
+        assert "--fresh" in output
+    assert list(compact_directory(RunDirectory(folder / "a")))
+    assert "has changed since 8 cells" in said_by(folder, *GRID, "--out=a"), "compaction keeps it"
+    (folder / "mine.py").write_text(text)
+    assert "has changed since 8 cells" in said_by(folder, *GRID, "--out=a"), (
+        "the other half, taken back"
+    )
+    said_by(folder, *GRID, "--out=a", "--fresh")
+    assert "has changed" not in said_by(folder, *GRID, "--out=a")
+
+
+def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
+    said_by(folder, *GRID, f"--out={folder / 'a'}")
+    other = folder / "other"
+    other.mkdir()
+    (other / "mine.py").write_text("def train(n: int = 1, snr: float = 1.0): return {'a': 1.0}\n")
+    refused = run("sweep", "mine.py", *GRID, f"--out={folder / 'a'}", cwd=other, expect=2)
+    assert f"it holds cells of {folder / 'mine.py'}, which is another file" in refused.stderr
+    (folder / "mine.py").rename(other / "mine.py")
+    for name in ("near.py", "far.py", "lib"):
+        (folder / name).rename(other / name)
+    moved = run("sweep", "mine.py", *GRID, f"--out={folder / 'a'}", cwd=other)
+    assert "16 there already; 0 to run" in moved.stdout, "a file that was moved goes on"
