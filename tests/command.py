@@ -22,7 +22,8 @@ TOY = Path(__file__).parent / "toy"
 
 def environment(**extra: str) -> dict[str, str]:
     """The environment of a process that finds the toy study."""
-    path = os.pathsep.join([str(TOY), os.environ.get("PYTHONPATH", "")])
+    # An empty path would be the working folder.
+    path = os.pathsep.join(filter(None, [str(TOY), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "COLUMNS": "80", "NO_COLOR": "1", **extra}
 
 

@@ -176,6 +176,22 @@ def test_a_generator_may_number_its_steps_and_end_with_its_last_row(tmp_path: Pa
     assert sorted(set(overfit_cli.load(directory, trajectories=True)["step"])) == [0, 10, 30]
 
 
+@pytest.mark.parametrize("name", ["json", "numpy", "typing"])
+def test_a_file_may_have_the_name_of_a_library(tmp_path: Path, name: str) -> None:
+    """Neither the command nor its workers take it for the library."""
+    path = written(tmp_path, EXPERIMENT.replace("seed: int", "where: str = 'x', seed: int"))
+    path.rename(tmp_path / f"{name}.py")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("overfit"), "sweep", f"{name}.py", *GRID, "--jobs=2"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "32 trained" in done.stdout, done.stderr
+
+
 # What goes wrong
 
 OUTCOMES = {
@@ -183,8 +199,10 @@ OUTCOMES = {
     "raise SystemExit(3)": "error: SystemExit: 3",
     "return 3.0": "error: TypeError: it returned 3.0, and not a dict of numbers",
     "return None": "error: TypeError: it returned None, and not a dict of numbers",
-    "return {'test_loss': 'low'}": "error: test_loss is 'low'",
-    "return {'test_loss': [1, 2]}": "error: test_loss is [1, 2]",
+    "return {}": "error: ValueError: it returned no number",
+    "return {'test_loss': 'low'}": "error: TypeError: it returned test_loss = 'low', which is no n",
+    "return {'test_loss': [1, 2]}": "error: TypeError: it returned test_loss = [1, 2], which is no",
+    "import numpy as np; return {'test_loss': np.zeros(2)}": "error: TypeError: it returned test_",
     "return {'n': 1.0}": "error: a column can't be called 'n', which every row has already",
     "return {'status': 1.0}": "error: a column can't be called 'status', which every row has",
     "return {3: 1.0}": "error: 3 is no name of a column",
@@ -208,6 +226,60 @@ def test_what_goes_wrong_in_a_cell_is_a_failed_row(tmp_path: Path, body: str) ->
     assert all(reason.startswith(OUTCOMES[body]) for reason in cells["reason"][[1, 3]])
     assert cells["test_loss"][[2, 4]].tolist() == [2.0, 4.0]
     assert cells["test_loss"][[1, 3]].isna().all()
+
+
+GENERATORS = {
+    "yield {'loss': 'low'}": "TypeError: it yielded loss = 'low', which is no number",
+    "yield 3.0": "TypeError: it yielded 3.0, and not a dict of numbers",
+    "yield {'step': 2, 'loss': 1.0}": "ValueError: it yielded a step 2 after 2: whole numbers tha",
+    "yield {'step': 2.5, 'loss': 1.0}": "ValueError: it yielded a step 2.5 after 2",
+    "raise RuntimeError('no luck')": "RuntimeError: no luck",
+    "return {}": "ValueError: it returned no number",
+}
+
+
+@pytest.mark.parametrize("body", GENERATORS)
+def test_a_generator_that_fails_keeps_the_steps_before(tmp_path: Path, body: str) -> None:
+    written(
+        tmp_path, f"def f():\n  for t in range(3):\n    yield {{'loss': 1.0 / (1 + t)}}\n  {body}\n"
+    )
+    run("sweep", "mine.py", "--trajectories", "--jobs=1", cwd=tmp_path, expect=1)
+    cells = overfit_cli.load(tmp_path / "results" / "mine")
+    assert cells["reason"][0].startswith("error: " + GENERATORS[body])
+    assert cells["steps"][0] >= 2
+    steps = overfit_cli.load(tmp_path / "results" / "mine", trajectories=True)
+    assert steps["loss"].tolist() == [1.0, 1 / 2, 1 / 3]
+    failed = call("train", "mine.py", "--out=one", cwd=tmp_path, expect=1)
+    assert "0.3333" in failed.stdout
+    assert f"The cell failed: error: {GENERATORS[body]}" in failed.stderr
+
+
+def test_one_training_shows_a_column_from_where_it_appears(tmp_path: Path) -> None:
+    text = "def f():\n  yield {'a': 1.0}\n  yield {'a': 2.0, 'b': 3.0}\n  yield {'b': 4.0}\n"
+    written(tmp_path, text)
+    shown = call("train", "mine.py", cwd=tmp_path).stdout
+    lines = [line.split() for line in shown.splitlines()[:5]]
+    assert lines == [
+        ["step", "a"],
+        ["0", "1"],
+        ["step", "a", "b"],
+        ["1", "2", "3"],
+        ["2", "–", "4"],
+    ]
+
+
+def test_a_number_of_any_library_is_one(tmp_path: Path) -> None:
+    text = """
+import numpy as np, torch
+
+def f():
+    yield {"loss": torch.tensor([2.0], requires_grad=True), "seen": True}
+    return {"a": torch.tensor(3.0, requires_grad=True) * 1, "b": np.array([[4.0]]), "c": np.int8(5)}
+"""
+    written(tmp_path, text)
+    run("sweep", "mine.py", "--trajectories", "--jobs=1", cwd=tmp_path)
+    [cell] = overfit_cli.load(tmp_path / "results" / "mine").to_dict("records")
+    assert (cell["a"], cell["b"], cell["c"]) == (3.0, 4.0, 5.0)
 
 
 def test_other_numbers_of_a_diverged_cell_are_kept(tmp_path: Path) -> None:
@@ -361,6 +433,53 @@ def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> No
     (tmp_path / "mine.py").unlink()
     said = call("report", "--from", directory, "--out=report", cwd=tmp_path).stderr
     assert "its claims can't be judged" in said
+
+
+CLAIMS = {
+    "lambda cells: cells['nothing'].max()": "It can't be measured: KeyError: 'nothing'.",
+    "lambda cells: 'holds'": "It can't be measured: 'holds' is no Measurement.",
+    "lambda cells: Measurement('It is low.', 'holds')": "ValueError: a measurement's verdict is one",
+}
+
+
+@pytest.mark.parametrize("measure", CLAIMS)
+def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path, measure: str) -> None:
+    text = (
+        "from overfit_cli import Claim, Measurement, experiment\n"
+        f"@experiment(claims=[Claim('low', 'me', 'It is low.', 'below 1', {measure})])\n"
+        "def train(n: int = 1): return {'loss': n}\n"
+    )
+    written(tmp_path, text)
+    run("sweep", "mine.py", "--jobs=1", cwd=tmp_path)
+    said = call("report", "--from=results/mine", "--out=report", cwd=tmp_path).stdout
+    assert "inconclusive" in said
+    assert CLAIMS[measure] in " ".join(said.split())
+
+
+DECORATORS = {
+    "columns=['a']": "experiment(columns=['a']): it takes a list of Column(...)",
+    "claims=[3]": "experiment(claims=[3]): it takes a list of Claim(...)",
+    "threshold='a'": "experiment(threshold='a'): it takes a number",
+    "headline=3": "experiment(headline=3): it takes the name of a column",
+    "version='2'": "experiment(version='2'): it takes a whole number",
+    "claims=[Claim('a', 'b', 'c', 'd', 'e')]": "the claim 'a' has no function that measures it",
+}
+
+
+@pytest.mark.parametrize("said", DECORATORS)
+def test_a_decorator_that_says_it_wrongly_is_one_sentence(tmp_path: Path, said: str) -> None:
+    text = "from overfit_cli import Claim, experiment\n"
+    written(tmp_path, f"{text}@experiment({said})\ndef train(n: int = 1): return {{'loss': n}}\n")
+    refused = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
+    assert f"mine.py: it can't be loaded: TypeError: {DECORATORS[said]}" in refused
+    assert len(refused.splitlines()) == 1
+
+
+def test_a_headline_that_is_not_returned_is_a_failed_cell(tmp_path: Path) -> None:
+    text = "from overfit_cli import experiment\n@experiment(headline='lost')\n"
+    written(tmp_path, text + "def train(n: int = 1): return {'loss': n}\n")
+    done = run("sweep", "mine.py", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "it returned no 'lost', which is its headline" in done.stdout
 
 
 def test_an_option_of_our_own_that_is_a_parameters_too_is_said_so(tmp_path: Path) -> None:

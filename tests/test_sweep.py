@@ -303,8 +303,13 @@ def test_an_error_in_training_is_a_row_with_its_reason(tmp_path: Path) -> None:
 
 def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--n", "1:100", "--set", "mood=raises", "--jobs", "2")
-    run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
-    assert 1 <= len(overfit_cli.load(tmp_path / "out")) < 50
+    done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
+    there = len(overfit_cli.load(tmp_path / "out"))
+    assert 1 <= there <= 4, "those that were running end"
+    assert f"(--fail-fast): {300 - there} cells are left." in done.stdout
+    alone = run(*grid[:-1], "1", "--fail-fast", "--out", "alone", cwd=tmp_path, expect=1)
+    assert "1 failed" in alone.stdout
+    assert "299 cells are left" in alone.stdout
 
 
 def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from overfit_cli.api import draw, judge, load, sweep
     from overfit_cli.claim import Claim, Measurement
     from overfit_cli.errors import UserError
-    from overfit_cli.functions.study import experiment
+    from overfit_cli.functions.experiment import experiment
     from overfit_cli.parameters import Parameter
     from overfit_cli.study import Column, Study
 
@@ -36,7 +36,7 @@ _PLACES = {
     **dict.fromkeys(("Column", "Study"), "study"),
     "Parameter": "parameters",
     "UserError": "errors",
-    "experiment": "functions.study",
+    "experiment": "functions.experiment",
 }
 """Where each public name lives: it is imported when it is first asked for, so that the command
 line starts quickly."""

@@ -72,7 +72,7 @@ def sweep(
         trajectories: whether to log every step of every cell.
         fresh: run cells again that are there.
         retry_failed: run cells again that failed.
-        fail_fast: stop at the first cell that fails.
+        fail_fast: stop when a cell fails; cells that are running end.
         refine: begin with the grid, and go on so many rounds where the boundary is uncertain.
         threshold, tolerance: with `refine`, where a cell changes sides, and how well to know it.
         quiet: whether to print nothing.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,16 @@ class Measurement:
     high: float | None = None
     interval: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse what is no verdict.
+
+        Raises:
+            ValueError: naming the verdicts.
+        """
+        if self.verdict not in get_args(Verdict):
+            known = ", ".join(get_args(Verdict))
+            raise ValueError(f"a measurement's verdict is one of {known}, not {self.verdict!r}")
+
 
 def not_run(sentence: str) -> Measurement:
     """Return the measurement of a claim that the cells don't bear on, with what it needs."""
@@ -67,3 +77,12 @@ class Claim:
     statement: str
     accepted: str
     measure: Callable[[pd.DataFrame], Measurement]
+
+    def __post_init__(self) -> None:
+        """Refuse what can't measure.
+
+        Raises:
+            TypeError: if `measure` can't be called.
+        """
+        if not callable(self.measure):
+            raise TypeError(f"the claim {self.name!r} has no function that measures it")

@@ -28,11 +28,13 @@ class Execution:
         device: `cpu` or `cuda`.
         trajectories: whether steps are logged.
         on_step: called with each logged row (`step` and the trajectory columns) as it comes.
+        fail_fast: whether a failed cell ends the task that it is in, and the sweep.
     """
 
     device: Device = "cpu"
     trajectories: bool = False
     on_step: Callable[[Row], None] | None = None
+    fail_fast: bool = False
 
 
 class Training:
@@ -45,6 +47,7 @@ class Training:
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self._logged: dict[str, dict[str, list[Any]]] = {}
+        self._steps: dict[str, int] = {}
 
     @property
     def device(self) -> Device:
@@ -64,6 +67,7 @@ class Training:
             step: which step; larger than the one before.
             row: values by the names of the study's `trajectory_columns`.
         """
+        self._steps[cell.key] = int(step)
         if not self.logs:
             return
         columns = self._logged.setdefault(cell.key, {"step": []})
@@ -78,6 +82,10 @@ class Training:
     def trajectory(self, cell: Cell[Any]) -> Mapping[str, Sequence[float]]:
         """Return what was logged of a cell, by `step` and column; empty where nothing was."""
         return self._logged.get(cell.key, {})
+
+    def steps_logged(self, cell: Cell[Any]) -> int:
+        """Return the last step of a cell that was logged, or would have been; 0 without any."""
+        return self._steps.get(cell.key, 0)
 
 
 def failure(loss: float, at_most: float = math.inf) -> str:

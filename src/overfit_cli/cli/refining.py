@@ -9,7 +9,12 @@ from overfit_cli.analysis.boundary_curves import CONFIDENCE
 from overfit_cli.analysis.boundary_search import Found
 from overfit_cli.cli.common import duration, next_lines, plural
 from overfit_cli.cli.running import Runner
-from overfit_cli.cli.sentences import failed_in_words, restarts_in_words
+from overfit_cli.cli.sentences import (
+    failed_in_words,
+    left_in_words,
+    restarts_in_words,
+    source_in_words,
+)
 from overfit_cli.sweeps.execute import Summary
 from overfit_cli.sweeps.refine import Refinement
 
@@ -31,6 +36,9 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
         read = runner.prepare(plan)
         what = "The coarse grid" if number == 0 else f"Round {number}"
         runner.output.print(f"{what}: {plural(len(cells), 'cell')}, {plan.to_run} to run.")
+        if number == 0:
+            for sentence in source_in_words(plan):
+                runner.output.print(sentence)
         if not recorded:
             runner.record(plan, read, **settings)
             recorded = bool(plan.batches)
@@ -46,6 +54,7 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
     for sentence in [
         *([f"{plan.stale} cells there are stale, of another version."] if plan.stale else []),
         _done(refinement, total, reused),
+        *left_in_words(total),
         *_in_words(refinement, found),
         f"The cells are in {place}/cells.",
         *next_lines(following),

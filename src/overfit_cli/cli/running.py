@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from overfit_cli.cli.common import plural
 from overfit_cli.cli.progress import Progress
 from overfit_cli.cli.sentences import plan_in_words
 from overfit_cli.errors import UserError
@@ -101,12 +100,6 @@ class Runner:
         study = plan.grid.study
         for sentence in plan_in_words(plan, self.directory, self.workforce(plan)):
             self.output.print(sentence)
-        if plan.of_other_source:
-            cells = plural(plan.of_all(plan.of_other_source), "cell")
-            self.output.print(
-                f"The source of {study.name} has changed since {cells} there were trained; they "
-                "are kept. Add --fresh to train all again, or --out DIR to keep both."
-            )
         with blaming(study, "its notes"):
             for sentence in study.notes(plan.cells):
                 self.output.print(sentence)
@@ -141,7 +134,7 @@ class Runner:
         Raises:
             KeyboardInterrupt: when interrupted, after a sentence about what is kept.
         """
-        execution = Execution(device=self.device, trajectories=self.trajectories)
+        execution = Execution(self.device, self.trajectories, fail_fast=self.fail_fast)
         with blaming(plan.grid.study, "the cost of a cell"):
             progress = Progress(plan, self.output)
         try:
@@ -151,7 +144,6 @@ class Runner:
                     self.directory,
                     execution,
                     self.workforce(plan),
-                    fail_fast=self.fail_fast,
                     on_record=progress.add,
                 )
         except KeyboardInterrupt:

@@ -31,7 +31,18 @@ def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> 
     )
     to_run = f"{plan.of_all(plan.to_run)} to run, {jobs}"
     about = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
-    return [covers, about + "; ".join([*there, to_run]) + "."]
+    return [covers, about + "; ".join([*there, to_run]) + ".", *source_in_words(plan)]
+
+
+def source_in_words(plan: Plan) -> list[str]:
+    """Say how many of the cells that are kept were trained by other code, if any were."""
+    if not plan.of_other_source:
+        return []
+    cells = plural(plan.of_all(plan.of_other_source), "cell")
+    return [
+        f"The source of {plan.grid.study.name} has changed since {cells} there were trained; they "
+        "are kept. Add --fresh to train all again, or --out DIR to keep both."
+    ]
 
 
 def estimate_in_words(
@@ -70,12 +81,19 @@ def restarts_in_words(summary: Summary) -> str:
 
 
 def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> list[str]:
-    """Return what a sweep did, and where it lies."""
+    """Return what a sweep did, where it lies, and what it left."""
     done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
     if summary.failed:
         done += f", {failed_in_words(summary)}"
     done += restarts_in_words(summary)
-    return [f"Done: {done}. The cells are in {directory.path}/cells."]
+    sentences = [f"Done: {done}. The cells are in {directory.path}/cells."]
+    return sentences + left_in_words(summary)
+
+
+def left_in_words(summary: Summary) -> list[str]:
+    """Say how many cells a sweep left that ended at a failed one, if any."""
+    cells = f"{plural(summary.left, 'cell')} {'is' if summary.left == 1 else 'are'}"
+    return [f"Stopped after a failed cell (--fail-fast): {cells} left."] if summary.left else []
 
 
 def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:

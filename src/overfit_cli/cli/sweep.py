@@ -63,7 +63,9 @@ Trajectories = Annotated[bool, _flag("trajectories", "Log every step of every ce
 DryRun = Annotated[bool, _flag("dry-run", "Print the plan with an estimate; run nothing.")]
 Fresh = Annotated[bool, _flag("fresh", "Run cells again that are there already.")]
 RetryFailed = Annotated[bool, _flag("retry-failed", "Run cells again that failed.")]
-FailFast = Annotated[bool, _flag("fail-fast", "Stop at the first cell that fails.")]
+FailFast = Annotated[
+    bool, _flag("fail-fast", "Stop when a cell fails; cells that are running end.")
+]
 _REFINE = "Begin with the grid, for two seeds, and go on where the boundary is uncertain."
 Refine = Annotated[Text, _text("ROUNDS", _REFINE)]
 _THRESHOLD = "With --refine: where a cell changes sides.  [default: the study's own]"

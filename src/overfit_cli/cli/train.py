@@ -135,18 +135,15 @@ class Watch:
     def __init__(self, output: Console, study: AnyStudy) -> None:
         self.output = output
         self._columns = study.progress_columns
-        self._declared = bool(study.trajectory_columns) or not study.open_columns
+        self._open = study.open_columns
         self._next = 0
         self._held: Mapping[str, float] | None = None
         self._headed = False
 
     def add(self, row: Mapping[str, float]) -> None:
         """Take in a logged step."""
-        if not self._declared:
-            from overfit_cli.study import MOST_PROGRESS_COLUMNS
-
-            self._columns = tuple(name for name in row if name != "step")[:MOST_PROGRESS_COLUMNS]
-            self._declared = True
+        if self._open:
+            self._add_columns(row)
         if not self._columns:
             return
         if row["step"] < self._next:
@@ -160,6 +157,15 @@ class Watch:
         self._held = None
         numbers = [_number(row.get(name)).rjust(_WIDTH) for name in self._columns]
         self.output.print("  ".join([f"{int(row['step']):6d}", *numbers]))
+
+    def _add_columns(self, row: Mapping[str, float]) -> None:
+        """Show the columns that a row has for the first time, under headings of their own."""
+        from overfit_cli.study import MOST_PROGRESS_COLUMNS
+
+        known = dict.fromkeys([*self._columns, *(name for name in row if name != "step")])
+        shown = tuple(known)[:MOST_PROGRESS_COLUMNS]
+        if shown != self._columns:
+            self._columns, self._headed, self._next = shown, False, 0
 
     def finish(self) -> None:
         """Print the last step, if it was passed over."""

@@ -15,13 +15,11 @@ from typing import Any
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.functions.digest import digest_of
+from overfit_cli.functions.experiment import description_of
 from overfit_cli.functions.own_files import OwnFile, with_imported
 
 PREFERRED = "train"
 """The function that a file means where it has several."""
-
-DECORATION = "__overfit__"
-"""The attribute of a function that is marked as a study."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,7 @@ def _implied(module: ModuleType) -> str:
     Empty where it means none.
     """
     public = _public(module)
-    decorated = {name: one for name, one in public.items() if hasattr(one, DECORATION)}
+    decorated = {name: one for name, one in public.items() if description_of(one)}
     public = decorated or public
     if PREFERRED in public:
         return PREFERRED

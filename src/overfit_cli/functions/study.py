@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from overfit_cli.claim import Claim
 from overfit_cli.errors import UserError
+from overfit_cli.functions.experiment import Description, description_of
+from overfit_cli.functions.numbers import numbers_in, run_generator
 from overfit_cli.functions.record import (
     ColumnRecord,
     FunctionParameters,
@@ -17,54 +18,11 @@ from overfit_cli.functions.record import (
     parameter_model,
 )
 from overfit_cli.functions.signature import SEED, read_signature
-from overfit_cli.functions.source import DECORATION, Source, find_function, source_of, state_of
-from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.functions.source import Source, find_function, source_of, state_of
+from overfit_cli.study import CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
 
 Function = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class _Said:
-    """What `experiment` says of a function."""
-
-    name: str | None = None
-    version: int = 1
-    title: str | None = None
-    headline: str = ""
-    threshold: float | None = None
-    columns: tuple[Column, ...] = ()
-    claims: tuple[Claim, ...] = ()
-
-
-def experiment(
-    *,
-    name: str | None = None,
-    version: int = 1,
-    title: str | None = None,
-    headline: str = "",
-    threshold: float | None = None,
-    columns: Sequence[Column] = (),
-    claims: Sequence[Claim] = (),
-) -> Callable[[Function], Function]:
-    """Decorate a function that is a study, to say what its signature doesn't.
-
-    Args:
-        name: the study's name; by default the module's and the function's.
-        version: raised when the same cell would give other numbers; cells of two aren't mixed.
-        title: what it is, in a line; by default the first line of its documentation.
-        headline: the column shown while a sweep runs; by default the first that it returns.
-        threshold: the value of the headline at which a cell changes sides.
-        columns: meaning, symbol and unit of columns that it returns or yields.
-        claims: what its cells can decide; `overfit report` judges them.
-    """
-    said = _Said(name, version, title, headline, threshold, tuple(columns), tuple(claims))
-
-    def mark(function: Function) -> Function:
-        setattr(function, DECORATION, said)
-        return function
-
-    return mark
 
 
 class FunctionStudy(Study[FunctionParameters]):
@@ -137,45 +95,21 @@ class FunctionStudy(Study[FunctionParameters]):
             returned = self.function(**dict(cell.parameters), **seed)
             steps = 0
             if isinstance(returned, Generator):
-                returned, steps = _run(cell, returned, training)
-            yield CellResult(cell, _numbers(returned, "returned"), steps)
+                returned, steps = run_generator(cell, returned, training)
+            yield CellResult(cell, self._measured(returned), steps)
 
+    def _measured(self, returned: Any) -> dict[str, Any]:
+        """The numbers of a cell.
 
-def _run(
-    cell: Cell[FunctionParameters],
-    rows: Generator[Any, None, Any],
-    training: Training,
-) -> tuple[Any, int]:
-    """Log what a generator yields; return its result, and how many steps it took.
-
-    Without a result of its own, its last row is that. Rows are numbered from 0, unless they have a
-    `step`.
-    """
-    row: dict[str, Any] = {}
-    count = steps = 0
-    while True:
-        try:
-            row = _numbers(next(rows), "yielded")
-        except StopIteration as ended:
-            return (row if ended.value is None else ended.value), steps
-        named = row.pop("step", None)
-        step, count = int(count if named is None else named), count + 1
-        steps = count if named is None else step
-        training.log(cell, step, row)
-
-
-def _numbers(given: Any, how: str) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        raise TypeError(f"it {how} {given!r}, and not a dict of numbers")
-    return {name: _number(value) for name, value in given.items()}
-
-
-def _number(value: Any) -> Any:
-    """A number of any library as Python's; what is none stays, and is refused with its name."""
-    try:
-        return value if isinstance(value, str) or value is None else float(value)
-    except (TypeError, ValueError):
-        return value
+        Raises:
+            TypeError, ValueError: if they are none, or the one that matters most isn't among them.
+        """
+        numbers = numbers_in(returned, "returned")
+        if not numbers:
+            raise ValueError("it returned no number")
+        if self.record.headline and self.record.headline not in numbers:
+            raise ValueError(f"it returned no {self.record.headline!r}, which is its headline")
+        return numbers
 
 
 def _columns(record: FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]:
@@ -211,7 +145,7 @@ def study_of_function(function: Function) -> FunctionStudy:
 
 
 def _study_of(function: Function, source: Source) -> FunctionStudy:
-    said: _Said = getattr(function, DECORATION, _Said())
+    said = description_of(function) or Description()
     where = f"{source.place}: {source.function}"
     parameters, seeded = read_signature(function, where)
     documented = (inspect.getdoc(function) or "").partition("\n")[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, not_run
+from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.errors import UserError
 from overfit_cli.functions.study import study_of_reference
 from overfit_cli.registry import claims_of, installed_studies
@@ -92,6 +92,17 @@ def _is_of(cells: pd.DataFrame, study: str) -> bool:
     return bool((cells["study"] == study).all())
 
 
+def _measure(claim: Claim, cells: pd.DataFrame) -> Measurement:
+    """What a claim makes of cells; a claim that fails at it has decided nothing."""
+    try:
+        found: object = claim.measure(cells)
+    except Exception as error:  # whatever a claim of somebody else's raises
+        return inconclusive(f"It can't be measured: {type(error).__name__}: {error}.")
+    if isinstance(found, Measurement):
+        return found
+    return inconclusive(f"It can't be measured: {found!r} is no Measurement.")
+
+
 def _judge(
     study: str, claim: Claim, frames: Sequence[tuple[Path, pd.DataFrame]], *, every: bool
 ) -> list[Judged]:
@@ -99,7 +110,7 @@ def _judge(
     reason = f"There are no cells of {study}."
     found: list[tuple[Measurement, Path]] = []
     for path, cells in frames:
-        measurement = claim.measure(cells)
+        measurement = _measure(claim, cells)
         if measurement.verdict == "not run":
             reason = measurement.sentence
         elif every or not found:

@@ -21,7 +21,13 @@ from overfit_cli.sweeps.interrupts import answering_interrupts, ignoring_interru
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.tasks import MOST_BATCHES, Batch, TaskSize
-from overfit_cli.sweeps.worker import TaskRecord, run_task, start_worker, write_results
+from overfit_cli.sweeps.worker import (
+    TaskRecord,
+    run_task,
+    safe_path,
+    start_worker,
+    write_results,
+)
 from overfit_cli.training import Execution, training_conditions
 
 Backend = Literal["loky", "threading"]
@@ -42,12 +48,14 @@ class Summary:
         failed: reasons of the cells that failed in this run, counted.
         restarts: how often workers were killed and started again.
         seconds: wall time.
+        left: how many cells weren't trained because another one had failed.
     """
 
     trained: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     restarts: int = 0
     seconds: float = 0.0
+    left: int = 0
 
     def add(self, other: Summary) -> None:
         """Count in what another run did."""
@@ -55,6 +63,7 @@ class Summary:
         self.failed += other.failed
         self.restarts += other.restarts
         self.seconds += other.seconds
+        self.left += other.left
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,6 @@ def execute(
     execution: Execution,
     workforce: Workforce,
     *,
-    fail_fast: bool = False,
     on_record: Callable[[TaskRecord], None] = lambda record: None,
 ) -> Summary:
     """Run the plan's batches; what is finished is on disk when this returns or raises.
@@ -79,9 +87,8 @@ def execute(
     Args:
         plan: what to run.
         directory: where to write; it is prepared.
-        execution: device and logging.
+        execution: device, logging, and whether the first failed cell ends it.
         workforce: jobs and backend.
-        fail_fast: stop at the first failed cell.
         on_record: called in this process after each task.
 
     Raises:
@@ -103,12 +110,13 @@ def execute(
             run.summary.failed.update(record.reasons)
             run.summary.seconds = time.monotonic() - began
             on_record(record)
-            if fail_fast and record.reasons:
+            if execution.fail_fast and record.reasons:
                 run.stop.set()
         with contextlib.suppress(OSError):  # cells that stand twice are no loss
             directory.finish(written, replaced=bool(plan.again))
     if problems:
         raise UserError(problems[0], exit_code=1)
+    run.summary.left = plan.to_run - run.summary.trained - run.summary.failed.total()
     return run.summary
 
 
@@ -142,9 +150,10 @@ class _Run:
             suspects = [index for index in self._waiting if most and self._strikes[index] == most]
             half = suspects[: (len(suspects) + 1) // 2]
             try:
-                for record in _in_parallel(
-                    self._workforce, [half] if half else self._tasks(), self._call
-                ):
+                # Tasks that wait for a worker couldn't be taken back.
+                ahead = 1 if self._execution.fail_fast else 2
+                tasks = [half] if half else self._tasks()
+                for record in _in_parallel(self._workforce, tasks, self._call, ahead):
                     for index in record.batches:
                         del self._waiting[index]
                     work = sum(self._costs[index] for index in record.batches)
@@ -192,19 +201,25 @@ class _Run:
 
 
 def _in_parallel(
-    workforce: Workforce, tasks: Iterable[list[int]], call: Callable[[Sequence[int]], Any]
+    workforce: Workforce,
+    tasks: Iterable[list[int]],
+    call: Callable[[Sequence[int]], Any],
+    ahead: int,
 ) -> Iterator[TaskRecord]:
-    """Run the tasks and give their records as they come; no worker outlives an interrupt."""
+    """Run the tasks and give their records as they come; no worker outlives an interrupt.
+
+    `ahead` is how many tasks per job are handed out at a time.
+    """
     limits, start = {}, {}
     if workforce.backend == "loky" and workforce.jobs > 1:
         limits = {"inner_max_num_threads": 1}
         start = {"initializer": start_worker, "initargs": (os.getpid(),)}
-    with joblib.parallel_config(backend=workforce.backend, **limits):
+    with joblib.parallel_config(backend=workforce.backend, **limits), safe_path():
         parallel = joblib.Parallel(
             n_jobs=workforce.jobs,
             return_as="generator_unordered",
             batch_size=1,
-            pre_dispatch="2*n_jobs",
+            pre_dispatch=ahead * workforce.jobs,
             **start,
         )
         # Workers start inside this call and inherit what it does with Ctrl-C: only this process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
@@ -11,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +64,19 @@ def run_task(study: AnyStudy, task: Task, directory: Path, execution: Execution)
         study: whose cells they are.
         task: its batches.
         directory: the run directory.
-        execution: device and logging.
+        execution: device, logging, and whether a failed cell ends the task.
     """
     began = time.perf_counter()
     results: list[CellResult] = []
     numbers = [number for number, _ in task]
     try:
         with training_conditions():
-            for _, batch in task:
-                for result in train_all(study, batch, execution):
-                    results.append(result)
+            for result in chain.from_iterable(
+                train_all(study, batch, execution) for _, batch in task
+            ):
+                results.append(result)
+                if execution.fail_fast and result.reason:
+                    break
     except Interrupted:
         # In the parent itself (one job): keep what is finished.
         write_results(study, numbers, results, directory)
@@ -144,7 +149,9 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         if raised and len(batch) > 1:
             yield from train_all(study, [cell], execution)
         else:
-            yield CellResult(cell, reason=f"error: {reason}")
+            seconds = (time.perf_counter() - began) / len(batch)
+            logged, steps = training.trajectory(cell), training.steps_logged(cell)
+            yield CellResult(cell, {}, steps, f"error: {reason}", seconds, logged)
 
 
 def _asked_for(left: dict[str, Cell], result: object) -> Cell:
@@ -236,12 +243,33 @@ def _headline(study: AnyStudy, result: CellResult) -> float | None:
     return result.measurements.get(study.headline or first)
 
 
+_SAFE_PATH, _OURS = "PYTHONSAFEPATH", "overfit"
+
+
+@contextlib.contextmanager
+def safe_path() -> Iterator[None]:
+    """Have processes that start inside not import what lies in the working folder.
+
+    Somebody's `json.py` there would take the place of Python's own while a worker starts.
+    """
+    if _SAFE_PATH in os.environ:
+        yield
+        return
+    os.environ[_SAFE_PATH] = _OURS
+    try:
+        yield
+    finally:
+        del os.environ[_SAFE_PATH]
+
+
 def start_worker(parent: int) -> None:
     """Start a worker process: it doesn't answer Ctrl-C, and ends soon after its parent is gone.
 
     It must come before the first batch: a worker whose parent is killed while it waits for one
     would wait for good.
     """
+    if os.environ.get(_SAFE_PATH) == _OURS:  # what a cell starts is the cell's business
+        del os.environ[_SAFE_PATH]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     make_streams_patient()
 
