@@ -99,8 +99,8 @@ def test_every_overfit_command_in_the_readme_is_one_that_runs(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the reference results, without training: sweeps are dry, and their probes cut at once."""
-    monkeypatch.setattr("overfit_cli.cli.sweep.LONGEST_DRY_RUN", 0.0)
-    monkeypatch.setattr("overfit_cli.cli.sweep.LEAST_FOR_PROBE", 0.0)
+    monkeypatch.setattr("overfit_cli.cli.running.LONGEST_DRY_RUN", 0.0)
+    monkeypatch.setattr("overfit_cli.cli.running.LEAST_FOR_PROBE", 0.0)
     command = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", line)][1:]
     for source in (word for word in command if word.startswith("results/")):
         shutil.copytree(ROOT / source, tmp_path / source)

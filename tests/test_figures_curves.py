@@ -74,7 +74,7 @@ def test_failed_cells_are_left_out_of_means_and_counted(tmp_path: Path) -> None:
     logged = fake_trajectories(cells)
     cells = fail(cells, (cells["n"] == 5) & (cells["seed"] == 0))
     figure = draw_curves(data_of(cells, None, logged), FigureOptions())
-    assert "1 failed cells left out" in words(figure, tmp_path)
+    assert "1 failed cell left out" in words(figure, tmp_path)
 
 
 def test_a_failed_cell_on_its_own_is_named_so(tmp_path: Path) -> None:

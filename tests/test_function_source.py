@@ -140,7 +140,7 @@ def test_a_script_that_runs_its_own_sweeps_may_be_edited(folder: Path) -> None:
 
 def test_a_module_has_the_names_and_the_source_of_its_file(folder: Path) -> None:
     """The same study, whether it is named on the command line or given from Python."""
-    sys.path.append(str(folder))
+    sys.path.insert(0, str(folder))
     of_file = study_of_reference(str(folder / "mine.py"))
     given = study_of_function(importlib.import_module("mine").train)
     assert given.record == of_file.record
@@ -153,7 +153,7 @@ def test_names_are_those_of_the_whole_file_or_module(folder: Path) -> None:
     dotted = study_of_reference(str(folder / "run1.v2.py"))
     assert (dotted.name, dotted.label) == ("run1.v2:train", "run1.v2")
     (folder / "lib" / "mine.py").write_text("def train(n: int = 1):\n    return {'a': n}\n")
-    sys.path.append(str(folder))
+    sys.path.insert(0, str(folder))
     packaged = study_of_reference("lib.mine:train")
     assert (packaged.name, packaged.label) == ("lib.mine:train", "lib.mine")
     assert study_of_function(sys.modules["lib.mine"].train).record == packaged.record

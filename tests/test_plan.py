@@ -111,7 +111,7 @@ def test_a_dry_run_of_a_vast_grid_answers_soon(tmp_path: Path) -> None:
 
 
 def test_a_probe_that_takes_long_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overfit_cli.cli.sweep.LONGEST_DRY_RUN", 4.0)
+    monkeypatch.setattr("overfit_cli.cli.running.LONGEST_DRY_RUN", 4.0)
     began = time.monotonic()
     slow = ("--set=pause=60", "--n=2", "--seeds=1")
     done = call("sweep", "toy", *slow, "--dry-run", cwd=tmp_path)

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import joblib
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from overfit_cli.cli.common import RESULTS, console
 from overfit_cli.cli.naming import sweep_name
 from overfit_cli.cli.plot import draw_figure
 from overfit_cli.cli.refining import refine as run_rounds
-from overfit_cli.cli.running import Runner
+from overfit_cli.cli.running import Runner, jobs_on, outline
 from overfit_cli.cli.subject import Subject, find_subject
 from overfit_cli.data_folder import set_data_folder
 from overfit_cli.device import Device, resolve_device
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureOptions
 from overfit_cli.figures.style import image, save
-from overfit_cli.functions.study import FunctionStudy, study_of_function
-from overfit_cli.parameters import Value, describe, unknown_parameter
-from overfit_cli.report.judge import Judged, judge_all
+from overfit_cli.functions.study import study_of_function
+from overfit_cli.parameters import Value
+from overfit_cli.registry import add_study
+from overfit_cli.report.judge import Judged, judge_all, worth_showing
 from overfit_cli.study import AnyStudy, Study
 from overfit_cli.sweeps.execute import Backend
-from overfit_cli.sweeps.grid import Grid, check_seeds, make_grid
-from overfit_cli.sweeps.ranges import parse_range, parse_seeds, rounded
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.python_values import grid_of_values, number, whole
 from overfit_cli.sweeps.refine import Refinement, boundary_target
+from overfit_cli.sweeps.schema import CELLS, cell_schema
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
@@ -37,11 +36,14 @@ if TYPE_CHECKING:
 Values = Value | str | Iterable[Any]
 """One value, several, or a range as the command line has it: `"0.1:16:100:log"`."""
 
+_Named = TypeVar("_Named", bound=str)
+
 
 def sweep(
     study: Callable[..., Any] | AnyStudy | str,
     *,
-    seeds: int | Iterable[int] | None = None,
+    seeds: int | str | Iterable[int] | None = None,
+    profile: str | None = None,
     out: str | Path | None = None,
     parameters: Mapping[str, Values] | None = None,
     jobs: int = -1,
@@ -49,6 +51,7 @@ def sweep(
     device: Device = "auto",
     data: str | Path | None = None,
     trajectories: bool = False,
+    dry_run: bool = False,
     fresh: bool = False,
     retry_failed: bool = False,
     fail_fast: bool = False,
@@ -63,6 +66,7 @@ def sweep(
     Args:
         study: a function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`.
         seeds: how many, or which; by default 3, or the preset's.
+        profile: how much of a preset to run, `quick` or `paper`.
         out: the run directory; by default in `results/`, named after what is swept.
         parameters: values of parameters whose names are also those of arguments here.
         jobs: cells trained at a time; -1 is one per core.
@@ -70,6 +74,7 @@ def sweep(
         device: `auto`, `cpu` or `cuda`.
         data: where a study's data lies.
         trajectories: whether to log every step of every cell.
+        dry_run: print the plan with an estimate, and train nothing.
         fresh: run cells again that are there.
         retry_failed: run cells again that failed.
         fail_fast: stop when a cell fails; cells that are running end.
@@ -79,7 +84,7 @@ def sweep(
         **axes: the values of each parameter: one, several, or a range as a text.
 
     Returns:
-        One row per cell of the sweep, failed ones too.
+        One row per cell of the sweep that is there, failed ones too.
 
     Raises:
         UserError: for a value that its parameter doesn't take, or a directory that can't be used.
@@ -87,32 +92,47 @@ def sweep(
     """
     if data is not None:
         set_data_folder(Path(data))
-    subject = _subject(study)
-    grid = _grid(subject, {**(parameters or {}), **axes}, seeds)
-    name = sweep_name(subject, grid) + ("" if refine is None else "-refined")
-    where = resolve_device(device)
-    output = console()
-    output.quiet = quiet
+    subject = _subject(study, profile)
+    grid = grid_of_values(
+        subject.study,
+        {**(parameters or {}), **axes},
+        subject.seeds if seeds is None else seeds,
+        subject.texts,
+        subject.places,
+    )
+    refinement = _refinement(grid, refine, threshold, tolerance)
+    name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
+    where = resolve_device(_one_of("device", device, Device))
     runner = Runner(
-        output=output,
+        output=console(quiet=quiet),
         directory=RunDirectory(RESULTS / name if out is None else Path(out), "out"),
-        jobs=1 if where == "cuda" and jobs < 0 else max(1, int(joblib.effective_n_jobs(jobs))),
-        backend=backend,
+        jobs=jobs_on(where, -1 if jobs == -1 else whole("jobs", jobs, 1)),
+        backend=_one_of("backend", backend, Backend),
         device=where,
-        trajectories=trajectories,
+        trajectories=trajectories or subject.trajectories,
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
     )
-    if refine is None:
-        plan, _ = runner.sweep(grid)
-        wanted = {cell.key for cell in plan.cells}
+    return _run(runner, grid, refinement, refine or 0, dry_run=dry_run)
+
+
+def _run(
+    runner: Runner, grid: Grid, refinement: Refinement | None, rounds: int, *, dry_run: bool
+) -> pd.DataFrame:
+    """Run a sweep, and return its cells that are there."""
+    if dry_run:
+        outline(runner, grid, refinement, rounds)
+    elif refinement is not None:
+        run_rounds(runner, refinement, rounds)
     else:
-        refinement = Refinement(grid, boundary_target(grid, threshold), tolerance)
-        run_rounds(runner, refinement, refine)
-        wanted = {cell.key for cell in refinement.asked_cells()}
-    cells = runner.directory.load_cells()
-    return cells[cells["key"].isin(wanted)].reset_index(drop=True)
+        runner.sweep(grid)
+    cells = grid.cells() if refinement is None else refinement.asked_cells()
+    if not runner.directory.contents().cells:
+        nothing: pd.DataFrame = cell_schema(grid.study).empty_table().to_pandas()
+        return nothing
+    there = runner.directory.load_cells()
+    return there[there["key"].isin({cell.key for cell in cells})].reset_index(drop=True)
 
 
 def load(directory: str | Path, *, trajectories: bool = False) -> pd.DataFrame:
@@ -126,8 +146,6 @@ def load(directory: str | Path, *, trajectories: bool = False) -> pd.DataFrame:
     Raises:
         UserError: if `directory` holds no cells.
     """
-    from overfit_cli.sweeps.schema import CELLS
-
     run = RunDirectory(Path(directory))
     cells = run.load_cells()
     if not trajectories:
@@ -164,7 +182,8 @@ def draw(
     Raises:
         UserError: if there is no such figure, or the directory doesn't hold what it is drawn from.
     """
-    asked = FigureOptions(x=x, y=y, value=value, threshold=threshold, law=law, by=by)
+    cut = None if threshold is None else number("threshold", threshold)
+    asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law, by=by)
     drawn = draw_figure(figure, RunDirectory(Path(directory)), asked)
     if out is not None:
         save(drawn, Path(out))
@@ -174,61 +193,56 @@ def draw(
 
 
 def judge(*directories: str | Path) -> list[Judged]:
-    """Judge the claims of all studies, as `overfit report` does.
+    """Judge claims, as `overfit report` does.
 
     Args:
         *directories: the run directories to judge by, each for itself; without any, those in
             `results/`: the newest on which a claim can be measured decides it.
 
+    Returns:
+        The claims that cells there bear on; of a study whose cells bear on none, all.
+
     Raises:
         UserError: if a named directory holds no cells.
     """
-    return judge_all([Path(directory) for directory in directories], RESULTS)
+    return worth_showing(judge_all([Path(directory) for directory in directories], RESULTS))
 
 
-def _subject(study: Callable[..., Any] | AnyStudy | str) -> Subject:
+def _subject(study: object, profile: str | None) -> Subject:
     """What is swept."""
     if isinstance(study, str):
-        return find_subject(study)
+        return find_subject(study, profile)
+    if profile is not None:
+        raise UserError(f"profile {profile!r}: only presets have profiles.")
+    if isinstance(study, type):
+        raise UserError(f"{study.__name__} is a class; give an object of it: {study.__name__}().")
     if isinstance(study, Study):
+        add_study(study)
         return Subject(study, study.name)
     if not callable(study):
         raise UserError(f"{study!r} is neither a function nor a study nor the name of one.")
-    found: FunctionStudy = study_of_function(study)
+    found = study_of_function(study)
     return Subject(found, found.label, seeds="3" if found.record.seeded else "1")
 
 
-def _grid(subject: Subject, given: Mapping[str, Values], seeds: int | Iterable[int] | None) -> Grid:
-    """The grid of what is given; texts are read as on the command line."""
-    study = subject.study
-    known = describe(study.parameters)
-    base = make_grid(study, subject.texts, (0,), subject.places).values
-    values: dict[str, tuple[Value, ...]] = dict(base)
-    for name, taken in given.items():
-        if name not in known:
-            raise unknown_parameter(name, known, name)
-        info = known[name]
-        if isinstance(taken, str) and info.kind not in ("choice", "text"):
-            values[name] = parse_range(info, taken, name)
-        elif isinstance(taken, str) or not isinstance(taken, Iterable):
-            values[name] = (_plain(taken, info.kind),)
-        else:
-            values[name] = tuple(dict.fromkeys(_plain(one, info.kind) for one in taken))
-        if not values[name]:
-            raise UserError(f"{name}: no value given; it takes {info.accepts}.")
-    if seeds is None or isinstance(seeds, int):
-        chosen = parse_seeds(subject.seeds if seeds is None else str(seeds))
-    else:
-        chosen = tuple(int(seed) for seed in seeds)
-    check_seeds(study, chosen, "seeds")
-    ordered = {name: values[name] for name in known if name in values}
-    return Grid(study, ordered, chosen, {**subject.places, **{name: name for name in given}})
+def _refinement(
+    grid: Grid, rounds: int | None, threshold: float | None, tolerance: float | None
+) -> Refinement | None:
+    """What the rounds of a sweep find; None without rounds."""
+    cut = None if threshold is None else number("threshold", threshold)
+    half_width = None if tolerance is None else number("tolerance", tolerance, above=0)
+    if rounds is None:
+        for name, given in (("threshold", cut), ("tolerance", half_width)):
+            if given is not None:
+                raise UserError(f"{name} {given:g}: it requires refine=ROUNDS.")
+        return None
+    whole("refine", rounds, 0)
+    return Refinement(grid, boundary_target(grid, cut), half_width)
 
 
-def _plain(value: Any, kind: str) -> Value:
-    """A value of any library as Python's, named as the command line would."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    if kind == "float" and isinstance(plain, int | float) and not isinstance(plain, bool):
-        return rounded(float(plain))
-    found: Value = plain
-    return found
+def _one_of(name: str, given: _Named, names: object) -> _Named:
+    """What is one of a few names."""
+    known = get_args(names)
+    if given not in known:
+        raise UserError(f"{name} {given!r}: it takes {', '.join(known)}.")
+    return given

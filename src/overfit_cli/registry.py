@@ -22,36 +22,59 @@ def _entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
+_added: dict[str, AnyStudy] = {}
+
+
+def add_study(study: AnyStudy) -> None:
+    """Have a study be found in this process as if it were installed.
+
+    Raises:
+        UserError: if it is no whole study, or another one is installed under its name.
+    """
+    if reason := _not_a_study(study, study.name):
+        raise UserError(f"{type(study).__name__} is no study: {reason}.")
+    if study.name in _entry_points() and find_study(study.name) is not study:
+        raise UserError(f"A study {study.name!r} is installed; give yours another name.")
+    if study.name not in _entry_points():
+        _added[study.name] = study
+
+
 def study_names() -> list[str]:
-    """Return the names of all installed studies."""
-    return sorted(_entry_points())
+    """Return the names of all studies that are installed, or were added in this process."""
+    return sorted({*_entry_points(), *_added})
 
 
 def find_study(name: str) -> AnyStudy:
-    """Return the installed study `name`.
+    """Return the study `name`.
 
     Raises:
         UserError: if there is none of that name, or its package can't be loaded.
     """
-    points = _entry_points()
-    if name not in points:
-        raise UserError(f"{name!r} is no study; {nearest(name, points)}")
-    try:
-        study = points[name].load()
-        reason = _not_a_study(study, name)
-    except BaseException as error:  # a package of somebody else's may even exit
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        reason = f"{type(error).__name__}: {error}"
-    if reason:
-        source = points[name].value
-        raise UserError(f"The study {name!r} can't be loaded from {source}: {reason}")
-    found: AnyStudy = study
+    if name in _added:
+        return _added[name]
+    if name not in _entry_points():
+        raise UserError(f"{name!r} is no study; {nearest(name, study_names())}")
+    found = _load(name)
+    if isinstance(found, str):
+        source = _entry_points()[name].value
+        raise UserError(f"The study {name!r} can't be loaded from {source}: {found}")
     return found
 
 
+@functools.cache
+def _load(name: str) -> AnyStudy | str:
+    """An installed study, or why it can't be loaded."""
+    try:
+        study: AnyStudy = _entry_points()[name].load()
+        return _not_a_study(study, name) or study
+    except BaseException as error:  # a package of somebody else's may even exit
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return f"{type(error).__name__}: {error}"
+
+
 def installed_studies() -> Iterator[AnyStudy]:
-    """Give every installed study; warn of each that can't be loaded."""
+    """Give every study that can be found; warn of each that can't be loaded."""
     for name in study_names():
         try:
             yield find_study(name)

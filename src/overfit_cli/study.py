@@ -120,6 +120,9 @@ class Study(ABC, Generic[P]):
     claims_in: str = ""
     """The module that has its `CLAIMS`, which is imported when they are asked for."""
 
+    step: str = "gradient steps"
+    """What its steps are, on axes."""
+
     source_digest: str = ""
     """A digest of the code that trains, where the numerical version doesn't tell it apart."""
 

@@ -1,4 +1,4 @@
-"""The console, and numbers in words."""
+"""The console, and the folder of results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 RESULTS = Path("results")
 
 
-def console() -> Console:
+def console(*, quiet: bool = False) -> Console:
     """Return the console that all output goes through; it honours NO_COLOR and the width.
 
     On a terminal sentences are wrapped between words; elsewhere a sentence is a line. Names are
@@ -28,7 +28,7 @@ def console() -> Console:
             shown = [visible(one) if isinstance(one, str) else one for one in objects]
             super().print(*shown, **options)
 
-    plain = Plain(highlight=False, markup=False, emoji=False)
+    plain = Plain(highlight=False, markup=False, emoji=False, quiet=quiet)
     plain.soft_wrap = not plain.is_terminal
     return plain
 
@@ -39,30 +39,3 @@ def next_lines(command: Sequence[str]) -> list[str]:
         return []
     line = shlex.join(["overfit", *command])
     return [f"Next: {line}"] if visible(line) == line else []
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words: `0.4 s`, `37 s`, `4 min 05 s`, `2 h 10 min`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-def size(count: float) -> str:
-    """Return a number of bytes in words: `12 kB`, `3.4 MB`."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    raise AssertionError("the loop returns at TB")
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 cell`, `2 cells`, `3 batches`."""
-    ending = "es" if noun.endswith(("ch", "s", "x")) else "s"
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}{ending}"

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from overfit_cli.cli.common import console, plural, size
+from overfit_cli.cli.common import console
 from overfit_cli.cli.options import read_path
 from overfit_cli.errors import UserError
+from overfit_cli.words import plural, size
 
 
 def compact(

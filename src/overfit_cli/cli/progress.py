@@ -13,8 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from overfit_cli.cli.common import duration, plural
 from overfit_cli.figures.terminal import phase_diagram
+from overfit_cli.words import duration, plural
 
 if TYPE_CHECKING:
     from overfit_cli.parameters import Value

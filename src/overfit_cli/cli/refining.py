@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from overfit_cli.analysis.boundary_curves import CONFIDENCE
 from overfit_cli.analysis.boundary_search import Found
-from overfit_cli.cli.common import duration, next_lines, plural
+from overfit_cli.cli.common import next_lines
 from overfit_cli.cli.running import Runner
 from overfit_cli.cli.sentences import (
     failed_in_words,
@@ -17,6 +17,7 @@ from overfit_cli.cli.sentences import (
 )
 from overfit_cli.sweeps.execute import Summary
 from overfit_cli.sweeps.refine import Refinement
+from overfit_cli.words import duration, plural
 
 
 def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:

@@ -4,21 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import joblib
 from rich.console import Console
 
 from overfit_cli.cli.progress import Progress
-from overfit_cli.cli.sentences import plan_in_words
+from overfit_cli.cli.sentences import estimate_in_words, plan_in_words, summary_in_words
 from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of
 from overfit_cli.registry import blaming
 from overfit_cli.study import Cell
-from overfit_cli.sweeps.execute import Backend, Summary, Workforce, execute
+from overfit_cli.sweeps.execute import Backend, Summary, Workforce, check_sendable, execute
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.provenance import check_data, record_run
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.training import Device, Execution
+from overfit_cli.words import plural
+
+if TYPE_CHECKING:
+    from overfit_cli.sweeps.refine import Refinement
+
+
+LONGEST_DRY_RUN = 8.0
+LEAST_FOR_PROBE = 3.0
+
+
+def jobs_on(device: Device, asked: int) -> int:
+    """Return how many cells to train at a time; -1 is one per core.
+
+    On a GPU that is one: a batch fills it.
+    """
+    if device == "cuda" and asked < 0:
+        return 1
+    return max(1, int(joblib.effective_n_jobs(asked)))
 
 
 @dataclass(frozen=True)
@@ -58,7 +78,10 @@ class Runner:
         read = self.prepare(plan)
         self.describe(plan)
         self.record(plan, read)
-        return plan, self.run(plan)
+        summary = self.run(plan)
+        for sentence in summary_in_words(plan, self.directory, summary):
+            self.output.print(sentence)
+        return plan, summary
 
     def plan(
         self, grid: Grid, cells: Sequence[Cell] | None = None, *, outlined: bool = False
@@ -87,9 +110,11 @@ class Runner:
         """Read what the plan's cells need from outside; return fingerprints of it.
 
         Raises:
-            UserError: if it is missing, or isn't what the directory's cells were trained on.
+            UserError: if it is missing, or isn't what the directory's cells were trained on, or
+                the study can't be sent to workers.
         """
         study = plan.grid.study
+        check_sendable(study, self.workforce(plan))
         with blaming(study, "preparing its data"):
             read = study.prepare([cell for batch in plan.batches for cell in batch])
         check_data(self.directory.path, read)
@@ -152,3 +177,30 @@ class Runner:
                 "and the same command goes on from there."
             )
             raise
+
+
+def outline(
+    runner: Runner, grid: Grid, refinement: Refinement | None, rounds: int, elapsed: float = 0.0
+) -> None:
+    """Say what a sweep would run, and how long that would take; nothing is run.
+
+    Args:
+        runner: what would run it.
+        grid: what it covers.
+        refinement: what its rounds would find, if it has any.
+        rounds: how many rounds at most.
+        elapsed: how many seconds have gone already of those that this should take.
+
+    Raises:
+        UserError: if the directory can't take it, or data is missing.
+    """
+    plan = runner.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
+    runner.prepare(plan)
+    runner.describe(plan)
+    left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
+    runner.output.print(estimate_in_words(plan, runner.workforce(plan), runner.device, left))
+    if refinement is not None:
+        runner.output.print(
+            f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
+            f"{plural(len(grid.seeds), 'seed')}; up to {rounds} rounds of fewer cells follow it."
+        )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from overfit_cli.cli.common import duration, plural, size
 from overfit_cli.cli.subject import Subject
 from overfit_cli.sweeps.estimate import estimate
 from overfit_cli.sweeps.execute import Summary, Workforce
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.words import duration, plural, size
 
 
 def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> list[str]:
@@ -35,14 +35,20 @@ def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> 
 
 
 def source_in_words(plan: Plan) -> list[str]:
-    """Say how many of the cells that are kept were trained by other code, if any were."""
-    if not plan.of_other_source:
-        return []
-    cells = plural(plan.of_all(plan.of_other_source), "cell")
-    return [
-        f"The source of {plan.grid.study.name} has changed since {cells} there were trained; they "
-        "are kept. Add --fresh to train all again, or --out DIR to keep both."
-    ]
+    """Say how many cells of other code or of other parameters there are, if there are any."""
+    name, sentences = plan.grid.study.name, []
+    if plan.of_other_source:
+        cells = plural(plan.of_all(plan.of_other_source), "cell")
+        sentences.append(
+            f"The source of {name} has changed since {cells} there were trained; they are kept. "
+            "Add --fresh to train all again, or --out DIR to keep both."
+        )
+    if plan.parameters_changed:
+        sentences.append(
+            f"The parameters of {name} have changed since cells there were trained "
+            f"({plan.parameters_changed}); those cells stay, and figures leave them out."
+        )
+    return sentences
 
 
 def estimate_in_words(
@@ -103,12 +109,11 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
     """
     figures = chosen.study.figures()
     wanted = chosen.preset.content.figures if chosen.preset else ()
-    logged = chosen.preset is not None and chosen.preset.content.trajectories
     axes = plan.grid.axes
 
     def drawable(name: str) -> bool:
         if figures[name].reads == "trajectories":
-            return logged
+            return chosen.trajectories
         options = figures[name].options
         return all(axis is None or axis in axes for axis in (options.x, options.y))
 

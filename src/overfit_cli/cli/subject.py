@@ -46,6 +46,11 @@ class Subject:
         return self.study.label if self.preset is None else self.preset.name
 
     @property
+    def trajectories(self) -> bool:
+        """Whether its preset logs every step."""
+        return self.preset is not None and self.preset.content.trajectories
+
+    @property
     def run_name(self) -> str:
         """The name of the run directory where nothing is changed."""
         return self.name if self.preset is None else self.preset.run_name(self.profile)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overfit_cli.cli.common import RESULTS, console, next_lines, plural
+from overfit_cli.cli.common import RESULTS, console, next_lines
 from overfit_cli.cli.naming import sweep_name
 from overfit_cli.cli.options import (
     DataFolder,
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from overfit_cli.cli.running import Runner
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.refine import Refinement
-
-LONGEST_DRY_RUN = 8.0
-LEAST_FOR_PROBE = 3.0
 
 
 class BackendName(enum.StrEnum):
@@ -114,7 +111,7 @@ def sweep(
     if show_help:
         _print_help(context, chosen)
         return 0
-    from overfit_cli.cli.running import Runner
+    from overfit_cli.cli.running import Runner, jobs_on, outline
     from overfit_cli.device import resolve_device
     from overfit_cli.sweeps.store import RunDirectory
 
@@ -127,17 +124,16 @@ def sweep(
     runner = Runner(
         output=console(),
         directory=RunDirectory(read_path("--out", out) or RESULTS / name, "--out"),
-        jobs=_jobs(jobs, where),
+        jobs=jobs_on(where, _jobs(jobs)),
         backend=backend.value,
         device=where,
-        trajectories=trajectories
-        or (chosen.preset is not None and chosen.preset.content.trajectories),
+        trajectories=trajectories or chosen.trajectories,
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
     )
     if dry_run:
-        _outline(runner, grid, refinement, rounds, began)
+        outline(runner, grid, refinement, rounds or 0, time.monotonic() - began)
         return 0
     if refinement is not None and rounds is not None:
         from overfit_cli.cli.refining import refine as run_rounds
@@ -163,33 +159,14 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
 
 
 def _run(runner: Runner, grid: Grid, chosen: Subject) -> int:
-    """Run a grid and say what was done."""
-    from overfit_cli.cli.sentences import next_command, summary_in_words
+    """Run a grid, and say what to do next."""
+    from overfit_cli.cli.sentences import next_command
 
     plan, summary = runner.sweep(grid)
-    for sentence in summary_in_words(plan, runner.directory, summary):
-        runner.output.print(sentence)
-    for line in next_lines(next_command(plan, runner.directory, chosen)):
-        runner.output.print(line)
+    if summary.trained or plan.done:  # of failed cells alone nothing can be drawn
+        for line in next_lines(next_command(plan, runner.directory, chosen)):
+            runner.output.print(line)
     return 1 if summary.failed else 0
-
-
-def _outline(
-    runner: Runner, grid: Grid, refinement: Refinement | None, rounds: int | None, began: float
-) -> None:
-    """Say what would run, and how long it would take."""
-    from overfit_cli.cli.sentences import estimate_in_words
-
-    plan = runner.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
-    runner.prepare(plan)
-    runner.describe(plan)
-    left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - (time.monotonic() - began))
-    runner.output.print(estimate_in_words(plan, runner.workforce(plan), runner.device, left))
-    if refinement is not None:
-        runner.output.print(
-            f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
-            f"{plural(len(grid.seeds), 'seed')}; up to {rounds} rounds of fewer cells follow it."
-        )
 
 
 def _refinement(
@@ -220,14 +197,10 @@ def _grid(chosen: Subject, seeds: str | None, texts: dict[str, str], flags: dict
     return make_grid(chosen.study, {**chosen.texts, **texts}, found, {**chosen.places, **flags})
 
 
-def _jobs(text: str, device: Literal["cpu", "cuda"]) -> int:
-    """The number of jobs; on a GPU one, unless more are asked for: a batch fills it."""
-    import joblib
-
+def _jobs(text: str) -> int:
+    """The number of jobs that is asked for."""
     accepts = "a whole number of at least 1, or -1 for one per core"
     asked = int(read_number("--jobs", text, accepts, whole=True))
     if asked < -1 or asked == 0:
         raise UserError(f"--jobs {text}: it takes {accepts}.")
-    if device == "cuda" and asked < 0:
-        return 1
-    return max(1, int(joblib.effective_n_jobs(asked)))
+    return asked

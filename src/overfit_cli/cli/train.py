@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from overfit_cli.cli.common import RESULTS, console, duration, next_lines
+from overfit_cli.cli.common import RESULTS, console, next_lines
 from overfit_cli.cli.naming import named_after
 from overfit_cli.cli.options import (
     DataFolder,
@@ -25,6 +25,7 @@ from overfit_cli.cli.options import (
 )
 from overfit_cli.cli.subject import Subject, find_subject
 from overfit_cli.errors import UserError
+from overfit_cli.words import duration
 
 if TYPE_CHECKING:
     from rich.console import Console

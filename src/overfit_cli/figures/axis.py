@@ -84,7 +84,7 @@ def axis_label(study: AnyStudy, name: str) -> str:
     parameters = describe(study.parameters)
     columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
     if name in {"steps", "step"}:
-        return "gradient steps"
+        return study.step
     if name not in parameters and name not in columns:
         known = [*parameters, *columns, "steps"]
         raise UserError(f"{study.name} has no column {name!r}; {nearest(name, known)}")

@@ -26,6 +26,7 @@ from overfit_cli.figures.style import (
     plain,
 )
 from overfit_cli.parameters import describe
+from overfit_cli.words import plural
 
 _BINS = 24
 
@@ -158,5 +159,5 @@ def _title(
     if never:
         parts.append(f"{never} of {count} curves never cross")
     if failed:
-        parts.append(f"{failed} failed cells left out")
+        parts.append(f"{plural(failed, 'failed cell')} left out")
     return "; ".join(parts)

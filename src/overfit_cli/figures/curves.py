@@ -79,10 +79,11 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
             for axes in all_axes
         ]
         legend.append((lines[0], f"threshold {plain(threshold)}"))
-    ylabel = axis_label(study, columns[0]) if len(columns) == 1 else "loss"
+    of_losses = "loss" if all(name.endswith("loss") for name in columns) else ""
+    ylabel = axis_label(study, columns[0]) if len(columns) == 1 else of_losses
     all_axes[0].set_ylabel(wrapped(ylabel, HIGH))
     for axes in all_axes:
-        axes.set_xlabel("gradient steps")
+        axes.set_xlabel(study.step)
     title_panels(figure, all_axes, [part.title for part in parts], kind)
     legend_below(figure, legend, columns=2 * len(parts))
     return figure
@@ -98,7 +99,7 @@ def draw_columns(part: Panel, columns: Sequence[str]) -> matplotlib.figure.Figur
     for axes, name in zip(all_axes, chosen, strict=True):
         _scale(axes, curves, [name], None)
         _draw(axes, curves, [name], texts)
-        axes.set(xlabel="gradient steps", ylabel=wrapped(axis_label(study, name), HIGH))
+        axes.set(xlabel=study.step, ylabel=wrapped(axis_label(study, name), HIGH))
     title_panels(figure, all_axes, [""] * len(chosen), f"{part.title}\n{kind}".strip())
     legend_below(figure, _legend(study, chosen[:1], texts), columns=2 * len(chosen))
     return figure

@@ -40,6 +40,7 @@ from overfit_cli.figures.style import (
     title_panels,
     wrapped,
 )
+from overfit_cli.words import plural
 
 HATCHES = {"failed": "//////", "missing": "......"}
 
@@ -113,7 +114,7 @@ def _draw_sampled(axes: matplotlib.axes.Axes, grid: Grid) -> Line2D:
 def _title(label: str, grids: Sequence[Grid]) -> str:
     title = f"{label}, {seeds_in_words(grids)}"
     left_out = sum(grid.left_out for grid in grids)
-    return f"{title}\n{left_out} failed cells left out" if left_out else title
+    return f"{title}\n{plural(left_out, 'failed cell')} left out" if left_out else title
 
 
 def _draw_scale(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib.axes
 import matplotlib.figure
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.typing import ColorType
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
@@ -31,8 +31,11 @@ from overfit_cli.figures.style import (
     title_panels,
     wrapped,
 )
+from overfit_cli.words import plural
 
 MARKERS = "os^Dvp*P"
+_BESIDE = 0.08
+"""How far apart the points of several lines stand that have one x, which isn't a number."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,14 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
     Points are means over seeds, with a band of one standard deviation; geometric where the column
-    is positive and spans a factor of a million. Where every seed failed there is a cross on top.
+    is positive and spans a factor of a million. Where x isn't a number, points stand side by side,
+    with bars. Where every seed failed there is a cross on top.
 
     Raises:
-        UserError: if x can't be an axis of numbers, there are more lines than colours, the column
-            is unknown or empty, or the threshold isn't finite.
+        UserError: if x doesn't vary, there are more lines than colours, the column is unknown or
+            empty, or the threshold isn't finite.
     """
-    x = _numeric(data, options.x)
+    x = parameter_axis(data, "--x", options.x)
     value, label = measured(data, options.value)
     threshold = checked_threshold(options.threshold)
     numbers = with_numbers(data, value)[value]
@@ -74,7 +78,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     parts = panels(data, options.by)
     varying = [name for name, values in parameter_values(data).items() if len(values) > 1]
     names = [name for name in varying if name not in (x.name, options.by)]
-    gathered = [_lines(part.data, names, x.name, value, geometric) for part in parts]
+    gathered = [_lines(part.data, names, x, value, geometric) for part in parts]
     texts = list(dict.fromkeys(line.text for lines in gathered for line in lines))
     if len(texts) > len(PALETTE):
         raise UserError(
@@ -86,7 +90,11 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
         _dress(axes, x, log=log or geometric)
         for line in lines:
             place = texts.index(line.text)
-            _draw(axes, line, PALETTE[place], MARKERS[place])
+            look = {"color": PALETTE[place], "marker": MARKERS[place]}
+            if x.scale == "category":
+                _draw_apart(axes, line, look, _BESIDE * (place - (len(texts) - 1) / 2))
+            else:
+                _draw_joined(axes, line, look)
         if threshold is not None:
             axes.axhline(threshold, color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
     all_axes[0].set_ylabel(wrapped(label, HIGH))
@@ -95,14 +103,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     return figure
 
 
-def _numeric(data: FigureData, name: str | None) -> Axis:
-    x = parameter_axis(data, "--x", name)
-    if x.scale == "category":
-        raise UserError(f"--x {x.name}: lines need an axis of numbers.")
-    return x
-
-
-def _lines(data: FigureData, names: list[str], x: str, value: str, geometric: bool) -> list[Line]:
+def _lines(data: FigureData, names: list[str], x: Axis, value: str, geometric: bool) -> list[Line]:
     groups = data.cells.groupby(names, sort=True) if names else [((), data.cells)]
     found = []
     for at, cells in groups:
@@ -112,23 +113,26 @@ def _lines(data: FigureData, names: list[str], x: str, value: str, geometric: bo
     return found
 
 
-def _line(text: str, cells: pd.DataFrame, x: str, value: str, geometric: bool) -> Line:
-    at = np.array(sorted(cells[x].unique()), dtype=np.float64)
+def _line(text: str, cells: pd.DataFrame, x: Axis, value: str, geometric: bool) -> Line:
+    where = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
+    at = np.array(sorted(where.unique()), dtype=np.float64)
     numbers = pd.Series(cells[value].to_numpy(dtype=np.float64, na_value=np.nan), cells.index)
     usable = numbers.where((cells["status"] == "done") & np.isfinite(numbers))
     if geometric:
         usable = logarithms(usable)
-    groups = usable.groupby(cells[x])
+    groups = usable.groupby(where)
     mean, deviation = groups.mean().to_numpy(), groups.std().fillna(0.0).to_numpy()
     low, high = mean - deviation, mean + deviation
     if geometric:
         mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
-    failed = (cells["status"] == "failed").groupby(cells[x]).all().to_numpy()
+    failed = (cells["status"] == "failed").groupby(where).all().to_numpy()
     return Line(text, at, mean, low, high, failed)
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
     axes.set_xlabel(wrapped(x.label, WIDE))
+    if x.scale == "category":
+        x.dress(axes, "x")
     if x.scale == "log":
         axes.set_xscale("log")
         log_ticks(axes.xaxis, float(x.positions[0]), float(x.positions[-1]))
@@ -137,19 +141,33 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
     axes.margins(x=0.04)
 
 
-def _draw(axes: matplotlib.axes.Axes, line: Line, colour: ColorType, marker: str) -> None:
-    axes.plot(line.at, line.mean, color=colour, marker=marker)
-    axes.fill_between(line.at, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
-    if line.failed.any():
-        gone, top = line.at[line.failed], axes.get_xaxis_transform()
-        axes.plot(gone, np.full(len(gone), 0.97), "x", color=colour, transform=top)
+def _draw_joined(axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any]) -> None:
+    """A line with a band."""
+    axes.plot(line.at, line.mean, **look)
+    axes.fill_between(line.at, line.low, line.high, color=look["color"], alpha=0.2, linewidth=0)
+    _mark_failed(axes, line.at[line.failed], look)
+
+
+def _draw_apart(
+    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], beside: float
+) -> None:
+    """Points with bars, moved aside by so much of the distance between values."""
+    at, bars = line.at + beside, [line.mean - line.low, line.high - line.mean]
+    axes.errorbar(at, line.mean, bars, linestyle="", capsize=2, **look)
+    _mark_failed(axes, at[line.failed], look)
+
+
+def _mark_failed(axes: matplotlib.axes.Axes, at: np.ndarray, look: Mapping[str, Any]) -> None:
+    if at.size:
+        top = axes.get_xaxis_transform()
+        axes.plot(at, np.full(at.size, 0.97), "x", color=look["color"], transform=top)
 
 
 def _title(data: FigureData, geometric: bool) -> str:
     failed = int((data.cells["status"] == "failed").sum())
     kind = "geometric mean" if geometric else "mean"
     text = f"{kind} of {data.cells['seed'].nunique()} seeds, band of one deviation"
-    return text + (f"\n{failed} failed cells left out" if failed else "")
+    return text + (f"\n{plural(failed, 'failed cell')} left out" if failed else "")
 
 
 def _legend(texts: list[str], gathered: Sequence[list[Line]], threshold: float | None) -> Legend:

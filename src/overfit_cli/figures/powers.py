@@ -17,6 +17,7 @@ from overfit_cli.figure import FigureData
 from overfit_cli.figures.geometric import logarithms
 from overfit_cli.figures.style import COLUMN, PALETTE, legend_below, log_ticks
 from overfit_cli.parameters import describe
+from overfit_cli.words import plural
 
 EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
 """How what a theorem says is drawn."""
@@ -106,5 +107,5 @@ def _at_middle(row: FittedPowers, axis: str) -> pd.DataFrame:
 def _title(rows: Mapping[str, FittedPowers], cells: pd.DataFrame) -> str:
     seeds = max(row.cells["seed"].nunique() for row in rows.values())
     failed = int((cells["status"] == "failed").sum())
-    left_out = f"; {failed} failed cells left out" if failed else ""
+    left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
     return f"geometric mean of {seeds} seeds, bar of one deviation{left_out}"

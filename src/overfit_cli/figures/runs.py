@@ -13,6 +13,7 @@ from overfit_cli.figure import FigureData
 from overfit_cli.figures.geometric import logarithms
 from overfit_cli.figures.style import brief
 from overfit_cli.parameters import describe
+from overfit_cli.words import plural
 
 BAND = 3
 """Seeds from which on a setting is a mean with a band."""
@@ -79,7 +80,8 @@ def _in_words(cells: pd.DataFrame, averaged: bool, geometric: bool) -> str:
     done = cells["status"] == "done"
     kind = "geometric mean" if geometric else "mean"
     seeds = cells.loc[done, "seed"].nunique()
-    left_out = "" if done.all() else f"\n{int((~done).sum())} failed cells left out"
+    failed = int((~done).sum())
+    left_out = f"\n{plural(failed, 'failed cell')} left out" if failed else ""
     return f"{kind} of {seeds} seeds, band of one deviation{left_out}"
 
 

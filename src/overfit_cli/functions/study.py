@@ -37,6 +37,7 @@ class FunctionStudy(Study[FunctionParameters]):
     """
 
     open_columns = True
+    step = "steps"
     name, version, parameters = "", 1, FunctionParameters
     columns: tuple[Column, ...] = ()
 
@@ -141,7 +142,26 @@ def study_of_function(function: Function) -> FunctionStudy:
     Raises:
         UserError: if its signature isn't that of a study.
     """
-    return _study_of(function, source_of(function))
+    study = _study_of(function, source_of(function))
+    _given[study.name] = study
+    return study
+
+
+_given: dict[str, FunctionStudy] = {}
+
+
+def study_of_record(record: FunctionRecord) -> FunctionStudy:
+    """Return the study that a record is of, with its function and claims.
+
+    Raises:
+        UserError: if the function can't be found, and wasn't given in this process.
+    """
+    given = _given.get(record.name)
+    if given is not None and given.record == record:
+        return given
+    if not record.reference:
+        raise UserError(f"{record.name} stands in no file, and was given in another process.")
+    return study_of_reference(record.reference)
 
 
 def _study_of(function: Function, source: Source) -> FunctionStudy:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.errors import UserError
-from overfit_cli.functions.study import study_of_reference
+from overfit_cli.functions.study import study_of_record
 from overfit_cli.registry import claims_of, installed_studies
 from overfit_cli.study import AnyStudy
 from overfit_cli.sweeps.loading import function_of, load_study_and_cells, usable_directories
@@ -71,7 +71,7 @@ def _functions(directories: Sequence[RunDirectory]) -> list[AnyStudy]:
         record = function_of(directory)
         if record is not None and record.claims and record.name not in found:
             try:
-                found[record.name] = study_of_reference(record.reference)
+                found[record.name] = study_of_record(record)
             except UserError as error:
                 said = f"{directory.path}: its claims can't be judged: {error}"
                 warnings.warn(said, UserWarning, stacklevel=2)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import cloudpickle
 import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from overfit_cli.errors import UserError
-from overfit_cli.study import CellResult
+from overfit_cli.study import AnyStudy, CellResult
 from overfit_cli.sweeps.interrupts import answering_interrupts, ignoring_interrupts
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
@@ -118,6 +119,23 @@ def execute(
         raise UserError(problems[0], exit_code=1)
     run.summary.left = plan.to_run - run.summary.trained - run.summary.failed.total()
     return run.summary
+
+
+def check_sendable(study: AnyStudy, workforce: Workforce) -> None:
+    """Refuse a study that worker processes can't be sent, where there are any.
+
+    Raises:
+        UserError: with the reason.
+    """
+    if workforce.backend != "loky" or workforce.jobs == 1:
+        return
+    try:
+        cloudpickle.dumps(study)
+    except Exception as error:  # whatever is in it may raise what it likes
+        raise UserError(
+            f"{study.name} can't be sent to worker processes ({type(error).__name__}: {error}); "
+            "--jobs 1 and --backend threading need none."
+        ) from error
 
 
 class _Run:

@@ -13,7 +13,8 @@ from overfit_cli.functions.study import FunctionStudy
 from overfit_cli.registry import blaming
 from overfit_cli.study import AnyStudy, Cell
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import Manifest, read_manifest
+from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.schema import change_of
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.training import Device
 
@@ -34,6 +35,7 @@ class Plan:
         again: keys that are there and will run again.
         stale: how many cells of an earlier numerical version lie in the directory.
         of_other_source: how many of the cells that are kept were trained by other code.
+        parameters_changed: how a function's parameters have changed since it was last run there.
         share: how many of all cells were looked at, from 0 to 1; below 1 in an outline only.
     """
 
@@ -45,6 +47,7 @@ class Plan:
     again: frozenset[str]
     stale: int
     of_other_source: int = 0
+    parameters_changed: str = ""
     share: float = 1.0
 
     @property
@@ -117,9 +120,19 @@ def make_plan(
         failed=failed,
         again=frozenset(cell.key for cell in chosen if cell.key in there.cells),
         stale=round(stale / there.share),
+        parameters_changed=_parameters_changed(grid.study, directory),
         of_other_source=sum(known.source not in others for known in left) if len(others) > 1 else 0,
         share=len(cells) / whole,
     )
+
+
+def _parameters_changed(study: AnyStudy, directory: RunDirectory) -> str:
+    """How a function's parameters aren't those that it had in a directory; empty if they are."""
+    manifest = read_manifest(directory.path)
+    if manifest is None or manifest.function is None:
+        return ""
+    before = {one.name for one in manifest.function.parameters}
+    return change_of(before, set(study.parameters.model_fields))
 
 
 def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Cell]]:
@@ -139,14 +152,14 @@ def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) ->
             f"{directory.flag} {directory.path}: it holds cells of {other}, not of "
             f"{grid.study.name}; name another directory."
         )
-    manifest = read_manifest(directory.path)
-    if manifest is not None and isinstance(grid.study, FunctionStudy):
-        _check_file(grid.study, manifest, directory)
+    if isinstance(grid.study, FunctionStudy):
+        _check_file(grid.study, directory)
 
 
-def _check_file(study: FunctionStudy, manifest: Manifest, directory: RunDirectory) -> None:
+def _check_file(study: FunctionStudy, directory: RunDirectory) -> None:
     """Refuse cells of a file that is another one than theirs, though it has its name."""
-    if manifest.function is None or not manifest.runs:
+    manifest = read_manifest(directory.path)
+    if manifest is None or manifest.function is None or not manifest.runs:
         return
     theirs, own = (
         Path(record.reference.rpartition(":")[0]) for record in (manifest.function, study.record)

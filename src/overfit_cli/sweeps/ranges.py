@@ -45,23 +45,27 @@ def parse_range(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def parse_seeds(text: str) -> tuple[int, ...]:
+def parse_seeds(text: str, flag: str = "--seeds") -> tuple[int, ...]:
     """Return the seeds: `5` is five of them, 0 to 4; `3:7` and `0,4,9` name them.
+
+    Args:
+        text: what the user wrote.
+        flag: how the user named it, for the message.
 
     Raises:
         UserError: if the text names none.
     """
     info = ParameterInfo("seeds", "int", 3, "seeds", "", "", (), "a whole number of at least 1")
-    values = cast("tuple[int, ...]", parse_range(info, text, "--seeds"))
+    values = cast("tuple[int, ...]", parse_range(info, text, flag))
     if len(values) == 1 and not {":", ","} & set(text):
         if not 1 <= values[0] <= MOST_VALUES:
             raise UserError(
-                f"--seeds {text}: the number of seeds is from 1 to {MOST_VALUES}; "
+                f"{flag} {text}: the number of seeds is from 1 to {MOST_VALUES}; "
                 "to name seeds, write 3:7 or 0,4,9."
             )
         return tuple(range(values[0]))
     if min(values) < 0:
-        raise UserError(f"--seeds {text}: a seed is a whole number of at least 0.")
+        raise UserError(f"{flag} {text}: a seed is a whole number of at least 0.")
     return values
 
 

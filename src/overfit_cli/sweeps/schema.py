@@ -177,35 +177,42 @@ def misfit(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> str:
 
 
 def other_parameters(schema: pa.Schema, function: FunctionRecord) -> str:
-    """Return how a part's cells have other parameters than a function has now; empty if they don't.
+    """Return how a part's cells have other parameters than a function has now, as `change_of`.
 
     A part's parameters are its columns between those that every part has.
     """
     found = set(schema.names[_BEFORE_PARAMETERS : schema.names.index("status")])
-    now = {one.name for one in function.parameters}
-    if found == now:
-        return ""
-    changed = [f"has {name} no more" for name in sorted(found - now)]
-    changed += [f"has {name} now" for name in sorted(now - found)]
-    return f"since it was written the function has changed: it {' and '.join(changed)}"
+    return change_of(found, {one.name for one in function.parameters})
 
 
-@functools.cache
+def change_of(before: set[str], now: set[str]) -> str:
+    """Return how a function's parameters have changed, in words; empty if they haven't."""
+    gone = [f"{name} is gone" for name in sorted(before - now)]
+    return ", ".join([*gone, *(f"{name} is new" for name in sorted(now - before))])
+
+
 def installed_version(study: str | None) -> int | None:
     """Return the numerical version of an installed study; None where there is none of that name."""
-    if study is None or study not in study_names():
-        return None
-    with contextlib.suppress(UserError):  # a study that can't be loaded
-        return find_study(study).version
+    found = _installed(study)
+    return None if found is None else found.version
+
+
+def installed_columns(study: str | None, kind: str) -> WantedColumns | None:
+    """Return the columns of an installed study's parts of a kind; None where there is none."""
+    found = _installed(study)
+    return None if found is None else _columns_of(found, kind)
+
+
+def _installed(study: str | None) -> AnyStudy | None:
+    """The study of that name, if it is there and can be loaded."""
+    if study is not None and study in study_names():
+        with contextlib.suppress(UserError):
+            return find_study(study)
     return None
 
 
 @functools.cache
-def installed_columns(study: str | None, kind: str) -> WantedColumns | None:
-    """Return the columns of an installed study's parts of a kind; None where there is none."""
-    if study is None or installed_version(study) is None:
-        return None
-    found = find_study(study)
+def _columns_of(found: AnyStudy, kind: str) -> WantedColumns:
     own = cell_schema(found) if kind == CELLS.name else trajectory_schema(found)
     common = CELLS if kind == CELLS.name else TRAJECTORIES
     settings = describe(found.parameters) if common is CELLS else ()

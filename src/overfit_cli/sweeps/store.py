@@ -7,6 +7,7 @@ deleted: what is damaged or replaced moves to `set-aside/`.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ from overfit_cli.sweeps.schema import (
     trajectory_table,
     wanted_columns,
 )
+from overfit_cli.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -249,15 +251,21 @@ class RunDirectory:
         manifest = read_manifest(self.path)
         function = None if manifest is None else manifest.function
         wanted = wanted_columns(self.study_name(), version, kind, parts.values())
-        fitting = {}
+        fitting, changed = {}, Counter[str]()
         for path, part in parts.items():
-            reason = wanted.misfit(part.schema)
+            other = ""
             if kind is CELLS and function is not None:
-                reason = reason or other_parameters(part.schema, function)
-            if reason:
+                other = other_parameters(part.schema, function)
+            if other:
+                changed[other] += part.num_rows
+            elif reason := wanted.misfit(part.schema):
                 _leave_out(path, reason)
             else:
                 fitting[path] = part
+        for how, cells in changed.items():
+            are = f"{plural(cells, 'cell')} {'is' if cells == 1 else 'are'}"
+            words = f"{self.path}: {are} left out, because the function has other parameters now"
+            warnings.warn(f"{words}: {how}.", UserWarning, stacklevel=2)
         return list(unrepeated(fitting).values())
 
     def _why_empty(self) -> str:

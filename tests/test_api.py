@@ -1,0 +1,306 @@
+"""The commands as functions: `sweep`, `load`, `draw` and `judge` from scripts and notebooks."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.errors import UserError
+from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.study import CellResult, Cells, Column, Results, Study
+from overfit_cli.training import Training
+from tests.command import call, environment
+
+SCRIPT = """
+import matplotlib
+import numpy as np
+import overfit_cli
+
+def train(n: int = 10, snr: float = 1.0, seed: int = 0):
+    for step in range(3):
+        yield {"train_loss": 1 / (1 + step)}
+    return {"test_loss": 1 / (1 + n * snr**2), "draw": np.random.default_rng(seed).random()}
+
+cells = overfit_cli.sweep(
+    train, n=range(2, 6), snr=np.linspace(0.5, 2, 4), seeds=2, out="mine", jobs=2,
+    trajectories=True,
+)
+assert len(cells) == 32, len(cells)
+assert len(overfit_cli.load("mine")) == 32
+assert len(overfit_cli.load("mine", trajectories=True)) == 96
+figure = overfit_cli.draw("heatmap", "mine", law="n * snr**2 = 4", out="heatmap.png")
+assert isinstance(figure, matplotlib.figure.Figure)
+assert figure._repr_png_().startswith(b"\\x89PNG")
+assert overfit_cli.judge("mine") is not None
+again = overfit_cli.sweep(train, n="2:6", snr="0.5:2:4", seeds=[0, 1], out="mine", jobs=1)
+assert len(again) == 40, len(again)
+assert (again["test_loss"] > 0).all()
+"""
+
+
+def test_a_notebooks_function_is_swept_by_workers(tmp_path: Path) -> None:
+    """As in a notebook, the function stands in no file: its code is sent to the workers."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-"],
+        input=SCRIPT,
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "32 there already; 8 to run" in done.stdout
+    assert (tmp_path / "heatmap.png").stat().st_size > 1000
+
+
+def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
+    cells = overfit_cli.sweep("toy", n=[1, 2], snr=2, seeds=1, out=tmp_path / "a", jobs=1)
+    call("sweep", "toy", "--n=1,2", "--snr=2", "--seeds=1", "--jobs=1", "--out=b", cwd=tmp_path)
+    other = overfit_cli.load(tmp_path / "b")
+    same = ["key", "test_loss", "draw"]
+    pd.testing.assert_frame_equal(
+        cells.sort_values("key")[same].reset_index(drop=True), other[same]
+    )
+
+
+def test_a_refined_sweep_from_python(tmp_path: Path) -> None:
+    cells = overfit_cli.sweep(
+        "toy",
+        n=[1, 2, 4],
+        snr="0.5:4:4",
+        refine=3,
+        threshold=0.2,
+        out=tmp_path / "a",
+        jobs=1,
+        quiet=True,
+    )
+    assert len(cells) > 24
+    assert cells["snr"].nunique() > 4
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"width": 3}, "width: the study has no parameter 'width'"),
+    ({"n": 0}, "n 0: n takes a whole number of at least 1"),
+    ({"n": []}, "n: no value given"),
+    ({"n": [0.5]}, "n 0.5: n takes a whole number"),
+    ({"n": True}, "n True: n takes a whole number"),
+    ({"n": None}, "n None: n takes a whole number"),
+    ({"n": np.ones((2, 2))}, "n an array of 1 axes: n takes a whole number"),
+    ({"n": {"a": 1}}, "n {'a': 1}: n takes a whole number"),
+    ({"n": float("nan")}, "n nan: n takes a whole number"),
+    ({"n": range(200_000)}, "n: it takes up to 100000 values"),
+    ({"snr": "low"}, "snr low: snr takes a number"),
+    ({"snr": b"low"}, "snr b'low': snr takes a number"),
+    ({"mood": "bad"}, "mood bad: mood takes one of"),
+    ({"mood": 3}, "mood 3: mood takes one of"),
+    ({"seeds": []}, "seeds: none given"),
+    ({"seeds": [-1]}, "seeds -1: it takes a whole number of at least 0"),
+    ({"seeds": 0}, "seeds 0: it takes a whole number of at least 1"),
+    ({"seeds": 2.5}, "seeds 2.5: it takes a whole number"),
+    ({"seeds": "7:3"}, "seeds 7:3: the range runs backwards"),
+    ({"jobs": 0}, "jobs 0: it takes a whole number of at least 1"),
+    ({"jobs": "two"}, "jobs 'two': it takes a whole number"),
+    ({"backend": "dask"}, "backend 'dask': it takes loky, threading"),
+    ({"device": "tpu"}, "device 'tpu': it takes auto, cpu, cuda"),
+    ({"profile": "quick"}, "toy is no preset"),
+    ({"threshold": 0.5}, "threshold 0.5: it requires refine=ROUNDS"),
+    ({"tolerance": 0.5}, "tolerance 0.5: it requires refine=ROUNDS"),
+    ({"refine": 2, "threshold": "a"}, "threshold 'a': it takes a finite number"),
+    ({"refine": 2, "tolerance": 0}, "tolerance 0: it takes a number above 0"),
+    ({"refine": -1}, "refine -1: it takes a whole number of at least 0"),
+]
+
+
+@pytest.mark.parametrize(("values", "words"), WRONG)
+def test_what_python_gives_wrongly_is_a_sentence_too(
+    tmp_path: Path, values: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(words)):
+        overfit_cli.sweep("toy", out=tmp_path / "a", quiet=True, **{"jobs": 1, **values})
+    assert not (tmp_path / "a").exists()
+
+
+def test_numbers_of_any_library_are_values_and_seeds(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "n": np.linspace(1, 3, 3),  # floats that are whole
+        "snr": np.float32(2.0),
+        "seeds": np.int64(2),
+    }
+    cells = overfit_cli.sweep("toy", out=tmp_path, quiet=True, jobs=1, **given)
+    assert sorted(set(cells["n"])) == [1, 2, 3]
+    assert sorted(set(cells["seed"])) == [0, 1]
+    more = overfit_cli.sweep("toy", n=1, seeds="3:4", out=tmp_path, quiet=True, jobs=1)
+    assert sorted(more["seed"]) == [3, 4]
+    [point] = overfit_cli.sweep(
+        "toy", n=np.array(2), seeds=pd.Series([7]), out=tmp_path, quiet=True, jobs=1
+    ).to_dict("records")
+    assert (point["n"], point["seed"]) == (2, 7)
+
+
+def test_a_sweep_says_what_it_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    overfit_cli.sweep("toy", n=[1, 2], mood="raises", seeds=1, out="a", jobs=1)
+    said = capsys.readouterr().out
+    assert "toy: 2 cells (n 2 × seeds 1), a" in said
+    assert "Done: 0 trained" in said
+    assert "2 failed (2 error: RuntimeError: the toy is broken)" in said
+    overfit_cli.sweep("toy", n=[1, 2], mood="raises", seeds=1, out="b", jobs=1, fail_fast=True)
+    assert "Stopped after a failed cell (--fail-fast): 1 cell is left." in capsys.readouterr().out
+    overfit_cli.sweep("toy", n=[1, 2], seeds=1, out="a", jobs=1, quiet=True)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_dry_run_trains_nothing_and_returns_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: dict[str, Any] = {"seeds": 1, "out": tmp_path / "a", "jobs": 1}
+    none = overfit_cli.sweep("toy", n=[1, 2], dry_run=True, **given)
+    assert none.empty
+    assert "test_loss" in none.columns
+    assert "Nothing was run or written." in capsys.readouterr().out
+    assert not (tmp_path / "a").exists()
+    overfit_cli.sweep("toy", n=1, **given)
+    assert overfit_cli.sweep("toy", n=[1, 2], dry_run=True, **given)["n"].tolist() == [1]
+
+
+# What may be swept
+
+
+class Scaled:
+    """An object that is called like a function."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def __call__(self, n: int = 1) -> dict[str, float]:
+        return {"loss": self.factor * n}
+
+    def train(self, n: int = 1) -> dict[str, float]:
+        return self(n)
+
+
+def scaled(factor: float, n: int = 1) -> dict[str, float]:
+    return {"loss": factor * n}
+
+
+CALLABLES: list[tuple[Callable[..., Any], str]] = [
+    (Scaled(2.0), "test_api:Scaled"),
+    (Scaled(2.0).train, "test_api:train"),
+    (functools.partial(scaled, 2.0), "test_api:scaled"),
+    (lambda n=1: {"loss": 2.0 * n}, "test_api:lambda"),
+]
+
+
+@pytest.mark.parametrize(("study", "name"), CALLABLES)
+def test_whatever_can_be_called_can_be_swept(
+    tmp_path: Path, study: Callable[..., Any], name: str
+) -> None:
+    for jobs in (1, 2):
+        out = tmp_path / str(jobs)
+        cells = overfit_cli.sweep(study, n=[1, 2, 3], out=out, jobs=jobs, quiet=True)
+        assert sorted(cells["loss"]) == [2.0, 4.0, 6.0]
+        assert set(cells["study"].str.removeprefix("tests.")) == {name}
+
+
+def test_what_cannot_be_swept_is_a_sentence(tmp_path: Path) -> None:
+    lock = threading.Lock()
+
+    def locked(n: int = 1) -> dict[str, float]:
+        with lock:
+            return {"loss": n}
+
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        (3, {}, "3 is neither a function nor a study"),
+        (Scaled, {}, "Scaled is a class; give an object of it: Scaled()."),
+        (Mean, {}, "Mean is a class; give an object of it: Mean()."),
+        (scaled, {"profile": "quick"}, "profile 'quick': only presets have profiles"),
+        (locked, {"jobs": 2}, "can't be sent to worker processes (TypeError: cannot pickle"),
+    ]
+    for study, given, words in wrong:
+        with pytest.raises(UserError, match=re.escape(words)):
+            overfit_cli.sweep(study, out=tmp_path / "a", quiet=True, **given)
+    assert not (tmp_path / "a").exists()
+    cells = overfit_cli.sweep(
+        locked, n=[1, 2], out=tmp_path / "a", quiet=True, jobs=2, backend="threading"
+    )
+    assert len(cells) == 2
+
+
+class Parameters(StudyParameters):
+    n: int = parameter(10, "numbers", at_least=1)
+    snr: float = parameter(1.0, "signal-to-noise ratio", above=0)
+
+
+class Mean(Study[Parameters]):
+    """A study as a class, which no package installs."""
+
+    name, version = "mean", 1
+    parameters = Parameters
+    columns = (Column("loss", "a loss"),)
+
+    def train(self, batch: Cells[Parameters], training: Training) -> Results[Parameters]:
+        for cell in batch:
+            yield CellResult(cell, {"loss": cell.parameters.snr / cell.parameters.n})
+
+
+def test_a_study_class_of_a_script_is_swept_and_drawn_in_its_process(tmp_path: Path) -> None:
+    for study in (Mean(), Mean()):  # a cell of a notebook is run again
+        cells = overfit_cli.sweep(
+            study, n=[1, 2, 3], snr=[1, 2, 4], seeds=1, out=tmp_path / "a", jobs=1, quiet=True
+        )
+        assert len(cells) == 9
+    drawn = overfit_cli.draw("heatmap", tmp_path / "a")
+    assert isinstance(drawn, matplotlib.figure.Figure)
+
+    class Other(Mean):
+        name = "benign-vit"
+
+    with pytest.raises(UserError, match="'benign-vit' is installed; give yours another name"):
+        overfit_cli.sweep(Other(), n=1, out=tmp_path / "b", jobs=1, quiet=True)
+
+
+def test_the_claims_of_a_function_are_judged_in_its_process(tmp_path: Path) -> None:
+    def low(cells: pd.DataFrame) -> overfit_cli.Measurement:
+        return overfit_cli.Measurement("holds", "It is low.", cells["loss"].max())
+
+    claim = overfit_cli.Claim("low", "me", "The loss is low.", "below 3", low)
+
+    @overfit_cli.experiment(claims=[claim])
+    def train(n: int = 1) -> dict[str, float]:
+        return {"loss": float(n)}
+
+    overfit_cli.sweep(train, n=[1, 2], out=tmp_path / "a", jobs=1, quiet=True)
+    [judged] = overfit_cli.judge(tmp_path / "a")
+    assert (judged.name, judged.measurement.verdict) == ("low", "holds")
+    assert judged.measurement.value == 2.0
+
+
+def test_what_a_figure_is_given_wrongly_is_a_sentence(tmp_path: Path) -> None:
+    overfit_cli.sweep("toy", n=[1, 2], snr=[1, 2], seeds=1, out=tmp_path, jobs=1, quiet=True)
+    with pytest.raises(UserError, match="threshold 'a': it takes a finite number"):
+        overfit_cli.draw("heatmap", tmp_path, threshold="a")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="toy has no figure 'heat'; did you mean 'heatmap'"):
+        overfit_cli.draw("heat", tmp_path)
+
+
+def test_the_package_says_what_it_has() -> None:
+    assert {"sweep", "load", "draw", "judge", "Parameter", "experiment"} <= set(dir(overfit_cli))
+    for name in overfit_cli.__all__:
+        assert getattr(overfit_cli, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'sweeep'"):
+        _ = overfit_cli.sweeep
