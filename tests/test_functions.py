@@ -493,6 +493,35 @@ def test_a_function_that_is_called_like_an_installed_study_is_refused(tmp_path: 
     assert "a study 'toy' is installed; give it another name." in said
 
 
+def test_an_option_that_is_none_is_said_with_those_that_are(tmp_path: Path) -> None:
+    written(tmp_path, "def train(width: int = 1, learning_rate: float = 0.1): return {'loss': 1}")
+    for words, said in (
+        (
+            ("--lr", "3"),
+            "mine:train has no parameter 'lr', and overfit no such option; known: --le",
+        ),
+        (("--widht", "3"), "did you mean '--width'?"),
+        (("--fresch", "3"), "did you mean '--fresh'?"),
+        (("-n", "3"), "-n: options begin with two dashes, such as --n 5."),
+    ):
+        assert said in call("sweep", "mine.py", *words, cwd=tmp_path, expect=2).stderr
+
+
+def test_a_sweep_over_texts_is_drawn_by_the_command_that_it_names(tmp_path: Path) -> None:
+    written(tmp_path, "def f(kind: str = 'a', seed: int = 0): return {'loss': len(kind) + seed}")
+    done = run("sweep", "mine.py", "--kind=a,bb,ccc", "--jobs=1", cwd=tmp_path)
+    assert "Next: overfit plot lines --from results/mine-kind" in done.stdout
+    call("plot", "lines", "--from=results/mine-kind", "--out=a.svg", cwd=tmp_path)
+    assert "ccc" in (tmp_path / "a.svg").read_text()
+
+
+def test_of_failed_cells_alone_no_figure_is_named(tmp_path: Path) -> None:
+    written(tmp_path, "def f(n: int = 1): raise ValueError")
+    assert (
+        "Next" not in run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path, expect=1).stdout
+    )
+
+
 # A changed signature
 
 

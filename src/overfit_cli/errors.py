@@ -30,10 +30,13 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]}..."
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """End a sentence about an unknown `word`: the nearest known one, or the list of all of them."""
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """End a sentence about an unknown `word`: the nearest known one, or the list of all of them.
+
+    `cutoff` is how alike they must be, from 0 to 1.
+    """
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=cutoff)
     if close:
         return f"did you mean {close[0]!r}?"
     return f"known: {', '.join(names)}." if names else "none is known."

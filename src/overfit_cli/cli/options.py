@@ -94,6 +94,8 @@ def _read_words(words: Sequence[str], own: Collection[str]) -> tuple[list[str], 
     while left:
         word = left.pop(0)
         if not word.startswith("--"):
+            if word.startswith("-") and word[1:2].isalpha():
+                raise UserError(f"{word}: options begin with two dashes, such as --{word[1:]} 5.")
             subjects.append(word)
             continue
         flag, equals, text = word.partition("=")
@@ -132,10 +134,11 @@ def check_parameters(
     parameters = study.parameters.model_fields
     for name, flag in flags.items():
         if name not in parameters and not flag.startswith("--set"):
-            known = [*(f"--{one}" for one in parameters), *own]
+            known = [f"--{one}" for one in parameters]
+            hint = nearest(flag, [*known, *own], cutoff=_CLOSE)
             raise UserError(
                 f"{flag}: {study.name} has no parameter {name!r}, and overfit no such option; "
-                f"{nearest(flag, known)}"
+                f"{hint if hint.startswith('did') else nearest(flag, known, cutoff=_CLOSE)}"
             )
     for one in context.command.params:
         source = context.get_parameter_source(one.name or "")
@@ -149,9 +152,13 @@ def check_parameters(
             )
 
 
+_CLOSE = 0.65
+"""How alike two options are of which one is meant; the dashes alone make short ones alike."""
+
+
 def _nearest(flag: str, own: Collection[str]) -> str:
     """The end of a sentence about an option without a value, where one of ours is meant."""
-    hint = nearest(flag, own)
+    hint = nearest(flag, own, cutoff=_CLOSE)
     return f"; {hint}" if hint.startswith("did") else "."
 
 

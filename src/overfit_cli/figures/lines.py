@@ -98,7 +98,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
         if threshold is not None:
             axes.axhline(threshold, color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
     all_axes[0].set_ylabel(wrapped(label, HIGH))
-    title_panels(figure, all_axes, [part.title for part in parts], _title(data, geometric))
+    title_panels(figure, all_axes, [part.title for part in parts], _title(data, x, geometric))
     legend_below(figure, _legend(texts, gathered, threshold), columns=2 * len(parts))
     return figure
 
@@ -163,10 +163,12 @@ def _mark_failed(axes: matplotlib.axes.Axes, at: np.ndarray, look: Mapping[str, 
         axes.plot(at, np.full(at.size, 0.97), "x", color=look["color"], transform=top)
 
 
-def _title(data: FigureData, geometric: bool) -> str:
+def _title(data: FigureData, x: Axis, geometric: bool) -> str:
     failed = int((data.cells["status"] == "failed").sum())
     kind = "geometric mean" if geometric else "mean"
-    text = f"{kind} of {data.cells['seed'].nunique()} seeds, band of one deviation"
+    spread = "bars" if x.scale == "category" else "band"
+    seeds = plural(data.cells["seed"].nunique(), "seed")
+    text = f"{kind} of {seeds}, {spread} of one deviation"
     return text + (f"\n{plural(failed, 'failed cell')} left out" if failed else "")
 
 

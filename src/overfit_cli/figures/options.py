@@ -46,9 +46,9 @@ def _with_axes_that_vary(
     x, y = options.x, options.y
     if axes == 2 and asked.y is None and y not in varying:
         y = next((name for name in varying if name != x), y)
-    if axes == 1:  # lines need numbers
+    if axes == 1:  # lines are joined along numbers, if there are any
         kinds = describe(data.study.parameters)
-        varying = [name for name in varying if kinds[name].kind in ("int", "float")]
+        varying.sort(key=lambda name: kinds[name].kind not in ("int", "float"))
     if axes >= 1 and asked.x is None and (x not in varying or x == y):
         x = next((name for name in varying if name != y), x)
     return replace(options, x=x, y=y)
