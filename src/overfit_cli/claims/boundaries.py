@@ -67,7 +67,7 @@ def is_proportional(
     power, (low, high) = float(powers.mean()), mean_interval(powers)
     return Measurement(
         within(low, high, 1, tolerance),
-        f"{sentence} It goes with that number to the power {power:.2f} [{low:.2f}, {high:.2f}]. "
+        f"{sentence} It scales with that number to the power {power:.2f} [{low:.2f}, {high:.2f}]. "
         f"{counts_in_words(found)}",
         power,
         low,

@@ -16,7 +16,7 @@ def resolved_options(figure: Figure, asked: FigureOptions, data: FigureData) -> 
 
     An axis of the figure's own that doesn't vary in the data gives way to one that does; of
     the parameters that it would have panels by, the first that varies is taken, or none. Its
-    equation is about its own axes, column and threshold: where the user asks for others, it is
+    equation is about its own axes, column and threshold: where the user names others, it is
     left out.
     """
     given = {

@@ -91,7 +91,7 @@ def _open_axes(grid: Grid) -> tuple[str, str]:
 class Refinement:
     """A sweep that finds a boundary: it says which cells come next, and what is known.
 
-    Only cells that it has asked for itself count, in the order of its rounds: so it asks for the
+    Only cells that it has chosen itself count, in the order of its rounds: so it chooses the
     same ones whatever else the directory holds, and goes on after a kill where it was.
 
     Args:

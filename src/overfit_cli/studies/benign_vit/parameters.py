@@ -52,7 +52,7 @@ class BenignVitParameters(StudyParameters):
     )
     test_samples: int = parameter(100, "test samples", at_least=1, at_most=100_000)
     initialisation: Literal["pytorch", "gaussian", "condition"] = parameter(
-        "pytorch", "PyTorch's default, divided; Gaussian; or Gaussian as Condition 4.1 asks for"
+        "pytorch", "PyTorch's default, divided; Gaussian; or Gaussian as Condition 4.1 requires it"
     )
     init_divisor: float = parameter(
         16.0, "what PyTorch's default is divided by", above=0, at_most=1e9

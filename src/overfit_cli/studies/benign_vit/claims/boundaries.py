@@ -143,13 +143,13 @@ BOUNDARIES = (
     _balance_claim(
         "transition-balance",
         "As σ̃_p/σ_p changes, the transition keeps beginning where signal and noise are learned "
-        f"equally fast: N·SNR² at a test loss of {HARMFUL_LOSS:g} goes with {BALANCE_IN_WORDS}.",
+        f"equally fast: N·SNR² at a test loss of {HARMFUL_LOSS:g} scales with {BALANCE_IN_WORDS}.",
         _balance(lambda one: one.onsets, "The transition begins at N·SNR² ="),
     ),
     _balance_claim(
         "constant-balance",
         f"As σ̃_p/σ_p changes, so does figure 1's constant: N·SNR² at a test loss of "
-        f"{FIGURE_1_THRESHOLD:g} goes with {BALANCE_IN_WORDS} too.",
+        f"{FIGURE_1_THRESHOLD:g} scales with {BALANCE_IN_WORDS} too.",
         _balance(
             lambda one: one.constants, f"The test loss crosses {FIGURE_1_THRESHOLD:g} at N·SNR² ="
         ),

@@ -157,7 +157,7 @@ def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     errors = cells["test_error"]
     return Measurement(
         verdict if level else "fails",
-        f"In {len(cells)} cells the test loss is {least:.3f} to {most:.3f} and goes with "
+        f"In {len(cells)} cells the test loss is {least:.3f} to {most:.3f} and scales as "
         f"ε^{power.value:.2f} [{power.low:.2f}, {power.high:.2f}]; the test error is "
         f"{errors.min():.0%} to {errors.max():.0%}, {errors.mean():.1%} in the mean.",
         power.value,
@@ -207,7 +207,7 @@ def _claims(side: Regime, loss: str, accepted_loss: str) -> list[Claim]:
         (
             "powers",
             f"{theorem}, its T",
-            "the number of steps goes with ‖μ‖, ε and N as T does",
+            "the number of steps scales with ‖μ‖, ε and N as T does",
             f"each power's 95 % interval lies within {TOLERANCE:g} of T's; the number is the "
             "largest difference",
             _powers,
