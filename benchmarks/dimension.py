@@ -1,4 +1,4 @@
-"""What a cell costs in ever more dimensions, sampled in law; and many steps at a time.
+"""The cost of a cell in ever more dimensions, sampled in law; and many steps at a time.
 
 Time and memory: figure 1's cell at N = 20 with 40 test samples, for each d in a process of its own,
 which draws the seed's tokens and weights, and trains the cell once more from what it kept of them.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from overfit_cli.registry import find_study
 from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution
 
 DIMENSIONS = tuple(10**power for power in range(3, 13))

@@ -21,7 +21,7 @@ from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution
 
 SEED = 1

@@ -14,7 +14,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import KernelReg
 from overfit_cli.studies.attention_kernel.regression.reference import plain_descent
 from overfit_cli.studies.attention_kernel.regression.study import RegressionCell, study
 from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)

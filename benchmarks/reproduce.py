@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.figure import FigureData
-from overfit_cli.parameters import describe, of_row
+from overfit_cli.parameter_values import of_row
+from overfit_cli.parameters import describe
 from overfit_cli.study import Cell
 from overfit_cli.sweeps.execute import Workforce, execute
 from overfit_cli.sweeps.grid import Grid

@@ -1,4 +1,4 @@
-"""How commands behave on a directory with very many cells: resuming, planning, writing, joining.
+"""Commands on a directory with very many cells: resuming, planning, writing, joining.
 
 `python -m benchmarks.scale [CELLS]` makes a directory of finished cells of figure 1's grid, with
 made-up measurements and the parts that a sweep would write, and times what is done with it.

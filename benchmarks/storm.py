@@ -1,4 +1,4 @@
-"""What a run directory survives: kills, flipped bits, mixed and misplaced parts, hostile manifests.
+"""A run directory under kills, flipped bits, mixed and misplaced parts, hostile manifests.
 
 `python -m benchmarks.storm [ROUNDS]` prints what was done to it, how often, and what became of the
 rows. Every count of rows lost, doubled, wrong or of tracebacks must be 0.

@@ -1,4 +1,4 @@
-"""How long something takes."""
+"""Timing of commands and functions."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ import pytest
 from overfit_cli.cli import app
 from overfit_cli.studies.attention_kernel.regression.study import study as regression
 from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import train_all
 from overfit_cli.training import Execution
 from tests.command import run
 
@@ -257,7 +257,6 @@ DATA = [
 PANELS = [
     ("plot heatmap --from out --by n", ["--by n", "it is an axis already"]),
     ("plot learning-rates --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
-    ("plot learning-rates --from rates --x kernel", ["--x kernel", "an axis of numbers"]),
     ("plot learning-rates --from rates --x heads", ["--x heads", "here vary: kernel, learning_r"]),
     ("plot learning-rates --from rates --y n", ["--y n", "doesn't take it", "--by,"]),
     ("plot learning-rates --from rates --value los", ["--value los", "measures no 'los'"]),

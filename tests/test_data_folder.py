@@ -1,4 +1,4 @@
-"""Where a user's data lies is said once, and asked for in a sentence."""
+"""The place of a user's data: said once, and requested in a sentence."""
 
 from __future__ import annotations
 

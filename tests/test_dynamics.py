@@ -22,7 +22,7 @@ from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.studies.benign_vit.theory.steps import stage_ends
 from overfit_cli.study import Cell
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution
 from tests.command import run
 

@@ -18,7 +18,7 @@ from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution, Training
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}

@@ -29,8 +29,9 @@ from overfit_cli.sweeps.part_file import Refusal, read_part, write_part
 from overfit_cli.sweeps.presets import find_preset, preset_texts
 from overfit_cli.sweeps.provenance import planned_cells
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds
-from overfit_cli.sweeps.schema import CELLS, TRAJECTORIES, cell_table
-from overfit_cli.sweeps.worker import storable
+from overfit_cli.sweeps.results import storable
+from overfit_cli.sweeps.rows import cell_table
+from overfit_cli.sweeps.schema import CELLS, TRAJECTORIES
 from tests.toy_runs import TOY, toy_cells
 
 LENGTH = os.environ.get("OVERFIT_FUZZ")

@@ -25,7 +25,7 @@ from overfit_cli.studies.benign_vit.images.model import AttentionLayer, ImageTra
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.images.study import study
 from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution
 from tests.command import run
 

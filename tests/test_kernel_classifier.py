@@ -21,7 +21,7 @@ from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study
 from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution, Training
 
 SHAPE = Shape(vocabulary=11, length=6, layers=2, heads=2, d=6, hidden=5)

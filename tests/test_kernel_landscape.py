@@ -20,7 +20,8 @@ from overfit_cli.analysis import surfaces
 from overfit_cli.claim import Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.parameters import Value, build
+from overfit_cli.parameter_values import build
+from overfit_cli.parameters import Value
 from overfit_cli.saved_losses import SavedLosses
 from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Task
@@ -33,8 +34,8 @@ from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.interrupts import Interrupted
-from overfit_cli.sweeps.schema import cell_table, trajectory_table
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
+from overfit_cli.sweeps.rows import cell_table, trajectory_table
 from overfit_cli.training import Execution
 from tests.fake_study import words
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from overfit_cli.errors import UserError
-from overfit_cli.parameters import build
+from overfit_cli.parameter_values import build
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
@@ -24,7 +24,7 @@ from overfit_cli.studies.attention_kernel.regression.data import draw_problem, t
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution
 from tests.oracles import kernel_regression as oracle
 

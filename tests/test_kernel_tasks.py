@@ -17,7 +17,8 @@ from overfit_cli.datasets.lra_pathfinder import DIRECTORIES
 from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.parameters import StudyParameters, Value, build
+from overfit_cli.parameter_values import build
+from overfit_cli.parameters import StudyParameters, Value
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
@@ -29,9 +30,9 @@ from overfit_cli.studies.attention_kernel.text.data import (
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study as text
 from overfit_cli.study import AnyStudy, Cell, Study
-from overfit_cli.sweeps.schema import cell_table
+from overfit_cli.sweeps.results import train_all
+from overfit_cli.sweeps.rows import cell_table
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import train_all
 from overfit_cli.training import Execution
 from tests.command import run
 from tests.imdb_files import REVIEWS, write_folder

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.parameters import describe, parse_value
+from overfit_cli.parameter_values import parse_value
+from overfit_cli.parameters import describe
 from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.study import Cell
+from overfit_cli.sweeps.contents import Contents, Known
 from overfit_cli.sweeps.estimate import estimate
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.store import Contents, Known, RunDirectory
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY, sweep_toy
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 
 from overfit_cli.minibatches import gradient_steps, minibatches
 from overfit_cli.study import Cell, CellResult, Column, Study
-from overfit_cli.sweeps.worker import train_all
+from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution, Training, failure, training_conditions
 from tests.fake_study import FakeParameters, FakeStudy
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
-
-from overfit_cli.errors import UserError, is_plain_number, nearest, shortened
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 Value = int | float | bool | str
 Kind = Literal["int", "float", "bool", "choice", "text"]
@@ -152,90 +148,6 @@ def describe(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
 def _described(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
     found = {name: _describe_one(model, name) for name in model.model_fields}
     return MappingProxyType(found)
-
-
-def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
-    """Turn one `text` into a value of the parameter's kind; bounds are left to `build`.
-
-    Raises:
-        UserError: if the text isn't of that kind.
-    """
-    text = text.strip()
-    said = shortened(text)
-    refusal = UserError(f"{flag} {said}: {info.name} takes {info.accepts}, not {said!r}.")
-    if info.kind == "text":
-        return text
-    if info.kind == "choice":
-        if text not in info.choices:
-            raise refusal
-        return text
-    if info.kind == "bool":
-        if text.lower() not in ("true", "false"):
-            raise refusal
-        return text.lower() == "true"
-    try:
-        number = Decimal(text if is_plain_number(text) else "")
-    except InvalidOperation:
-        raise refusal from None
-    # The exponent first: arithmetic with a huge one overflows.
-    if not number.is_finite() or number.adjusted() > 300 or abs(number) > Decimal("1e300"):
-        raise refusal
-    if info.kind == "float":
-        return float(number) + 0.0  # -0 is 0: the same cell has one name
-    if number != number.to_integral_value() or abs(number) >= 2**63:
-        raise refusal
-    return int(number)
-
-
-def of_row(model: type[Parameters], row: Mapping[str, Any] | pd.Series[Any]) -> Parameters:
-    """Return the parameters of a cell, given its row; the row's other columns are passed over."""
-    return model.model_validate({name: row[name] for name in model.model_fields})
-
-
-def build(
-    model: type[StudyParameters], values: Mapping[str, Value], flags: Mapping[str, str]
-) -> StudyParameters:
-    """Make the parameters, with defaults for what `values` leaves out.
-
-    Args:
-        values: values by parameter name.
-        flags: how the user wrote each name (`--n`, `--set d`), for the message.
-
-    Raises:
-        UserError: naming the flag, the value and what would be accepted.
-    """
-    known = describe(model)
-    for name in values:
-        if name not in known:
-            raise unknown_parameter(name, known, flags.get(name))
-    for name, info in known.items():
-        if info.default is None and name not in values:
-            raise UserError(f"--{name}: it has no default; give {info.accepts}.")
-    try:
-        return model(**values)
-    except ValidationError as error:
-        raise UserError(_sentence(error.errors()[0], known, flags)) from None
-
-
-def unknown_parameter(
-    name: str, known: Mapping[str, ParameterInfo], flag: str | None = None
-) -> UserError:
-    """Return the error for a parameter that the study doesn't have, with the nearest one."""
-    flag = flag or f"--{name}"
-    return UserError(f"{flag}: the study has no parameter {name!r}; {nearest(name, known)}")
-
-
-def _sentence(
-    error: ErrorDetails, known: Mapping[str, ParameterInfo], flags: Mapping[str, str]
-) -> str:
-    if not error["loc"]:  # a study's own sentence begins with --set NAME
-        sentence = str(error["msg"]).removeprefix("Value error, ")
-        for name, flag in flags.items():
-            sentence = sentence.replace(f"--set {name} ", f"{flag} ")
-        return sentence
-    name = str(error["loc"][0])
-    flag = flags.get(name, f"--{name}")
-    return f"{flag} {error['input']}: {name} takes {known[name].accepts}, not {error['input']}."
 
 
 def _describe_one(model: type[StudyParameters], name: str) -> ParameterInfo:

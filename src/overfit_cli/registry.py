@@ -54,7 +54,7 @@ def find_study(name: str) -> AnyStudy:
         return _added[name]
     if name not in _entry_points():
         raise UserError(f"{name!r} is no study; {nearest(name, study_names())}")
-    found = _load(name)
+    found = _load(_entry_points()[name])
     if isinstance(found, str):
         source = _entry_points()[name].value
         raise UserError(f"The study {name!r} can't be loaded from {source}: {found}")
@@ -62,11 +62,11 @@ def find_study(name: str) -> AnyStudy:
 
 
 @functools.cache
-def _load(name: str) -> AnyStudy | str:
+def _load(point: EntryPoint) -> AnyStudy | str:
     """An installed study, or why it can't be loaded."""
     try:
-        study: AnyStudy = _entry_points()[name].load()
-        return _not_a_study(study, name) or study
+        study: AnyStudy = point.load()
+        return _not_a_study(study, point.name) or study
     except BaseException as error:  # a package of somebody else's may even exit
         if isinstance(error, KeyboardInterrupt):
             raise

@@ -56,8 +56,8 @@ def train(
     """
     from overfit_cli.device import resolve_device
     from overfit_cli.sweeps.grid import check_seeds, make_grid
+    from overfit_cli.sweeps.results import FOUND_HERE
     from overfit_cli.sweeps.store import RunDirectory
-    from overfit_cli.sweeps.worker import FOUND_HERE
 
     use_data(data)
     own = own_options(context)
@@ -90,7 +90,7 @@ def _train(
     from overfit_cli.sweeps.interrupts import answering_interrupts
     from overfit_cli.sweeps.plan import make_plan
     from overfit_cli.sweeps.provenance import check_data, record_run
-    from overfit_cli.sweeps.worker import storable, train_all
+    from overfit_cli.sweeps.results import storable, train_all
     from overfit_cli.training import Execution, training_conditions
 
     study = grid.study

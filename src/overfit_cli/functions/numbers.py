@@ -1,4 +1,4 @@
-"""What functions return and yield, as numbers."""
+"""Numbers that functions return and yield."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from overfit_cli.errors import UserError
 from overfit_cli.functions.study import FunctionStudy
-from overfit_cli.parameters import Value, build, describe, unknown_parameter
+from overfit_cli.parameter_values import build, unknown_parameter
+from overfit_cli.parameters import Value, describe
 from overfit_cli.study import AnyStudy, Cell
 from overfit_cli.sweeps.ranges import parse_range
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from overfit_cli.errors import UserError
-from overfit_cli.parameters import ParameterInfo, Value, describe, unknown_parameter
+from overfit_cli.parameter_values import unknown_parameter
+from overfit_cli.parameters import ParameterInfo, Value, describe
 from overfit_cli.study import AnyStudy
 from overfit_cli.sweeps.grid import Grid, check_seeds, make_grid
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds, rounded

@@ -8,7 +8,8 @@ from typing import cast
 import numpy as np
 
 from overfit_cli.errors import UserError, shortened
-from overfit_cli.parameters import ParameterInfo, Value, parse_value
+from overfit_cli.parameter_values import parse_value
+from overfit_cli.parameters import ParameterInfo, Value
 
 DEFAULT_POINTS = 40
 MOST_VALUES = 100_000

@@ -18,7 +18,8 @@ from overfit_cli.analysis.boundary_search import (
     next_points,
 )
 from overfit_cli.errors import UserError
-from overfit_cli.parameters import Value, build, describe
+from overfit_cli.parameter_values import build
+from overfit_cli.parameters import Value, describe
 from overfit_cli.study import Cell
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loading import load_study_and_cells

@@ -14,7 +14,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.functions.record import FunctionRecord
 from overfit_cli.parameters import describe
 from overfit_cli.registry import find_study, study_names
-from overfit_cli.study import AnyStudy, CellResult, Column
+from overfit_cli.study import AnyStudy, Column
 
 SCHEMA_VERSION = "2"
 FIRST_SCHEMA = "1"
@@ -91,52 +91,6 @@ def trajectory_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
 def _measured(declared: Sequence[Column], others: Iterable[str]) -> list[tuple[str, pa.DataType]]:
     types = {column.name: _TYPES[column.kind] for column in declared}
     return [*types.items(), *((name, _TYPES["float"]) for name in others if name not in types)]
-
-
-def _names(study: AnyStudy, rows: Iterable[Mapping[str, object]]) -> list[str]:
-    """The names that occur in rows, in their order, of a study that may have any."""
-    return list(dict.fromkeys(name for row in rows for name in row)) if study.open_columns else []
-
-
-def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
-    """Return the cell rows of `results`."""
-    measured = _names(study, (result.measurements for result in results))
-    schema = cell_schema(study, measured)
-    return pa.Table.from_pylist([cell_row(result) for result in results], schema)
-
-
-def cell_row(result: CellResult) -> dict[str, object]:
-    """Return a result as a row, by column."""
-    cell = result.cell
-    return {
-        "key": cell.key,
-        "study": cell.study,
-        "version": cell.version,
-        "seed": cell.seed,
-        **cell.parameters.model_dump(),
-        "status": result.status,
-        "reason": result.reason,
-        "steps": result.steps,
-        "seconds": result.seconds,
-        **result.measurements,
-    }
-
-
-def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
-    """Return the logged steps of `results`; no rows where none was logged."""
-    logged = _names(study, (result.trajectory for result in results))
-    schema = trajectory_schema(study, [name for name in logged if name != "step"])
-    tables = []
-    for result in results:
-        if result.trajectory:
-            steps = len(result.trajectory["step"])
-            content = {"key": [result.cell.key] * steps, **result.trajectory}
-            columns = [
-                pa.array(content.get(name, [None] * steps)).cast(schema.field(name).type)
-                for name in schema.names
-            ]
-            tables.append(pa.Table.from_arrays(columns, schema=schema))
-    return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
 def marks(study: str, kind: Kind, source: str) -> dict[bytes, bytes]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,19 +18,19 @@ import pyarrow.compute as pc
 from overfit_cli.errors import UserError
 from overfit_cli.files import TEMPORARY_PREFIX, locked, make_folder, reason_of
 from overfit_cli.study import AnyStudy, CellResult
+from overfit_cli.sweeps.contents import Contents, Known
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part_file import Refusal
 from overfit_cli.sweeps.parts import PartFolder, of_another_study, unrepeated
+from overfit_cli.sweeps.rows import cell_table, trajectory_table
 from overfit_cli.sweeps.schema import (
     CELLS,
     TRAJECTORIES,
     Kind,
-    cell_table,
     installed_version,
     other_parameters,
     source_of,
     study_of,
-    trajectory_table,
     wanted_columns,
 )
 from overfit_cli.words import plural
@@ -40,32 +39,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SET_ASIDE = "set-aside"
-
-
-class Known(NamedTuple):
-    """What is known of a cell that is there: status, numerical version, code that trained it.
-
-    `source` is a digest; empty where the version tells.
-    """
-
-    status: str
-    version: int
-    source: str
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What a directory holds already, by a cell's key.
-
-    Attributes:
-        cells: what is known of every cell.
-        logged: the keys of the cells that have a trajectory; empty where that wasn't asked for.
-        share: of how many of the part files this is known, from 0 to 1.
-    """
-
-    cells: Mapping[str, Known]
-    logged: Collection[str]
-    share: float = 1.0
 
 
 class RunDirectory:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import os
 import signal
 import threading
@@ -14,21 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from overfit_cli.display import make_streams_patient
 from overfit_cli.files import reason_of
-from overfit_cli.plain_text import visible
-from overfit_cli.study import AnyStudy, Cell, CellResult
+from overfit_cli.study import AnyStudy, CellResult
 from overfit_cli.sweeps.interrupts import Interrupted
-from overfit_cli.sweeps.schema import CELLS, cell_table, trajectory_table
+from overfit_cli.sweeps.results import storable, train_all
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.tasks import Batch, Task
-from overfit_cli.training import Execution, Training, training_conditions
-
-LONGEST_REASON = 200
-FOUND_HERE = ("error: ", "diverged: ")
-"""How reasons begin that a study hasn't given itself."""
+from overfit_cli.sweeps.tasks import Task
+from overfit_cli.training import Execution, training_conditions
 
 
 @dataclass(frozen=True)
@@ -116,124 +109,6 @@ def write_results(
 @functools.cache
 def _store(directory: Path) -> RunDirectory:
     return RunDirectory(directory)
-
-
-def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[CellResult]:
-    """Give one result for each cell, whatever the study does.
-
-    Cells are trained together; if that fails, what is left is trained one by one, to find the
-    culprit. A cell that raises, exits, or has no result that could be stored is a failed one.
-    """
-    left = {cell.key: cell for cell in batch}
-    reason, raised = "the study gave no result for it", False
-    training, began = Training(execution), time.perf_counter()
-    results: Iterator[CellResult] | None = None
-    while True:
-        try:
-            results = iter(study.train(batch, training)) if results is None else results
-            result = next(results)
-            cell = _asked_for(left, result)
-            share = (time.perf_counter() - began) / len(batch)
-            result = replace(result, seconds=share, trajectory=training.trajectory(cell))
-            checked = _checked(study, cell, result)
-        except StopIteration:
-            break
-        except Interrupted:
-            raise
-        except BaseException as error:  # whatever a study of somebody else's raises
-            reason, raised = _in_one_line(error), True
-            break
-        del left[cell.key]
-        yield checked
-    for cell in left.values():
-        if raised and len(batch) > 1:
-            yield from train_all(study, [cell], execution)
-        else:
-            seconds = (time.perf_counter() - began) / len(batch)
-            logged, steps = training.trajectory(cell), training.steps_logged(cell)
-            yield CellResult(cell, {}, steps, f"error: {reason}", seconds, logged)
-
-
-def _asked_for(left: dict[str, Cell], result: object) -> Cell:
-    """The cell that a result is of, among those that are left.
-
-    Raises:
-        TypeError: if it is no result.
-        LookupError: if it is of no cell that is left.
-    """
-    if not isinstance(result, CellResult):
-        raise TypeError(f"the study gave {result!r}, which is no CellResult")
-    if result.cell.key not in left:
-        raise LookupError("the study gave a result of another cell, or a second one of this")
-    return left[result.cell.key]
-
-
-def _checked(study: AnyStudy, cell: Cell, result: CellResult) -> CellResult:
-    """The result, if its numbers are numbers and belong somewhere; a failed one otherwise.
-
-    One that has nan for a measurement has diverged, whatever its study says; of a function, one
-    that has infinity too.
-    """
-    if result.reason:
-        result = replace(result, reason=visible(str(result.reason))[:LONGEST_REASON])
-    declared = {column.name for column in study.columns}
-    for name, value in result.measurements.items():
-        if name not in declared and (why := _no_column(study, name)):
-            return _refused(cell, why)
-        if result.reason or value is None:
-            continue
-        if isinstance(value, str) or not _is_number(value):
-            return _refused(cell, f"{name} is {value!r}")
-        if math.isnan(value) or (study.open_columns and math.isinf(value)):
-            others: Any = {
-                key: one if _is_finite(one) else None for key, one in result.measurements.items()
-            }
-            return replace(result, measurements=others, reason=f"diverged: {name} isn't finite")
-    return result
-
-
-def _no_column(study: AnyStudy, name: object) -> str:
-    """Why a result can't have a column of that name; empty where it can."""
-    if not study.open_columns:
-        return f"the study has no column {name!r}"
-    if not isinstance(name, str) or not name:
-        return f"{name!r} is no name of a column"
-    taken = name in CELLS.columns or name in study.parameters.model_fields
-    return f"a column can't be called {name!r}, which every row has already" if taken else ""
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
-
-
-def _is_finite(value: Any) -> bool:
-    return value is not None and math.isfinite(value)
-
-
-def storable(study: AnyStudy, result: CellResult) -> CellResult:
-    """Return the result, if it fits the study's columns; a failed one otherwise."""
-    try:
-        cell_table(study, [result])
-        trajectory_table(study, [result])
-    except Exception as error:  # a result may hold anything
-        return _refused(result.cell, _in_one_line(error))
-    return result
-
-
-def _refused(cell: Cell, reason: str) -> CellResult:
-    return CellResult(cell, reason=f"error: {visible(reason)[:LONGEST_REASON]}")
-
-
-def _in_one_line(error: BaseException) -> str:
-    try:
-        words = visible(" ".join(str(error).split()))
-    except Exception:  # an exception of somebody else's may not even have words
-        words = ""
-    return f"{type(error).__name__}: {words[:LONGEST_REASON]}" if words else type(error).__name__
 
 
 def _headline(study: AnyStudy, result: CellResult) -> float | None:

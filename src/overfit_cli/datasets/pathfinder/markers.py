@@ -1,4 +1,4 @@
-"""Where the two discs go: the label is a coin that the distance between them can't give away."""
+"""Places of the two discs: the label is a coin that the distance between them can't give away."""
 
 from __future__ import annotations
 

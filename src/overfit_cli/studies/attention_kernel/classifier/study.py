@@ -1,4 +1,4 @@
-"""What the studies of a classifier share: columns, figures, cost and training of a cell."""
+"""The base of studies of a classifier: columns, figures, cost and training of a cell."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 from overfit_cli.datasets.pathfinder.images import CHUNK, PathfinderImages, images
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLUMN, styled
-from overfit_cli.parameters import of_row
+from overfit_cli.parameter_values import of_row
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task, stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 

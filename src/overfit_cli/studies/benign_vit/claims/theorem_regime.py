@@ -19,7 +19,7 @@ from overfit_cli.claims.rules import (
     within,
     worst,
 )
-from overfit_cli.parameters import of_row
+from overfit_cli.parameter_values import of_row
 from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.boundaries import (

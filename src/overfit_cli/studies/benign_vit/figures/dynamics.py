@@ -14,7 +14,7 @@ from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.curve_grid import Looks, SettingPanels, draw_curve_grid
 from overfit_cli.figures.panels import Panel, by_setting
 from overfit_cli.figures.style import PALETTE, Legend, brief, legend_below, plain, styled
-from overfit_cli.parameters import of_row
+from overfit_cli.parameter_values import of_row
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import predicted_regime

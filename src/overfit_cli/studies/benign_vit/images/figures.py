@@ -10,7 +10,8 @@ import numpy as np
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLUMN, brief, styled
-from overfit_cli.parameters import describe, of_row
+from overfit_cli.parameter_values import of_row
+from overfit_cli.parameters import describe
 from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 

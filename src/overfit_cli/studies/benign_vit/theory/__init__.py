@@ -1,1 +1,1 @@
-"""What the paper predicts, and how its quantities are read off cells."""
+"""The paper's predictions, and its quantities read off cells."""
