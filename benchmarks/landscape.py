@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from benchmarks.timing import timed
+from overfit_cli.landscapes import grid, offsets
 from overfit_cli.studies.attention_kernel.classifier.model import Layer, Transformer
 from overfit_cli.studies.attention_kernel.classifier.training import build_model, on_device
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
@@ -23,7 +24,7 @@ from overfit_cli.studies.attention_kernel.landscape.plane import (
     draw_directions,
 )
 from overfit_cli.studies.attention_kernel.landscape.study import study
-from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch, grid, offsets
+from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
 
 SIZES = ((16, 4), (16, 16), (64, 4), (64, 16), (64, 64), (64, 256))
 """Tokens of a sample, and samples of the fixed batch."""

@@ -14,9 +14,13 @@ from matplotlib.artist import Artist
 from matplotlib.collections import Collection
 from matplotlib.contour import QuadContourSet
 
-from overfit_cli.claims.comparison import best_of_sweep
+from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.errors import UserError
 from overfit_cli.figure import Figure, FigureData, FigureOptions
+from overfit_cli.figures.best_curves import (
+    draw_best_curves,
+    draw_loss_and_accuracy,
+)
 from overfit_cli.figures.curves import draw_columns, draw_curves
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.options import resolved_options
@@ -24,10 +28,6 @@ from overfit_cli.figures.panels import MOST, Panel, panels
 from overfit_cli.figures.style import styled
 from overfit_cli.figures.surface import Surface, draw_surfaces
 from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.studies.attention_kernel.figures import (
-    draw_best_curves,
-    draw_loss_and_accuracy,
-)
 from overfit_cli.study import Column
 from tests.fake_study import FakeStudy, data_of, fail, fake_cells, fake_trajectories, words
 

@@ -15,18 +15,18 @@ import pytest
 import torch
 from torch.nn import functional
 
-from overfit_cli import saved_losses
+from overfit_cli import landscapes
 from overfit_cli.analysis import surfaces
 from overfit_cli.claim import Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.landscapes import SavedLosses
 from overfit_cli.parameter_values import build
 from overfit_cli.parameters import Value
-from overfit_cli.saved_losses import SavedLosses
 from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.classifier.training import evaluate
-from overfit_cli.studies.attention_kernel.landscape import networks, plane, training
+from overfit_cli.studies.attention_kernel.landscape import networks, plane
 from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
@@ -289,8 +289,8 @@ POINTS = np.random.default_rng(0).standard_normal((20, 2))
 
 @pytest.fixture
 def saved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_losses, "SAVED_EVERY", -1.0)
-    monkeypatch.setattr(saved_losses, "BLOCK", 4)
+    monkeypatch.setattr(landscapes, "SAVED_EVERY", -1.0)
+    monkeypatch.setattr(landscapes, "BLOCK", 4)
 
 
 @pytest.mark.usefixtures("saved_at_once")
@@ -363,14 +363,14 @@ def test_a_killed_surface_goes_on_to_the_same_numbers(
 # Metrics
 
 
-AT = training.offsets(50, 0.02)
+AT = landscapes.offsets(50, 0.02)
 A, B = np.meshgrid(AT, AT, indexing="ij")
 
 
 def test_offsets_are_the_papers() -> None:
     assert AT.tolist() == pytest.approx([0.02 * (r - 25) for r in range(1, 51)])
     assert (AT[0], AT[24], AT[-1]) == (-0.48, 0, 0.5)
-    assert training.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
+    assert landscapes.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
 
 
 def test_a_bowl_has_one_minimum_and_its_own_laplacian_and_no_residual() -> None:
@@ -440,7 +440,7 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     logged = result.trajectory
     assert logged.keys() == {"step", *(column.name for column in study.trajectory_columns)}
     assert list(logged["step"]) == list(range(36))
-    at = training.offsets(6, 0.02)
+    at = landscapes.offsets(6, 0.02)
     assert list(logged["a"]) == np.repeat(at, 6).tolist()
     assert list(logged["b"]) == np.tile(at, 6).tolist()
     surface = np.array(logged["loss"]).reshape(6, 6)

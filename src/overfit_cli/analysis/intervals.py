@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
+
+
+class Estimate(NamedTuple):
+    """A number, and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
 
 
 def bootstrap_mean(values: ArrayLike, *, repeats: int = 2000, seed: int = 0) -> tuple[float, float]:
@@ -41,6 +51,13 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]
     half = float(widths * sample.std(ddof=1) / np.sqrt(len(sample)))
     mean = float(sample.mean())
     return mean - half, mean + half
+
+
+def mean_estimate(values: ArrayLike, level: float = 0.95) -> Estimate:
+    """Return the mean of independent values, with its t interval; see `mean_interval`."""
+    return Estimate(
+        float(np.mean(np.asarray(values, dtype=np.float64))), *mean_interval(values, level)
+    )
 
 
 def variance_ratio_interval(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_interval
+from overfit_cli.analysis.intervals import Estimate, mean_interval
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class Exponent:
     low: float
     high: float
     seeds: int
+
+    @property
+    def estimate(self) -> Estimate:
+        """The power with its interval."""
+        return Estimate(self.value, self.low, self.high)
 
 
 def scaling_exponents(

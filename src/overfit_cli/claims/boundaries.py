@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.boundaries import Boundary
-from overfit_cli.analysis.intervals import mean_interval
+from overfit_cli.analysis.intervals import mean_estimate, mean_interval
 from overfit_cli.claim import Measurement, inconclusive
 from overfit_cli.claims.rules import LEAST_SEEDS, between, within, worst
 
@@ -64,14 +64,12 @@ def is_proportional(
     if isinstance(logs, Measurement):
         return logs
     powers = np.polyfit(np.log(to), logs.to_numpy().T, 1)[0]
-    power, (low, high) = float(powers.mean()), mean_interval(powers)
+    power = mean_estimate(powers)
     return Measurement(
-        within(low, high, 1, tolerance),
-        f"{sentence} It scales with that number to the power {power:.2f} [{low:.2f}, {high:.2f}]. "
-        f"{counts_in_words(found)}",
-        power,
-        low,
-        high,
+        within(power.low, power.high, 1, tolerance),
+        f"{sentence} It scales with that number to the power {power.value:.2f} [{power.low:.2f}, "
+        f"{power.high:.2f}]. {counts_in_words(found)}",
+        *power,
         "95 % t over seeds",
     )
 

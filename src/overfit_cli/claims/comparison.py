@@ -4,31 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_interval
-from overfit_cli.claim import Measurement, inconclusive, not_run
+from overfit_cli.analysis.best import best_of_sweep
+from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.claim import Measurement, above_zero, inconclusive, not_run
 
 LEAST_SEEDS = 3
-
-
-def best_of_sweep(cells: pd.DataFrame, swept: str, others: list[str], best_in: str) -> pd.DataFrame:
-    """Return the cells at the best value of a swept parameter, for each setting of `others`.
-
-    Args:
-        cells: one row per cell.
-        swept: the parameter, such as `learning_rate`.
-        others: the parameters whose settings each have a best value of their own.
-        best_in: the column whose mean over seeds is lowest at the best value, among the values at
-            which the fewest cells failed.
-    """
-    failed = (cells["status"] == "failed").groupby([cells[name] for name in [*others, swept]])
-    means = cells[best_in].groupby([cells[name] for name in [*others, swept]]).mean()
-    table = pd.DataFrame({"failed": failed.sum(), best_in: means}).reset_index()
-    ranked = table.sort_values(["failed", best_in])
-    best = ranked.drop_duplicates(others) if others else ranked.head(1)
-    return cells.merge(best[[*others, swept]], on=[*others, swept])
 
 
 def unless_one_value(cells: pd.DataFrame, names: Collection[str]) -> Measurement | None:
@@ -147,8 +131,19 @@ class Comparison:
         )
 
 
-def mean_difference(one: pd.Series[float], other: pd.Series[float]) -> tuple[float, float, float]:
-    """Return the mean over seeds of `one` less `other`, both by seed, and its 95 % interval."""
-    values = one - other
-    low, high = mean_interval(values)
-    return float(values.mean()), low, high
+def compared_means(
+    one: pd.Series[float], other: pd.Series[float], claimed: Literal["lower", "higher"], words: str
+) -> Measurement:
+    """Measure whether a mean over seeds is lower, or higher, than another, seed by seed.
+
+    Args:
+        one, other: a number by seed.
+        claimed: what `one` should be.
+        words: the numbers in a sentence.
+
+    Returns:
+        The mean of `one` less `other`, with its 95 % t interval; it decides by its side of 0.
+    """
+    found = mean_estimate(one - other)
+    ends = (found.low, found.high) if claimed == "higher" else (-found.high, -found.low)
+    return Measurement(above_zero(*ends), words, *found, "95 % t over seeds")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import variance_ratio_interval
 from overfit_cli.claim import Claim, Measurement, above_zero, inconclusive, not_run
-from overfit_cli.claims.comparison import BestSetting, Comparison, mean_difference
+from overfit_cli.claims.comparison import BestSetting, Comparison, compared_means
 from overfit_cli.parameters import StudyParameters
 
 SOURCE = "Song et al. 2024, section 5.3.1"
@@ -16,7 +16,6 @@ SPEED = "mean_test_loss"
 """What the best step size is best in, and what "faster" means: the test loss over all steps."""
 
 BEST_KERNELS = Comparison("kernel", "learning_rate", "step size", best_in=SPEED)
-INTERVAL = "95 % t over seeds"
 CONTROLS = {
     "gaussian-normalised": "a Gaussian whose rows sum to one",
     "softmax-times-n": "a softmax as large as a sum over tokens",
@@ -70,17 +69,14 @@ _FASTER = "the difference to softmax, each at its best step size, has its 95 % i
 
 
 def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
-    value, low, high = mean_difference(one.column(SPEED), other.column(SPEED))
-    return Measurement(
-        above_zero(-high, -low),
+    return compared_means(
+        one.column(SPEED),
+        other.column(SPEED),
+        "lower",
         f"Test loss averaged over the steps: {one.mean_and_deviation(SPEED)} with "
         f"{one.in_words()}; {other.mean_and_deviation(SPEED)} with {other.in_words()}; "
         f"{len(one.cells)} seeds, {int(one.cells['steps'].max())} steps; "
         f"{BEST_KERNELS.at_shared_values(cells, (one.name, other.name))}.",
-        value,
-        low,
-        high,
-        INTERVAL,
     )
 
 
@@ -96,17 +92,13 @@ def more_accurate(prefix: str, parameters: type[StudyParameters]) -> Claim:
 
 
 def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
-    ends = one.column("test_accuracy"), other.column("test_accuracy")
-    value, low, high = mean_difference(*ends)
-    return Measurement(
-        above_zero(low, high),
+    return compared_means(
+        one.column("test_accuracy"),
+        other.column("test_accuracy"),
+        "higher",
         f"Final test accuracy: {one.mean_and_deviation('test_accuracy')} with {one.in_words()}; "
         f"{other.mean_and_deviation('test_accuracy')} with {other.in_words()}; "
         f"{len(one.cells)} seeds.",
-        value,
-        low,
-        high,
-        INTERVAL,
     )
 
 
@@ -149,17 +141,13 @@ def above_shortcut(prefix: str, parameters: type[StudyParameters], shortcut: str
         if one.column("shortcut_accuracy").isna().any():
             return not_run(f"Here {shortcut} has nothing to go by.")
         best = max((one, other), key=lambda kernel: kernel.column("test_accuracy").mean())
-        ends = best.column("test_accuracy"), best.column("shortcut_accuracy")
-        value, low, high = mean_difference(*ends)
-        return Measurement(
-            above_zero(low, high),
+        return compared_means(
+            best.column("test_accuracy"),
+            best.column("shortcut_accuracy"),
+            "higher",
             f"The best kernel is {best.in_words()}: test accuracy "
             f"{best.mean_and_deviation('test_accuracy')}, {shortcut} "
             f"{best.mean_and_deviation('shortcut_accuracy')}, {len(best.cells)} seeds.",
-            value,
-            low,
-            high,
-            INTERVAL,
         )
 
     return Claim(

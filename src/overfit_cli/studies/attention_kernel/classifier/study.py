@@ -105,7 +105,7 @@ class ClassifierStudy(TransformerStudy[P]):
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
-        drawing = "overfit_cli.studies.attention_kernel.figures:draw_loss_and_accuracy"
+        drawing = "overfit_cli.figures.best_curves:draw_loss_and_accuracy"
         return by_name(
             replace(
                 CURVES,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_interval
+from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.claim import Claim, Measurement, above_zero, inconclusive, not_run
 from overfit_cli.claims.comparison import unless_one_value
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
@@ -68,18 +68,16 @@ def _rougher(
 
 
 def _over_networks(by_network: pd.Series[float], table: pd.DataFrame, meaning: str) -> Measurement:
-    low, high = mean_interval(by_network)
+    found = mean_estimate(by_network)
     more = int((table["softmax"] > table["gaussian"]).sum())
     equal = int((table["softmax"] == table["gaussian"]).sum())
     means = table.mean()
     return Measurement(
-        above_zero(low, high),
+        above_zero(found.low, found.high),
         f"Softmax has {meaning} in {more} of {len(table)} pairs"
         f"{f' (and as much in {equal})' if equal else ''}: {means['softmax']:.3g} against the "
         f"Gaussian's {means['gaussian']:.3g} in the mean; {len(by_network)} networks.",
-        float(by_network.mean()),
-        low,
-        high,
+        *found,
         "95 % t over networks",
     )
 

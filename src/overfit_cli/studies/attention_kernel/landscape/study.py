@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from overfit_cli.figure import Figure, drawn_by
+from overfit_cli.landscapes import MEASURES
 from overfit_cli.standard_figures import by_name
 from overfit_cli.studies.attention_kernel.classifier.study import TransformerStudy
 from overfit_cli.studies.attention_kernel.classifier.task import Task
@@ -30,15 +31,7 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
     parameters = KernelLandscapeParameters
     headline = "rms_laplacian"
     columns = (
-        Column("rms_laplacian", "root mean square of the surface's Laplacian"),
-        Column("interior_minima", "points below all of their eight neighbours", kind="int"),
-        Column(
-            "quadratic_residual", "rms residual of the best quadratic, of the surface's deviation"
-        ),
-        Column("sharpness", "largest rise over the centre's loss, over one plus that loss"),
-        Column("centre_loss", "loss of the network, at the surface's centre"),
-        Column("lowest_loss", "lowest loss of the surface"),
-        Column("highest_loss", "highest loss of the surface"),
+        *MEASURES,
         Column("first_stage_loss", "loss after the first stage, on the same batch"),
     )
     trajectory_columns = (

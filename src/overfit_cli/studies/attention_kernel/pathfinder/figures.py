@@ -7,7 +7,7 @@ import numpy as np
 
 from overfit_cli.datasets.pathfinder.images import CHUNK, PathfinderImages, images
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.style import COLUMN, styled
+from overfit_cli.figures.image_rows import ImageRow, draw_image_rows
 from overfit_cli.parameter_values import of_row
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task, stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
@@ -16,7 +16,6 @@ ACROSS = 5
 ROWS = {1: "connected", 0: "not connected"}
 
 
-@styled
 def draw_samples(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
     """Draw the first training images of the first cell, five of each label, in a paper's column.
 
@@ -38,17 +37,12 @@ def training_images(parameters: KernelPathfinderParameters, seed: int) -> Pathfi
 
 
 def draw_images(shown: PathfinderImages) -> matplotlib.figure.Figure:
-    """Draw five images of each label; call it `styled`.
+    """Draw five images of each label.
 
     Strokes thinner than a pixel are dim, so white begins at a grey level of two thirds.
     """
-    figure = matplotlib.figure.Figure(figsize=(COLUMN, 1.5))
-    grid = figure.subplots(len(ROWS), ACROSS)
-    for axes_of_row, (label, name) in zip(grid, ROWS.items(), strict=True):
-        axes_of_row[0].set_ylabel(name, fontsize="small")
-        places = np.flatnonzero(shown.labels == label)[:ACROSS]
-        for axes, place in zip(axes_of_row, places, strict=False):
-            axes.imshow(shown.pixels[place], cmap="gray", vmin=0, vmax=170)
-        for axes in axes_of_row:
-            axes.set(xticks=[], yticks=[])
-    return figure
+    rows = [
+        ImageRow(name, list(shown.pixels[np.flatnonzero(shown.labels == label)[:ACROSS]]), 0, 170)
+        for label, name in ROWS.items()
+    ]
+    return draw_image_rows(rows, ACROSS)

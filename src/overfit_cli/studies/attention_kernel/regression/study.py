@@ -31,7 +31,7 @@ FIGURES = by_name(
         CURVES,
         title="Loss against steps at each kernel's best step size, with floors and bounds",
         options=FigureOptions(value="train_loss,floor,bound_paper,bound_corrected", by=_PANELS),
-        draw=drawn_by("overfit_cli.studies.attention_kernel.figures:draw_best_curves"),
+        draw=drawn_by("overfit_cli.figures.best_curves:draw_best_curves"),
     ),
     replace(
         LINES,

@@ -65,9 +65,7 @@ def _measured(found: StepScaling, axis: str, regime: Regime) -> Measurement:
         f"theorem's T with {symbol}^{theorem:g}; {len(found.cells)} cells of {power.seeds} "
         f"seeds, {found.fewest} to {found.cells['steps'].max()} steps, fitted over "
         f"{', '.join(found.exponents)} at once.",
-        power.value,
-        power.low,
-        power.high,
+        *power.estimate,
         "95 % t over seeds",
     )
 

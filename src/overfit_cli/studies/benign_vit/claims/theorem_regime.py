@@ -160,9 +160,7 @@ def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
         f"In {len(cells)} cells the test loss is {least:.3f} to {most:.3f} and scales as "
         f"ε^{power.value:.2f} [{power.low:.2f}, {power.high:.2f}]; the test error is "
         f"{errors.min():.0%} to {errors.max():.0%}, {errors.mean():.1%} in the mean.",
-        power.value,
-        power.low,
-        power.high,
+        *power.estimate,
         "95 % t over seeds",
     )
 

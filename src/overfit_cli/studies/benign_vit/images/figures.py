@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import matplotlib.figure
 import numpy as np
+import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.style import COLUMN, brief, styled
+from overfit_cli.figures.image_rows import ImageRow, draw_image_rows
+from overfit_cli.figures.style import brief
 from overfit_cli.parameter_values import of_row
 from overfit_cli.parameters import describe
 from overfit_cli.studies.benign_vit.images.data import image_task
@@ -19,7 +21,6 @@ ACROSS = 6
 MOST_ROWS = 4
 
 
-@styled
 def draw_images(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
     """Draw the first training images of the first seed, a row for each of up to four ratios.
 
@@ -37,21 +38,18 @@ def draw_images(data: FigureData, options: FigureOptions) -> matplotlib.figure.F
     cells = cells[alike].drop_duplicates("snr").sort_values("snr")
     places = np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))
     chosen = cells.iloc[places]
-    figure = matplotlib.figure.Figure(figsize=(COLUMN, 0.15 + 0.62 * len(chosen)))
-    grid = figure.subplots(len(chosen), ACROSS, squeeze=False)
-    for axes_of_row, (_, cell) in zip(grid, chosen.iterrows(), strict=True):
-        parameters = of_row(BenignVitImagesParameters, cell)
-        task = image_task(parameters, int(cell["seed"]))
-        _check(task.collections, data)
-        shown = task.train.pixels
-        share = parameters.snr / (1 + parameters.snr)
-        noise = 2 * parameters.noise_deviation * (1 - share)
-        axes_of_row[0].set_ylabel(f"SNR {brief(parameters.snr)}", fontsize="small")
-        for axes, pixels in zip(axes_of_row, shown, strict=False):
-            axes.imshow(pixels, cmap="gray", vmin=-noise, vmax=max(noise, share))
-        for axes in axes_of_row:
-            axes.set(xticks=[], yticks=[])
-    return figure
+    return draw_image_rows([_row(cell, data) for _, cell in chosen.iterrows()], ACROSS)
+
+
+def _row(cell: pd.Series, data: FigureData) -> ImageRow:
+    """The images of a cell, and its grey levels."""
+    parameters = of_row(BenignVitImagesParameters, cell)
+    task = image_task(parameters, int(cell["seed"]))
+    _check(task.collections, data)
+    share = parameters.snr / (1 + parameters.snr)
+    noise = 2 * parameters.noise_deviation * (1 - share)
+    name, images = f"SNR {brief(parameters.snr)}", list(task.train.pixels[:ACROSS])
+    return ImageRow(name, images, black=-noise, white=max(noise, share))
 
 
 def _check(collections: Mapping[str, str], data: FigureData) -> None:

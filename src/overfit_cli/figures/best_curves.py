@@ -1,4 +1,4 @@
-"""Training curves of each kernel at its own best step size."""
+"""Training curves of each setting at its own best step size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import matplotlib.figure
 import pandas as pd
 
-from overfit_cli.claims.comparison import best_of_sweep
+from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.curves import draw_columns, draw_panels
