@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,16 +11,8 @@ import pandas as pd
 from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.claim import Measurement, above_zero, inconclusive, not_run
-
-LEAST_SEEDS = 3
-
-
-def unless_one_value(cells: pd.DataFrame, names: Collection[str]) -> Measurement | None:
-    """Return `not run` where any of the parameters `names` varies over the cells, else None."""
-    varying = [name for name in names if cells[name].nunique() > 1]
-    if not varying:
-        return None
-    return not_run(f"It needs cells of one value of {', '.join(varying)}.")
+from overfit_cli.claims.cells import unless_one_value
+from overfit_cli.claims.rules import LEAST_SEEDS
 
 
 @dataclass(frozen=True)
@@ -117,6 +109,26 @@ class Comparison:
                 "needed, so that the verdict depends on no single one."
             )
         return one.on(seeds), other.on(seeds)
+
+    def judged_by(
+        self,
+        judge: Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement],
+        parameters: Collection[str],
+        settings: tuple[str, str],
+    ) -> Callable[[pd.DataFrame], Measurement]:
+        """Return what measures two settings at their best: see `pair`.
+
+        Args:
+            judge: from both, and all cells, to the measurement.
+            parameters: the study's.
+            settings: two values of the compared parameter.
+        """
+
+        def measure(cells: pd.DataFrame) -> Measurement:
+            pair = self.pair(cells, parameters, settings)
+            return pair if isinstance(pair, Measurement) else judge(*pair, cells)
+
+        return measure
 
     def at_shared_values(self, cells: pd.DataFrame, settings: tuple[str, str]) -> str:
         """Say at how many of the values that both settings have the first one is lower."""

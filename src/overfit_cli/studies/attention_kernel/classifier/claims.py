@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -21,51 +22,129 @@ CONTROLS = {
     "softmax-times-n": "a softmax as large as a sum over tokens",
     "gaussian-over-n": "a Gaussian as small as a mean over tokens",
 }
+_FASTER = "the difference to softmax, each at its best step size, has its 95 % interval below 0"
 
-MeasurePair = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
+Judge = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
 """From two kernels at their best step sizes, and all cells, to the measurement."""
 
 
-def compared(
-    parameters: type[StudyParameters],
-    measure_pair: MeasurePair,
-    kernels: tuple[str, str] = ("gaussian", "softmax"),
-) -> Callable[[pd.DataFrame], Measurement]:
-    """Return what measures two kernels, each at its best step size on the seeds of both."""
+@dataclass(frozen=True)
+class ClassifierClaims:
+    """The claims of a study.
 
-    def measure(cells: pd.DataFrame) -> Measurement:
-        pair = BEST_KERNELS.pair(cells, parameters.model_fields, kernels)
-        return pair if isinstance(pair, Measurement) else measure_pair(*pair, cells)
+    Attributes:
+        prefix: how their names begin.
+        parameters: the study's.
+        shortcut: the rule that solves a part of the task, in words.
+    """
 
-    return measure
+    prefix: str
+    parameters: type[StudyParameters]
+    shortcut: str
 
+    def faster(self, task: str, figure: str) -> Claim:
+        """Claim that the Gaussian's test loss, averaged over all steps, is lower than softmax's."""
+        statement = f"Gaussian attention converges faster than softmax attention on {task}."
+        source = f"{SOURCE}, {figure}"
+        return self._claim("gaussian-faster", statement, _FASTER, _loss_difference, source)
 
-def faster(prefix: str, parameters: type[StudyParameters], task: str, figure: str) -> Claim:
-    """Claim that the Gaussian's test loss, averaged over all steps, is lower than softmax's."""
-    return Claim(
-        name=f"{prefix}-gaussian-faster",
-        source=f"{SOURCE}, {figure}",
-        statement=f"Gaussian attention converges faster than softmax attention on {task}.",
-        accepted=_FASTER,
-        measure=compared(parameters, _loss_difference),
-    )
+    def controls(self) -> list[Claim]:
+        """Claim of each control that it is faster than softmax: what of the Gaussian matters."""
+        return [
+            self._claim(
+                f"control-{kernel}",
+                f"The control {kernel}, {meaning}, converges faster than softmax attention.",
+                _FASTER,
+                _loss_difference,
+                f"{SOURCE}; ours",
+                kernel,
+            )
+            for kernel, meaning in CONTROLS.items()
+        ]
 
-
-def control_claims(prefix: str, parameters: type[StudyParameters]) -> list[Claim]:
-    """Claim of each control that it is faster than softmax: what of the Gaussian matters."""
-    return [
-        Claim(
-            name=f"{prefix}-control-{kernel}",
-            source=f"{SOURCE}; ours",
-            statement=f"The control {kernel}, {meaning}, converges faster than softmax attention.",
-            accepted=_FASTER,
-            measure=compared(parameters, _loss_difference, (kernel, "softmax")),
+    def more_accurate(self) -> Claim:
+        """Claim that the Gaussian's final test accuracy is higher than softmax's."""
+        return self._claim(
+            "gaussian-more-accurate",
+            "Gaussian attention ends at a higher test accuracy than softmax attention.",
+            "the difference, each at its best step size, has its 95 % interval above 0",
+            _accuracy_difference,
         )
-        for kernel, meaning in CONTROLS.items()
-    ]
 
+    def steadier(self) -> Claim:
+        """Claim that the Gaussian's final test accuracy varies less between seeds."""
+        return self._claim(
+            "gaussian-steadier",
+            "Softmax attention's test accuracy varies more between repeats than Gaussian "
+            "attention's.",
+            "the ratio of variances has its 95 % interval above 1",
+            _variance_ratio,
+        )
 
-_FASTER = "the difference to softmax, each at its best step size, has its 95 % interval below 0"
+    def above_shortcut(self) -> Claim:
+        """Claim that something is learned that the shortcut rule doesn't know."""
+        return self._claim(
+            "above-shortcut",
+            f"A transformer learns what {self.shortcut} doesn't know.",
+            "test accuracy less that rule's, for the better kernel at its best step size, has "
+            "its 95 % interval above 0",
+            self._above_shortcut,
+            f"{SOURCE}; ours",
+        )
+
+    def head_alive(self) -> Claim:
+        """Claim that no head is dead; the sentence names the cells where one is."""
+        return Claim(
+            name=f"{self.prefix}-head-alive",
+            source="ours",
+            statement="No cell ends with a dead head, whose accuracy would say nothing of its "
+            "kernel.",
+            accepted="in every cell some unit of the head is above zero on some test sample",
+            measure=self._head_alive,
+        )
+
+    def _claim(
+        self,
+        name: str,
+        statement: str,
+        accepted: str,
+        judge: Judge,
+        source: str = SOURCE,
+        kernel: str = "gaussian",
+    ) -> Claim:
+        """A claim on a kernel and softmax, each at its best step size on the seeds of both."""
+        names = self.parameters.model_fields
+        measure = BEST_KERNELS.judged_by(judge, names, (kernel, "softmax"))
+        return Claim(f"{self.prefix}-{name}", source, statement, accepted, measure)
+
+    def _above_shortcut(
+        self, one: BestSetting, other: BestSetting, cells: pd.DataFrame
+    ) -> Measurement:
+        if one.column("shortcut_accuracy").isna().any():
+            return not_run(f"Here {self.shortcut} has nothing to go by.")
+        best = max((one, other), key=lambda kernel: kernel.column("test_accuracy").mean())
+        return compared_means(
+            best.column("test_accuracy"),
+            best.column("shortcut_accuracy"),
+            "higher",
+            f"The best kernel is {best.in_words()}: test accuracy "
+            f"{best.mean_and_deviation('test_accuracy')}, {self.shortcut} "
+            f"{best.mean_and_deviation('shortcut_accuracy')}, {len(best.cells)} seeds.",
+        )
+
+    def _head_alive(self, cells: pd.DataFrame) -> Measurement:
+        done = cells[cells["status"] == "done"]
+        if done.empty:
+            return not_run(f"It needs cells of {self.parameters.__name__}.")
+        dead = done[done["silent_head"].astype(float) == 1]
+        places = dead[["kernel", "learning_rate"]].drop_duplicates().to_numpy().tolist()
+        where = "; ".join(f"{kernel} at {rate:g}" for kernel, rate in places)
+        return Measurement(
+            "holds" if dead.empty else "fails",
+            f"In {len(dead)} of {len(done)} cells the head's units are all zero on every test "
+            f"sample{': ' + where if where else ''}.",
+            float(len(dead)),
+        )
 
 
 def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
@@ -80,17 +159,6 @@ def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) 
     )
 
 
-def more_accurate(prefix: str, parameters: type[StudyParameters]) -> Claim:
-    """Claim that the Gaussian's final test accuracy is higher than softmax's."""
-    return Claim(
-        name=f"{prefix}-gaussian-more-accurate",
-        source=SOURCE,
-        statement="Gaussian attention ends at a higher test accuracy than softmax attention.",
-        accepted="the difference, each at its best step size, has its 95 % interval above 0",
-        measure=compared(parameters, _accuracy_difference),
-    )
-
-
 def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
     return compared_means(
         one.column("test_accuracy"),
@@ -99,18 +167,6 @@ def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFra
         f"Final test accuracy: {one.mean_and_deviation('test_accuracy')} with {one.in_words()}; "
         f"{other.mean_and_deviation('test_accuracy')} with {other.in_words()}; "
         f"{len(one.cells)} seeds.",
-    )
-
-
-def steadier(prefix: str, parameters: type[StudyParameters]) -> Claim:
-    """Claim that the Gaussian's final test accuracy varies less between seeds than softmax's."""
-    return Claim(
-        name=f"{prefix}-gaussian-steadier",
-        source=SOURCE,
-        statement="Softmax attention's test accuracy varies more between repeats than Gaussian "
-        "attention's.",
-        accepted="the ratio of variances has its 95 % interval above 1",
-        measure=compared(parameters, _variance_ratio),
     )
 
 
@@ -131,56 +187,4 @@ def _variance_ratio(
         low,
         high,
         "95 % Pitman–Morgan",
-    )
-
-
-def above_shortcut(prefix: str, parameters: type[StudyParameters], shortcut: str) -> Claim:
-    """Claim that something is learned that the shortcut rule doesn't know."""
-
-    def difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
-        if one.column("shortcut_accuracy").isna().any():
-            return not_run(f"Here {shortcut} has nothing to go by.")
-        best = max((one, other), key=lambda kernel: kernel.column("test_accuracy").mean())
-        return compared_means(
-            best.column("test_accuracy"),
-            best.column("shortcut_accuracy"),
-            "higher",
-            f"The best kernel is {best.in_words()}: test accuracy "
-            f"{best.mean_and_deviation('test_accuracy')}, {shortcut} "
-            f"{best.mean_and_deviation('shortcut_accuracy')}, {len(best.cells)} seeds.",
-        )
-
-    return Claim(
-        name=f"{prefix}-above-shortcut",
-        source=f"{SOURCE}; ours",
-        statement=f"A transformer learns what {shortcut} doesn't know.",
-        accepted="test accuracy less that rule's, for the better kernel at its best step size, has "
-        "its 95 % interval above 0",
-        measure=compared(parameters, difference),
-    )
-
-
-def head_alive(prefix: str, parameters: type[StudyParameters]) -> Claim:
-    """Claim that no head is dead; the sentence names the cells where one is."""
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        done = cells[cells["status"] == "done"]
-        if done.empty:
-            return not_run(f"It needs cells of {parameters.__name__}.")
-        dead = done[done["silent_head"].astype(float) == 1]
-        places = dead[["kernel", "learning_rate"]].drop_duplicates().to_numpy().tolist()
-        where = "; ".join(f"{kernel} at {rate:g}" for kernel, rate in places)
-        return Measurement(
-            "holds" if dead.empty else "fails",
-            f"In {len(dead)} of {len(done)} cells the head's units are all zero on every test "
-            f"sample{': ' + where if where else ''}.",
-            float(len(dead)),
-        )
-
-    return Claim(
-        name=f"{prefix}-head-alive",
-        source="ours",
-        statement="No cell ends with a dead head, whose accuracy would say nothing of its kernel.",
-        accepted="in every cell some unit of the head is above zero on some test sample",
-        measure=measure,
     )

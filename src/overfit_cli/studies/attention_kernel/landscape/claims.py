@@ -13,7 +13,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.claim import Claim, Measurement, above_zero, inconclusive, not_run
-from overfit_cli.claims.comparison import unless_one_value
+from overfit_cli.claims.cells import unless_one_value
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
 SOURCE = "Song et al. 2024, section 5.3.2, figure 4"

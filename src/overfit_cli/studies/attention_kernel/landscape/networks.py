@@ -6,21 +6,14 @@ stage is kept in the cache folder, so that no stage is trained twice, nor again 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import io
 import itertools
-from contextlib import suppress
-from pathlib import Path
 
-import torch
-
-from overfit_cli.cache import cache_folder
 from overfit_cli.data_folder import fingerprint
-from overfit_cli.files import locked, write_whole
 from overfit_cli.minibatches import minibatches
 from overfit_cli.rng import named_rng
+from overfit_cli.saved_weights import trained_once
 from overfit_cli.studies.attention_kernel.classifier.model import Transformer
 from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.classifier.training import (
@@ -28,8 +21,6 @@ from overfit_cli.studies.attention_kernel.classifier.training import (
     training_steps,
 )
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
-
-FILE = "network.pt"
 
 NETWORK_VERSION = 1
 """Raised whenever the same parameters and seed would give another network."""
@@ -47,21 +38,12 @@ def trained_network(
     """
     kernel = "softmax" if stage == 1 else parameters.kernel
     of_stage = parameters.model_copy(update={"kernel": kernel})
-    model = build_model(of_stage, task, seed, device)
-    name = _network_name(parameters, seed, stage, data_fingerprint(task))
-    folder = cache_folder() / "networks" / f"{name}-{device}"
-    with contextlib.ExitStack() as stack:
-        with suppress(OSError):
-            # Whoever needs the same network waits for it instead of training it too.
-            folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
-        if not _load(model, folder / FILE, device):
-            # What failed to load may have changed some of the weights.
-            model = build_model(of_stage, task, seed, device)
-            _train_stage(model, parameters, task, seed, stage, device)
-            with suppress(OSError):
-                _save(model, folder / FILE)
-    return model
+    return trained_once(
+        lambda: build_model(of_stage, task, seed, device),
+        lambda model: _train_stage(model, parameters, task, seed, stage, device),
+        _network_name(parameters, seed, stage, data_fingerprint(task)),
+        device,
+    )
 
 
 @functools.lru_cache(maxsize=2)
@@ -77,21 +59,6 @@ def _network_name(parameters: KernelLandscapeParameters, seed: int, stage: int, 
     text = parameters.model_dump_json(exclude=left_out)
     identity = f"{NETWORK_VERSION}/{stage}/{seed}/{data}/{text}"
     return hashlib.sha256(identity.encode()).hexdigest()[:24]
-
-
-def _load(model: Transformer, file: Path, device: str) -> bool:
-    """Load the kept weights, and say whether there are any: a damaged file counts as none."""
-    with suppress(Exception):
-        kept = torch.load(io.BytesIO(file.read_bytes()), map_location=device, weights_only=True)
-        model.load_state_dict(kept)
-        return True
-    return False
-
-
-def _save(model: Transformer, file: Path) -> None:
-    content = io.BytesIO()
-    torch.save(model.state_dict(), content)
-    write_whole(file, content.getvalue())
 
 
 def _train_stage(

@@ -33,14 +33,15 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of section 5.3.1."""
-        from overfit_cli.studies.attention_kernel.classifier import claims
+        from overfit_cli.studies.attention_kernel.classifier.claims import ClassifierClaims
 
+        claims = ClassifierClaims("pathfinder", self.parameters, "the distance-only rule")
         return (
-            claims.faster("pathfinder", self.parameters, "Pathfinder", "figure 3"),
-            claims.more_accurate("pathfinder", self.parameters),
-            claims.steadier("pathfinder", self.parameters),
-            claims.above_shortcut("pathfinder", self.parameters, "the distance-only rule"),
-            claims.head_alive("pathfinder", self.parameters),
+            claims.faster("Pathfinder", "figure 3"),
+            claims.more_accurate(),
+            claims.steadier(),
+            claims.above_shortcut(),
+            claims.head_alive(),
         )
 
     def task(self, parameters: KernelPathfinderParameters, seed: int) -> Task:

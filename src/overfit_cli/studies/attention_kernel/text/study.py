@@ -21,14 +21,15 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of section 5.3.1, and what the controls say."""
-        from overfit_cli.studies.attention_kernel.classifier import claims
+        from overfit_cli.studies.attention_kernel.classifier.claims import ClassifierClaims
 
+        claims = ClassifierClaims("text", self.parameters, "the bag-of-words rule")
         return (
-            claims.faster("text", self.parameters, "text classification", "figure 2"),
-            claims.more_accurate("text", self.parameters),
-            *claims.control_claims("text", self.parameters),
-            claims.above_shortcut("text", self.parameters, "the bag-of-words rule"),
-            claims.head_alive("text", self.parameters),
+            claims.faster("text classification", "figure 2"),
+            claims.more_accurate(),
+            *claims.controls(),
+            claims.above_shortcut(),
+            claims.head_alive(),
         )
 
     def task(self, parameters: KernelTextParameters, seed: int) -> Task:

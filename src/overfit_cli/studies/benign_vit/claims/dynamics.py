@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.claims.cells import at_values
+from overfit_cli.claims.cells import at_defaults
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import Regime
 
@@ -32,9 +32,8 @@ _FREE = ("n", "snr", "max_steps", "test_samples", "dtype")
 
 def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
     """The cells of figure 3 (benign) or figure 4 (harmful)."""
-    values = BenignVitParameters().model_dump() | SETTING | {"n": POINTS[regime]["n"]}
-    fixed = {name: value for name, value in values.items() if name == "n" or name not in _FREE}
-    same = at_values(cells, fixed)
+    values = {**SETTING, "n": POINTS[regime]["n"]}
+    same = at_defaults(cells, BenignVitParameters, _FREE, values)
     norm = same["snr"] * SETTING["sigma_p"] * np.sqrt(SETTING["d"])
     chosen: pd.DataFrame = same[np.isclose(norm, POINTS[regime]["signal_norm"])]
     return chosen

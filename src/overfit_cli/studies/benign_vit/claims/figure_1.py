@@ -9,7 +9,7 @@ from overfit_cli.analysis.boundaries import crossing_products
 from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.power_law import fit_power_law
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import at_values, whole_columns
+from overfit_cli.claims.cells import at_defaults, whole_columns
 from overfit_cli.claims.monotone import LEAST_VALUES, Judge, decreasing_claims
 from overfit_cli.claims.rules import accepted_exponent, exponent_measurement
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -31,8 +31,7 @@ GRID_AXES = {"n": "N", "snr": "the signal-to-noise ratio"}
 
 def at_paper_values(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells at section 6's values, whatever their N and signal-to-noise ratio."""
-    defaults = BenignVitParameters().model_dump()
-    return at_values(cells, {name: defaults[name] for name in defaults if name not in _ANALYSED})
+    return at_defaults(cells, BenignVitParameters, _ANALYSED, {})
 
 
 def _on_grid(judge: Judge, *, with_failures: bool = False) -> Judge:

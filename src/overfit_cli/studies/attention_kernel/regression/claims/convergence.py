@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, inconclusive
+from overfit_cli.claims.cells import Values
 from overfit_cli.studies.attention_kernel.regression.claims.linear_rates import condition_claim
 from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     SOURCE,
     ZERO,
-    Values,
     judged_on,
     share_at_zero,
     zero_in_words,
@@ -36,7 +36,7 @@ def gaussian_zero(target: str) -> Claim:
         statement="Trained in W_Q alone, Gaussian attention reaches zero loss: labels "
         f"{_LABELS[target]}.",
         accepted=f"at some step size all seeds fall below {ZERO:g} of their starting loss",
-        measure=judged_on(_GAUSSIAN | {"target": target}, _reaches_zero),
+        measure=judged_on({**_GAUSSIAN, "target": target}, _reaches_zero),
     )
 
 
@@ -65,7 +65,7 @@ def softmax_stops(target: str) -> Claim:
         accepted=f"no seed falls below {ZERO:g} of its start at any step size, and each comes "
         f"within {FLOOR_SLACK - 1:.0%} of its floor at its own best step size (where the floor is "
         "0, no finite run can tell)",
-        measure=judged_on(_SOFTMAX | {"target": target}, _stops_at_floor),
+        measure=judged_on({**_SOFTMAX, "target": target}, _stops_at_floor),
     )
 
 
@@ -133,7 +133,7 @@ CLAIMS = (
         statement="Gaussian attention's squared gradient is at least γ times twice the loss.",
         accepted="at every logged step of every cell at the step sizes that reach zero loss: at "
         "least 0 decades",
-        measure=judged_on(_GAUSSIAN | {"target": "below"}, _gradient_above_gamma),
+        measure=judged_on({**_GAUSSIAN, "target": "below"}, _gradient_above_gamma),
     ),
     condition_claim("12", 3, _GAUSSIAN),
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claims.cells import Values, unless_enough, values_in_words
 from overfit_cli.studies.attention_kernel.regression.claims.selection import (
+    OF_ONE_VALUE,
     SOURCE,
-    Values,
-    in_words,
     judged_on,
     select,
-    unless_enough,
     zero_in_words,
 )
 
@@ -50,7 +49,8 @@ def _escape(cells: pd.DataFrame) -> Measurement:
     """Measure softmax attention's gradient and final loss where the token values differ."""
     cells = select(cells, _SOFTMAX)
     cells = cells[(cells["value_gap"] > 0) & (cells["status"] == "done")]
-    refusal = unless_enough(cells, f"{in_words(_SOFTMAX)}, value_gap above 0")
+    words = f"{values_in_words(_SOFTMAX)}, value_gap above 0"
+    refusal = unless_enough(cells, words, OF_ONE_VALUE)
     if refusal is not None:
         return refusal
     gradient = cells["gradient_query_start"].astype(float)
@@ -80,14 +80,14 @@ CLAIMS = (
         statement="Where both token values are equal, softmax attention's gradient in W_Q and W_K "
         "is zero at a loss above zero.",
         accepted="the gradients are exactly 0 in every cell, and the loss stays at exactly 1",
-        measure=judged_on(_SOFTMAX | {"value_gap": 0}, _vanishing_gradient),
+        measure=judged_on({**_SOFTMAX, "value_gap": 0}, _vanishing_gradient),
     ),
     Claim(
         name="example-gaussian",
         source=_SOURCE,
         statement="There Gaussian attention's gradient in W_Q is not zero.",
         accepted="above 0 in every cell",
-        measure=judged_on(_GAUSSIAN | {"value_gap": 0}, _gaussian_gradient),
+        measure=judged_on({**_GAUSSIAN, "value_gap": 0}, _gaussian_gradient),
     ),
     Claim(
         name="example-escape",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, inconclusive
+from overfit_cli.claims.cells import Values
 from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     SOURCE,
     ZERO,
-    Values,
     judged_on,
     share_at_zero,
     zero_in_words,
