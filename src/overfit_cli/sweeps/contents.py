@@ -17,6 +17,10 @@ class Known(NamedTuple):
     version: int
     source: str
 
+    def is_of_other_source(self, source: str) -> bool:
+        """Whether it was trained by other code than this; not where one of both isn't known."""
+        return bool(source and self.source) and self.source != source
+
 
 @dataclass(frozen=True)
 class Contents:
@@ -31,3 +35,19 @@ class Contents:
     cells: Mapping[str, Known]
     logged: Collection[str]
     share: float = 1.0
+
+    def stays(self, key: str, fresh: bool, retry_failed: bool, trajectories: bool) -> bool:
+        """Whether a cell is there and needn't run again.
+
+        Args:
+            key: the cell's.
+            fresh: whether every cell runs again.
+            retry_failed: whether those that failed do.
+            trajectories: whether those do that have no trajectory.
+        """
+        known = self.cells.get(key)
+        if known is None or fresh:
+            return False
+        if known.status == "failed":
+            return not retry_failed
+        return key in self.logged or not trajectories

@@ -97,18 +97,12 @@ def make_plan(
         with blaming(grid.study, "the memory of a cell"):
             _check_memory(grid, cells)
     there = directory.contents(trajectories=trajectories, most=most)
-
-    def runs(cell: Cell) -> bool:
-        status = there.cells[cell.key].status if cell.key in there.cells else "missing"
-        unlogged = trajectories and status == "done" and cell.key not in there.logged
-        return status == "missing" or fresh or unlogged or (retry_failed and status == "failed")
-
-    chosen = [cell for cell in cells if runs(cell)]
-    left = [there.cells[cell.key] for cell in cells if not runs(cell)]
-    kept = Counter(known.status for known in left)
+    stays = [there.stays(cell.key, fresh, retry_failed, trajectories) for cell in cells]
+    chosen = [cell for cell, kept in zip(cells, stays, strict=True) if not kept]
+    left = [there.cells[cell.key] for cell, kept in zip(cells, stays, strict=True) if kept]
+    statuses = Counter(known.status for known in left)
     stale = sum(known.version != grid.study.version for known in there.cells.values())
-    others = {"", grid.study.source_digest}
-    done, failed = (round(kept[status] / there.share) for status in ("done", "failed"))
+    done, failed = (round(statuses[status] / there.share) for status in ("done", "failed"))
     if there.share < 1:  # most of what wasn't found lies in the parts that weren't looked at
         to_run = max(0, len(cells) - done - failed)
         chosen = random.Random(0).sample(chosen, min(to_run, len(chosen)))
@@ -121,7 +115,7 @@ def make_plan(
         again=frozenset(cell.key for cell in chosen if cell.key in there.cells),
         stale=round(stale / there.share),
         parameters_changed=_parameters_changed(grid.study, directory),
-        of_other_source=sum(known.source not in others for known in left) if len(others) > 1 else 0,
+        of_other_source=sum(known.is_of_other_source(grid.study.source_digest) for known in left),
         share=len(cells) / whole,
     )
 
