@@ -10,9 +10,12 @@ import argparse
 import torch
 
 from benchmarks.timing import timed
-from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+from overfit_cli.studies.attention_kernel.regression.parameters import (
+    KernelRegressionParameters,
+    RegressionCell,
+)
 from overfit_cli.studies.attention_kernel.regression.reference import plain_descent
-from overfit_cli.studies.attention_kernel.regression.study import RegressionCell, study
+from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution

@@ -16,6 +16,7 @@ import pytest
 import overfit_cli
 from overfit_cli.functions.record import FunctionRecord, ParameterRecord, parameter_model
 from overfit_cli.functions.study import study_of_function, study_of_reference
+from overfit_cli.parameters import Parameter
 from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
 from tests.command import call, environment, run, start, wait_for
 
@@ -580,7 +581,7 @@ def test_a_manifest_with_an_impossible_function_is_none(tmp_path: Path) -> None:
 
 
 def test_a_record_is_a_model_with_the_same_checks() -> None:
-    one = ParameterRecord(name="n", kind="int", default=3, at_least=1, meaning="samples")
+    one = ParameterRecord(name="n", kind="int", default=3, about=Parameter("samples", at_least=1))
     record = FunctionRecord(name="a:b", label="a", parameters=(one,))
     assert parameter_model(record)().n == 3  # type: ignore[attr-defined]
     again = FunctionRecord.model_validate_json(record.model_dump_json(), strict=True)

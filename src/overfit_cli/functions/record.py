@@ -20,7 +20,7 @@ class _Record(BaseModel):
 
 
 class ParameterRecord(_Record):
-    """A parameter of a function: its type, and what `Parameter` says of it.
+    """A parameter of a function: its type, and what is said of it.
 
     `default` is None where it must be given; `choices` are those of a `Literal`.
     """
@@ -29,20 +29,12 @@ class ParameterRecord(_Record):
     kind: Literal["int", "float", "bool", "text"]
     choices: tuple[str | int, ...] = ()
     default: int | float | bool | str | None = None
-    meaning: str = ""
-    symbol: str = ""
-    unit: str = ""
-    at_least: float | None = None
-    above: float | None = None
-    at_most: float | None = None
-    below: float | None = None
+    about: Parameter = Parameter()
 
     def declaration(self) -> tuple[Any, Any]:
         """Return it as pydantic takes it: a type, and a field."""
         kind: Any = Literal[self.choices] if self.choices else TYPES[self.kind]
-        bounds = (self.at_least, self.above, self.at_most, self.below)
-        declared = Parameter(self.meaning, self.symbol, self.unit, *bounds)
-        return kind, declared.field(self.default, real=self.kind == "float")
+        return kind, self.about.field(self.default, real=self.kind == "float")
 
 
 class ColumnRecord(_Record):

@@ -6,7 +6,6 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from overfit_cli.errors import UserError
@@ -85,9 +84,7 @@ def _read(name: str, hint: Any, default: Any, place: str) -> ParameterRecord:
     if (choices or kind in ("bool", "text")) and any(bound is not None for bound in bounds):
         raise UserError(f"{place}: only numbers have bounds.")
     try:
-        return ParameterRecord(
-            name=name, kind=kind, choices=choices, default=default, **asdict(about)
-        )
+        return ParameterRecord(name=name, kind=kind, choices=choices, default=default, about=about)
     except ValueError as error:
         raise UserError(f"{place}: {error}.") from error
 

@@ -16,7 +16,7 @@ from overfit_cli.studies.attention_kernel.regression.engine import (
     ForwardPass,
     Projections,
 )
-from overfit_cli.studies.attention_kernel.regression.study import LARGEST_SPECTRUM
+from overfit_cli.studies.attention_kernel.regression.parameters import LARGEST_SPECTRUM
 
 
 def smallest_of_b(fixed: Constants, out: ForwardPass) -> Tensor:

@@ -9,9 +9,13 @@ from pydantic import model_validator
 
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.studies.attention_kernel.kernels import KernelName
+from overfit_cli.study import Cell
 
 EXAMPLE = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "target": "below"}
 """What section 4.2.2's example fixes: its sizes, and the side of the values its labels lie on."""
+
+LARGEST_SPECTRUM = 4096
+"""The most rows of a matrix whose singular values are computed; beyond it they are left out."""
 
 
 class KernelRegressionParameters(StudyParameters):
@@ -73,3 +77,6 @@ class KernelRegressionParameters(StudyParameters):
                 f"--set value_gap {self.value_gap:g}: with instance=random, value_gap takes 0; "
                 "it sets the example's two token values apart."
             )
+
+
+RegressionCell = Cell[KernelRegressionParameters]

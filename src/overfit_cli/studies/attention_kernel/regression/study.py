@@ -9,22 +9,21 @@ from itertools import groupby
 
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.standard_figures import CURVES, LINES, by_name
-from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.studies.attention_kernel.regression.parameters import (
+    LARGEST_SPECTRUM,
+    KernelRegressionParameters,
+    RegressionCell,
+)
+from overfit_cli.study import Batches, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
 
 LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
 """Cells of the demo's size that are trained together: beyond, a CPU gains nothing."""
 
-LARGEST_SPECTRUM = 4096
-"""The most rows of a matrix whose singular values are computed; beyond it they are left out."""
-
 BYTES_OF_LIBRARIES = 3e8
 _STEP_OVERHEAD = 2e4
 _DEMO_BYTES = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
 _PANELS = "target,heads,value_gap,trained"
-
-RegressionCell = Cell[KernelRegressionParameters]
 
 FIGURES = by_name(
     replace(

@@ -16,8 +16,10 @@ from overfit_cli.studies.attention_kernel.regression.engine import (
     ForwardPass,
     Projections,
 )
-from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.studies.attention_kernel.regression.study import RegressionCell
+from overfit_cli.studies.attention_kernel.regression.parameters import (
+    KernelRegressionParameters,
+    RegressionCell,
+)
 from overfit_cli.study import CellResult, Results
 from overfit_cli.training import Training
 
