@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,19 +16,24 @@ import pytest
 from overfit_cli.functions.study import study_of_function, study_of_reference
 from overfit_cli.sweeps.compact import compact_directory
 from overfit_cli.sweeps.store import RunDirectory
-from tests.command import run
+from tests.command import environment, run
 
 MINE = '''
 import lib.scales as scales
 from near import offset
-from overfit_cli import Parameter, experiment
+from overfit_cli import Parameter, experiment, load
+import near as np, overfit_cli
 
 FACTOR = 2.0
+OTHER = np.float64(2)
+LOADED = lambda: np.load(1)
+UNUSED = 1
+Count = Parameter("samples")
 
 
 def used(n):
     """Documentation."""
-    return FACTOR * n + offset()
+    return FACTOR * n + offset() + OTHER * ELSE + (0 if True else LOADED())
 
 
 def unused(n):
@@ -49,13 +55,15 @@ def train(n: int = 10, snr: float = 1.0) -> dict[str, float]:
 
 if __name__ == "__main__":
     print(1)
+else:
+    ELSE = 1
 '''
 FILES = {
     "mine.py": MINE,
-    "near.py": "import far\n\n\ndef offset():\n    return far.ZERO\n",
+    "near.py": "import far\n\nfloat64 = float\n\n\ndef offset():\n    return far.ZERO\n",
     "far.py": "ZERO = 0\n",
     "lib/__init__.py": "",
-    "lib/scales.py": "from . import more\n\nSCALE = more.HALF\n",
+    "lib/scales.py": "from . import more\n\nSCALE = more.HALF\n\n\ndef set():\n    pass\n",
     "lib/more.py": "HALF = 0.5\n",
     "lib/late.py": "def shift():\n    return 1\n",
 }
@@ -67,10 +75,11 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    before, path = set(sys.modules), list(sys.path)
+    path = list(sys.path)
     yield tmp_path
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if str(tmp_path) in str(getattr(module, "__file__", "")):
+            del sys.modules[name]
     sys.path[:] = path
 
 
@@ -83,7 +92,15 @@ CHANGES = {
     "a function that it uses": ("mine.py", "FACTOR * n", "FACTOR + n"),
     "a class that it uses": ("mine.py", "return used(n)", "return -used(n)"),
     "a constant of its module": ("mine.py", "FACTOR = 2.0", "FACTOR = 3.0"),
-    "a statement of its module": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nprint()"),
+    "a statement of its module": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nscales.set()"),
+    "an attribute that its module sets": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nscales.A = 1"),
+    "what is imported beside overfit": (
+        "mine.py",
+        "OTHER = np.float64(2)",
+        "OTHER = np.float64(3)",
+    ),
+    "what has the name of one of ours": ("mine.py", "np.load(1)", "np.load(2)"),
+    "what isn't run as a script": ("mine.py", "ELSE = 1", "ELSE = 2"),
     "a file beside it": ("near.py", "far.ZERO", "far.ZERO + 1"),
     "what that imports": ("far.py", "0", "1"),
     "a file of a package": ("lib/scales.py", "more.HALF", "more.HALF + 1"),
@@ -100,6 +117,10 @@ NO_CHANGES = {
     "what the decorator says": ("mine.py", 'headline="loss"', 'headline="loss", threshold=1'),
     "a default": ("mine.py", "n: int = 10", "n: int = 20"),
     "a meaning": ("mine.py", "snr: float", "snr: float"),
+    "a constant that it doesn't use": ("mine.py", "UNUSED = 1", "UNUSED = 2"),
+    "a meaning beside it": ("mine.py", '"samples"', '"training samples"'),
+    "another import": ("mine.py", "import lib.scales", "import math\nimport lib.scales"),
+    "a print": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nprint()"),
     "what a script does": ("mine.py", "print(1)", "print(2)"),
 }
 
@@ -202,6 +223,30 @@ def test_the_values_that_a_function_was_made_with_are_part_of_it(kind: str) -> N
     one, same, other = (study_of_function(MAKERS[kind](factor)) for factor in (1.0, 1.0, 2.0))
     assert one.source_digest == same.source_digest != other.source_digest
     assert list(one.parameters.model_fields) == ["n"]
+
+
+SCRIPT = """
+import overfit_cli
+
+def train(n: int = 1) -> dict[str, float]:
+    return {"loss": float(n * FACTOR)}
+
+for FACTOR in (1, 2):
+    overfit_cli.sweep(train, n=[1, 2], jobs=1)
+"""
+
+
+def test_a_script_that_changes_its_own_names_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "loop.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "The source of loop:train has changed since 2 cells there were trained" in done.stdout
 
 
 NOTEBOOK = """

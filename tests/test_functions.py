@@ -230,8 +230,12 @@ def test_what_goes_wrong_in_a_cell_is_a_failed_row(tmp_path: Path, body: str) ->
 GENERATORS = {
     "yield {'loss': 'low'}": "TypeError: it yielded loss = 'low', which is no number",
     "yield 3.0": "TypeError: it yielded 3.0, and not a dict of numbers",
-    "yield {'step': 2, 'loss': 1.0}": "ValueError: it yielded a step 2 after 2: whole numbers tha",
-    "yield {'step': 2.5, 'loss': 1.0}": "ValueError: it yielded a step 2.5 after 2",
+    "yield {'step': 2, 'loss': 1.0}": "ValueError: it yielded step = 2 after 2; steps are whole",
+    "yield {'step': 2.5, 'loss': 1.0}": "ValueError: it yielded step = 2.5 after 2",
+    "yield {'step': 2**64, 'loss': 1.0}": "ValueError: it yielded step = 1.84467e+19 after 2",
+    "yield {'step': float('nan'), 'loss': 1.0}": "ValueError: it yielded step = nan after 2",
+    "yield {'n': 2.0, 'loss': 1.0}": "ValueError: it yielded 'n', a column that every row has",
+    "yield {'key': 2.0}": "ValueError: it yielded 'key', a column that every row has already",
     "raise RuntimeError('no luck')": "RuntimeError: no luck",
     "return {}": "ValueError: it returned no number",
 }
@@ -239,9 +243,8 @@ GENERATORS = {
 
 @pytest.mark.parametrize("body", GENERATORS)
 def test_a_generator_that_fails_keeps_the_steps_before(tmp_path: Path, body: str) -> None:
-    written(
-        tmp_path, f"def f():\n  for t in range(3):\n    yield {{'loss': 1.0 / (1 + t)}}\n  {body}\n"
-    )
+    logged = "  for t in range(3):\n    yield {'loss': 1.0 / (1 + t)}\n"
+    written(tmp_path, f"def f(n: int = 1):\n{logged}  {body}\n")
     run("sweep", "mine.py", "--trajectories", "--jobs=1", cwd=tmp_path, expect=1)
     cells = overfit_cli.load(tmp_path / "results" / "mine")
     assert cells["reason"][0].startswith("error: " + GENERATORS[body])
@@ -251,6 +254,29 @@ def test_a_generator_that_fails_keeps_the_steps_before(tmp_path: Path, body: str
     failed = call("train", "mine.py", "--out=one", cwd=tmp_path, expect=1)
     assert "0.3333" in failed.stdout
     assert f"The cell failed: error: {GENERATORS[body]}" in failed.stderr
+
+
+def test_a_result_of_other_names_than_the_steps_is_drawn(tmp_path: Path) -> None:
+    """What the trainer proposes can be typed."""
+    written(tmp_path, "def f(n: int = 1):\n  yield {'size': 1}\n  return {'final': n}\n")
+    done = call("train", "mine.py", cwd=tmp_path)
+    assert "Next: overfit plot curves --from results/mine" in done.stdout
+    call("plot", "curves", "--from=results/mine", "--out=a.svg", cwd=tmp_path)
+    assert "size" in (tmp_path / "a.svg").read_text()
+
+
+def test_cells_that_log_nothing_are_there_with_trajectories_too(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    for said in ("32 to run", "32 there already; 0 to run"):
+        done = run("sweep", "mine.py", *GRID, "--trajectories", "--jobs=1", cwd=tmp_path)
+        assert said in done.stdout
+
+
+def test_of_many_reasons_a_few_are_said(tmp_path: Path) -> None:
+    written(tmp_path, "def f(n: int = 1): raise ValueError(f'no {n}')")
+    done = run("sweep", "mine.py", "--n=1:30", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "26 for 26 other reasons" in done.stdout
+    assert len(done.stdout) < 600
 
 
 def test_one_training_shows_a_column_from_where_it_appears(tmp_path: Path) -> None:
@@ -524,6 +550,73 @@ def test_of_failed_cells_alone_no_figure_is_named(tmp_path: Path) -> None:
 
 
 # A changed signature
+
+
+def test_a_parameter_that_is_taken_back_is_one_of_before(tmp_path: Path) -> None:
+    """Figures and rows are those of the function as it is, though nothing was trained again."""
+    short = "def f(n: int = 1, seed: int = 0): return {'loss': n}"
+    for text in (short, short.replace("seed", "depth: int = 2, seed"), short):
+        written(tmp_path, text)
+        done = run("sweep", "mine.py", "--n=1:4", "--jobs=1", cwd=tmp_path)
+    assert "12 there already" in done.stdout
+    with pytest.warns(UserWarning, match="12 cells are left out, because .*: depth is gone"):
+        cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert "depth" not in cells
+    assert len(cells) == 12
+
+
+def test_what_a_decorator_says_now_is_what_figures_know(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    marked = EXPERIMENT.replace("def train", "@experiment(threshold=0.3)\ndef train")
+    written(tmp_path, "from overfit_cli import experiment\n" + marked)
+    done = run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    assert "32 there already; 0 to run" in done.stdout
+    assert "changed" not in done.stdout
+    call("plot", "cutoff", "--from=results/mine-n-snr", "--out=a.svg", cwd=tmp_path)
+    assert "above 0.3" in (tmp_path / "a.svg").read_text()
+    (tmp_path / "results" / "mine-n-snr" / MANIFEST).write_text("{")
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    call("plot", "cutoff", "--from=results/mine-n-snr", cwd=tmp_path)
+
+
+def test_a_parameter_of_another_type_is_another_one(tmp_path: Path) -> None:
+    text = "def f(n: int = 1, seed: int = 0): return {'loss': n}"
+    written(tmp_path, text)
+    for values in ("1", "1,2", "1,2,3"):  # most parts are of the old type
+        run("sweep", "mine.py", f"--n={values}", "--out=a", "--jobs=1", cwd=tmp_path)
+    written(tmp_path, text.replace("n: int", "n: float"))
+    done = run("sweep", "mine.py", "--n=1,2,3", "--out=a", "--jobs=1", cwd=tmp_path)
+    assert "n was int64 and is double" in done.stdout
+    with pytest.warns(UserWarning, match="9 cells are left out, because"):
+        assert overfit_cli.load(tmp_path / "a")["n"].dtype == float
+
+
+def test_a_file_that_changes_while_it_is_swept_mixes_no_code(tmp_path: Path) -> None:
+    """Workers go on with the code that the sweep began with; one that starts later refuses."""
+    path = written(tmp_path, EXPERIMENT)
+    study = study_of_reference(str(path))
+    sent = cloudpickle.dumps(study)
+    written(tmp_path, EXPERIMENT.replace("1 / (1 + n", "2 / (1 + n"))
+    late = subprocess.run(
+        [sys.executable, "-c", f"import pickle; print(pickle.loads({sent!r}).problem)"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "its source has changed since the sweep began" in late.stdout
+    written(tmp_path, "def train(:")
+    process = start("sweep", "mine.py", "--n=1:3", cwd=tmp_path)
+    assert process.communicate()[1].count("\n") == 1, "a file that can't be read is a sentence"
+    written(tmp_path, EXPERIMENT)
+    swept = start("sweep", "mine.py", "--n=1:60", "--jobs=2", cwd=tmp_path, env={"PAUSE": "0.1"})
+    wait_for(lambda: len(list(tmp_path.glob("results/*/cells/*.parquet"))) > 3)
+    written(tmp_path, EXPERIMENT.replace("1 / (1 + n", "2 / (1 + n"))
+    output, errors = swept.communicate()
+    assert "Done: 180 trained" in output, errors
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert cells["test_loss"].to_numpy() == pytest.approx(1 / (1 + cells["n"]))
 
 
 def test_cells_of_another_signature_are_left_out(tmp_path: Path) -> None:

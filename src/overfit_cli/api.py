@@ -40,7 +40,7 @@ _Named = TypeVar("_Named", bound=str)
 
 
 def sweep(
-    study: Callable[..., Any] | AnyStudy | str,
+    study: Callable[..., Any] | AnyStudy | str | Path,
     *,
     seeds: int | str | Iterable[int] | None = None,
     profile: str | None = None,
@@ -91,11 +91,11 @@ def sweep(
         KeyboardInterrupt: when interrupted; what is finished is kept.
     """
     if data is not None:
-        set_data_folder(Path(data))
+        set_data_folder(_path("data", data))
     subject = _subject(study, profile)
     grid = grid_of_values(
         subject.study,
-        {**(parameters or {}), **axes},
+        {**_mapping(parameters), **axes},
         subject.seeds if seeds is None else seeds,
         subject.texts,
         subject.places,
@@ -105,7 +105,7 @@ def sweep(
     where = resolve_device(_one_of("device", device, Device))
     runner = Runner(
         output=console(quiet=quiet),
-        directory=RunDirectory(RESULTS / name if out is None else Path(out), "out"),
+        directory=RunDirectory(RESULTS / name if out is None else _path("out", out), "out"),
         jobs=jobs_on(where, -1 if jobs == -1 else whole("jobs", jobs, 1)),
         backend=_one_of("backend", backend, Backend),
         device=where,
@@ -146,7 +146,7 @@ def load(directory: str | Path, *, trajectories: bool = False) -> pd.DataFrame:
     Raises:
         UserError: if `directory` holds no cells.
     """
-    run = RunDirectory(Path(directory))
+    run = RunDirectory(_path("directory", directory))
     cells = run.load_cells()
     if not trajectories:
         return cells
@@ -184,9 +184,19 @@ def draw(
     """
     cut = None if threshold is None else number("threshold", threshold)
     asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law, by=by)
-    drawn = draw_figure(figure, RunDirectory(Path(directory)), asked)
+    for name, given in {
+        "figure": figure,
+        "x": x,
+        "y": y,
+        "value": value,
+        "law": law,
+        "by": by,
+    }.items():
+        if given is not None and not isinstance(given, str):
+            raise UserError(f"{name} {given!r}: it takes a text.")
+    drawn = draw_figure(str(figure), RunDirectory(_path("directory", directory)), asked)
     if out is not None:
-        save(drawn, Path(out))
+        save(drawn, _path("out", out))
     # What a notebook looks for: without pyplot it would show the figure's name only.
     drawn._repr_png_ = lambda: image(drawn, "png")  # type: ignore[attr-defined]
     return drawn
@@ -205,13 +215,13 @@ def judge(*directories: str | Path) -> list[Judged]:
     Raises:
         UserError: if a named directory holds no cells.
     """
-    return worth_showing(judge_all([Path(directory) for directory in directories], RESULTS))
+    return worth_showing(judge_all([_path("directory", one) for one in directories], RESULTS))
 
 
 def _subject(study: object, profile: str | None) -> Subject:
     """What is swept."""
-    if isinstance(study, str):
-        return find_subject(study, profile)
+    if isinstance(study, str | Path):
+        return find_subject(str(study), profile)
     if profile is not None:
         raise UserError(f"profile {profile!r}: only presets have profiles.")
     if isinstance(study, type):
@@ -238,6 +248,18 @@ def _refinement(
         return None
     whole("refine", rounds, 0)
     return Refinement(grid, boundary_target(grid, cut), half_width)
+
+
+def _path(name: str, given: object) -> Path:
+    if not isinstance(given, str | Path):
+        raise UserError(f"{name} {given!r}: it takes a path.")
+    return Path(given)
+
+
+def _mapping(given: object) -> Mapping[str, Values]:
+    if given is not None and not isinstance(given, Mapping):
+        raise UserError(f"parameters {given!r}: it takes values by name.")
+    return given or {}
 
 
 def _one_of(name: str, given: _Named, names: object) -> _Named:

@@ -120,6 +120,9 @@ class Study(ABC, Generic[P]):
     claims_in: str = ""
     """The module that has its `CLAIMS`, which is imported when they are asked for."""
 
+    problem: str = ""
+    """Why it can't train in this process; empty where it can."""
+
     step: str = "gradient steps"
     """What its steps are, on axes."""
 
@@ -169,6 +172,11 @@ class Study(ABC, Generic[P]):
             batch: one of the lists that `batches` made.
             training: the device, and where to log steps.
         """
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether it logs steps, where they are wanted."""
+        return bool(self.trajectory_columns)
 
     @property
     def label(self) -> str:

@@ -101,7 +101,7 @@ def _read_words(words: Sequence[str], own: Collection[str]) -> tuple[list[str], 
         flag, equals, text = word.partition("=")
         if not equals:
             if not left or left[0].startswith("--"):
-                raise UserError(f"{flag}: it takes a value, such as {flag} 5{_nearest(flag, own)}")
+                raise UserError(f"{flag}: it takes a value: {flag} VALUE{_nearest(flag, own)}")
             text = left.pop(0)
         given.append((flag.removeprefix("--").replace("-", "_"), flag, text))
     return subjects, given

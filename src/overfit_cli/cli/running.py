@@ -18,7 +18,7 @@ from overfit_cli.study import Cell
 from overfit_cli.sweeps.execute import Backend, Summary, Workforce, check_sendable, execute
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import Plan, make_plan
-from overfit_cli.sweeps.provenance import check_data, record_run
+from overfit_cli.sweeps.provenance import check_data, is_described, record_run
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.training import Device, Execution
 from overfit_cli.words import plural
@@ -137,7 +137,7 @@ class Runner:
         """
         for sentence in self.directory.prepare():
             self.output.print(sentence)
-        if not plan.batches:
+        if not plan.batches and is_described(self.directory.path, plan.grid.study):
             return
         workforce = self.workforce(plan)
         how: dict[str, str | int | float] = {

@@ -11,6 +11,9 @@ from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.words import duration, plural, size
 
+MOST_REASONS = 4
+"""Of more reasons why cells failed, a sentence says the number."""
+
 
 def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> list[str]:
     """Return what a sweep covers, what is there already, and what will run."""
@@ -75,8 +78,11 @@ def estimate_in_words(
 
 def failed_in_words(summary: Summary) -> str:
     """Say how many cells failed, and why."""
-    reasons = ", ".join(f"{count} {reason}" for reason, count in summary.failed.most_common())
-    return f"{summary.failed.total()} failed ({reasons})"
+    shown = summary.failed.most_common(MOST_REASONS)
+    reasons = [f"{count} {reason}" for reason, count in shown]
+    if others := summary.failed.total() - sum(count for _, count in shown):
+        reasons.append(f"{others} for {len(summary.failed) - len(shown)} other reasons")
+    return f"{summary.failed.total()} failed ({', '.join(reasons)})"
 
 
 def restarts_in_words(summary: Summary) -> str:

@@ -44,10 +44,10 @@ def draw_curves(data: FigureData, options: FigureOptions) -> matplotlib.figure.F
     """Draw logged columns against the step, a panel for each value of the parameter `by`.
 
     The columns are `options.value`, with commas between; by default the study's losses
-    (`..._loss`), or its headline. Up to eight cells, with fewer than three seeds of a setting, are
-    a curve each. More are averaged over seeds, with a band of one standard deviation, up to the
-    last step that all seeds of a curve have reached; means are geometric where the column spans a
-    factor of a million.
+    (`..._loss`), its headline, or what is logged first. Up to eight cells, with fewer than three
+    seeds of a setting, are a curve each. More are averaged over seeds, with a band of one standard
+    deviation, up to the last step that all seeds of a curve have reached; means are geometric where
+    the column spans a factor of a million.
 
     Raises:
         UserError: if nothing was logged, a column or `by` is unknown, or the threshold isn't
@@ -114,7 +114,8 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
     asked = [] if value is None else [name.strip() for name in value.split(",")]
     if value is not None and not all(asked):
         raise UserError(f"--value {value!r}: it takes names of logged columns, commas between.")
-    chosen = list(dict.fromkeys(asked)) or losses or [data.study.headline]
+    headline = [name for name in logged if name == data.study.headline]
+    chosen = list(dict.fromkeys(asked)) or losses or headline or logged[:1]
     for name in chosen:
         if name not in logged:
             raise UserError(

@@ -45,6 +45,8 @@ def measured(data: FigureData, name: str | None) -> tuple[str, str]:
         UserError: if the study measures no such column, or these cells don't hold it.
     """
     name = data.study.headline if name is None else name
+    if not name:
+        raise UserError(f"{data.study.name} has measured nothing here: no cell is done.")
     known = [*(column.name for column in data.study.columns), "steps", "seconds"]
     if name not in known:
         raise UserError(

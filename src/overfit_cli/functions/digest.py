@@ -28,7 +28,7 @@ def digest_of(function: Callable[..., Any], file: OwnFile | None, name: str) -> 
         file: the file that it stands in; None where it was typed in, as in a notebook.
         name: its name in the file.
     """
-    found = _Found()
+    found = _Found(function)
     if file is None:
         found.add_code(function)
     else:
@@ -40,7 +40,8 @@ def digest_of(function: Callable[..., Any], file: OwnFile | None, name: str) -> 
 class _Found:
     """The code and the values that were found, as a set of texts."""
 
-    def __init__(self) -> None:
+    def __init__(self, studied: Callable[..., Any]) -> None:
+        self._studied = studied
         self.pieces: set[str] = set()
         self._seen: dict[object, object] = {}
 
@@ -68,7 +69,7 @@ class _Found:
             self.add_file(file)
             self.add_enclosed(one)
         elif isinstance(one, FunctionType):
-            self.pieces.add(_text_of(one))
+            self.pieces.add(_text_of(one, alone=one is self._studied))
             self.add_enclosed(one)
             for name in sorted(_names_of(one.__code__) & one.__globals__.keys()):
                 self.pieces.add(f"{name} = {self._words_of(one.__globals__[name])}")
@@ -152,14 +153,18 @@ def _own_file(one: object) -> OwnFile | None:
     return OwnFile(Path(file), module.__package__ or "")
 
 
-def _text_of(function: FunctionType) -> str:
-    """A function's code as text, or as what it is compiled to where no text is kept."""
+def _text_of(function: FunctionType, *, alone: bool) -> str:
+    """A function's code as text, or as what it is compiled to where no text is kept.
+
+    `alone` is whether its defaults and annotations are left out, which are the study's parameters.
+    """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function.__code__)))
     except (OSError, TypeError, SyntaxError, ValueError):
         return _compiled(function.__code__)
-    alone = len(tree.body) == 1 and isinstance(tree.body[0], ast.FunctionDef)
-    return as_text(without_description(tree.body[0])) if alone else _compiled(function.__code__)
+    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
+        return _compiled(function.__code__)  # a lambda: its lines are of other code too
+    return as_text(without_description(tree.body[0]) if alone else tree.body[0])
 
 
 def _compiled(code: CodeType) -> str:

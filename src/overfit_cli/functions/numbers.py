@@ -6,8 +6,11 @@ import math
 from collections.abc import Generator, Mapping
 from typing import Any
 
+from overfit_cli.functions.record import TAKEN
 from overfit_cli.study import Cell
 from overfit_cli.training import Training
+
+MOST_STEPS = 2**63
 
 
 def run_generator(
@@ -24,6 +27,7 @@ def run_generator(
         TypeError, ValueError: if it yields no dict of numbers, or steps that don't rise.
     """
     row: dict[str, Any] = {}
+    columns = TAKEN - {"step"} | type(cell.parameters).model_fields.keys()
     step, steps = -1, 0
     while True:
         try:
@@ -31,6 +35,8 @@ def run_generator(
         except StopIteration as ended:
             return (row if ended.value is None else ended.value), steps
         row = numbers_in(yielded, "yielded")
+        if taken := columns & row.keys():
+            raise ValueError(f"it yielded {min(taken)!r}, a column that every row has already")
         step, steps = _next_step(row.pop("step", None), step)
         training.log(cell, step, row)
 
@@ -43,8 +49,9 @@ def _next_step(named: float | None, last: int) -> tuple[int, int]:
     """
     if named is None:
         return last + 1, last + 2
-    if named != int(named) or named <= last:
-        raise ValueError(f"it yielded a step {named:g} after {last}: whole numbers that rise do")
+    if not last < named < MOST_STEPS or named != int(named):
+        said = f"it yielded step = {named:g} after {last}"
+        raise ValueError(f"{said}; steps are whole numbers that rise")
     return int(named), int(named)
 
 

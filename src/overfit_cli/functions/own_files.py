@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _OURS = "overfit_cli"
-_RUNS_SWEEPS = {_OURS, "sweep", "load", "draw", "judge"}
+_RUNS_SWEEPS = {"sweep", "load", "draw", "judge"}
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -92,36 +92,91 @@ def without_description(one: ast.stmt) -> ast.stmt:
 
 
 def _used_by(function: str, tree: ast.Module) -> list[ast.stmt]:
-    """A function of a module, the functions and classes that it uses, and what is no such."""
-    known = {one.name: one for one in tree.body if isinstance(one, _Definition)}
-    kept = [one for one in _without_sweeps(tree.body) if not isinstance(one, _Definition)]
-    if function in known:
-        kept.append(without_description(known.pop(function)))
-    left = list(kept)
+    """The statements of a module that a function of it depends on, in their order.
+
+    They are the function, whatever binds a name that one of them uses, and those that bind none,
+    such as a call that sets a library up; but not those that run sweeps or use their results.
+    """
+    binding: dict[str, list[int]] = {}
+    body, left = _without_sweeps(tree.body), list[int]()
+    for place, one in enumerate(body):
+        names = _bound_by(one)
+        for name in names:
+            binding.setdefault(name, []).append(place)
+        if not names and not _is_print(one):
+            left.append(place)
+    left += binding.get(function, [])
+    kept = set[int]()
     while left:
-        used = _names_in(left.pop()) & known.keys()
-        left += [known[name] for name in used]
-        kept += [known.pop(name) for name in sorted(used)]
-    return kept
+        place = left.pop()
+        if place not in kept:
+            kept.add(place)
+            if function in _bound_by(body[place]):
+                body[place] = without_description(body[place])
+            used = _names_in(body[place])
+            left += [other for name in used for other in binding.get(name, [])]
+    return [body[place] for place in sorted(kept)]
 
 
-def _without_sweeps(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a script but those that run sweeps or use their results."""
-    results = set[str]()
+def _bound_by(one: ast.stmt) -> set[str]:
+    """The names that a statement does nothing else than bind; none of one that may do more."""
+    if isinstance(one, _Definition):
+        return {one.name}
+    if isinstance(one, ast.Import | ast.ImportFrom):
+        names = {name.asname or name.name.partition(".")[0] for name in one.names}
+        return set() if "*" in names else names
+    targets = one.targets if isinstance(one, ast.Assign) else []
+    targets = [one.target] if isinstance(one, ast.AnnAssign) else targets
+    plain = [part for target in targets for part in ast.walk(target)]
+    if any(isinstance(part, ast.Attribute | ast.Subscript) for part in plain):
+        return set()
+    return {part.id for part in plain if isinstance(part, ast.Name)}
+
+
+def _is_print(one: ast.stmt) -> bool:
+    called = (
+        one.value.func if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) else None
+    )
+    return isinstance(called, ast.Name) and called.id == "print"
+
+
+def _without_sweeps(body: Iterable[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a script but those that run sweeps, or use their results."""
+    modules, results, kept = set[str](), set[str](), list[ast.stmt]()
     for one in body:
-        if isinstance(one, ast.Import | ast.ImportFrom) and _OURS in ast.unparse(one):
-            bound = {name.asname or name.name for name in one.names}
-            results |= bound if isinstance(one, ast.Import) else bound & _RUNS_SWEEPS
+        if isinstance(one, ast.Import):
+            modules |= {name.asname or _OURS for name in one.names if name.name == _OURS}
+            one.names = [name for name in one.names if name.name != _OURS]
+            kept += [one] if one.names else []
+        elif isinstance(one, ast.ImportFrom) and one.module == _OURS:
+            results |= {name.asname or name.name for name in one.names if name.name in _RUNS_SWEEPS}
         elif isinstance(one, _Definition):
-            yield one
-        elif _is_main_guard(one) or _names_in(one) & results:
+            kept.append(one)
+        elif _is_main_guard(one):
+            kept += one.orelse if isinstance(one, ast.If) else []
+        elif _runs_sweeps(one, modules, results):
             results |= {
                 name.id
                 for name in ast.walk(one)
                 if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
             }
         else:
-            yield one
+            kept.append(one)
+    return kept
+
+
+def _runs_sweeps(one: ast.stmt, modules: set[str], results: set[str]) -> bool:
+    """Whether a statement sweeps, draws or judges, or uses what that gave."""
+    nodes = list(ast.walk(one))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    attributes = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in modules
+    }
+    return bool(names & results or attributes & _RUNS_SWEEPS)
 
 
 def _is_main_guard(one: ast.stmt) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 import typing
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -41,11 +42,17 @@ def read_signature(function: Callable[..., Any], where: str) -> tuple[list[Param
 
 
 def _with_annotations(function: Callable[..., Any]) -> Any:
-    """What has a callable's annotations: of a partial one the function, of an object its call."""
+    """A function with a callable's annotations, but for that of what it returns."""
     if isinstance(function, functools.partial):
         return _with_annotations(function.func)
-    is_function = inspect.isfunction(function) or inspect.ismethod(function)
-    return function if is_function else type(function).__call__
+    inner: Any = inspect.unwrap(function)
+    if not inspect.isfunction(inner) and not inspect.ismethod(inner):
+        inner = type(inner).__call__
+    inner = getattr(inner, "__func__", inner)
+    copy = types.FunctionType(inner.__code__, inner.__globals__, closure=inner.__closure__)
+    own = inner.__annotations__
+    copy.__annotations__ = {name: hint for name, hint in own.items() if name != "return"}
+    return copy
 
 
 def _read_all(

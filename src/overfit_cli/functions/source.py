@@ -99,7 +99,8 @@ def source_of(function: Callable[..., Any]) -> Source:
     label = label.strip("_")
     long = f"{label}-{name}" if defined else name
     short = label if defined and _implied(module) == name else long
-    digest = digest_of(function, file if defined else None, name)
+    # A script may change its own names between two sweeps.
+    digest = digest_of(function, file if defined and not is_script else None, name)
     return Source(label, reference, label, name, short, digest)
 
 
@@ -176,7 +177,10 @@ def _load_module(name: str) -> ModuleType:
 
 def _unloadable(place: str, error: BaseException) -> UserError:
     words = " ".join(str(error).split())
-    return UserError(f"{place}: it can't be loaded: {type(error).__name__}: {words}.")
+    hint = ""
+    if isinstance(error, ImportError) and "relative import" in words:
+        hint = " A file of a package is named package.module:FUNCTION."
+    return UserError(f"{place}: it can't be loaded: {type(error).__name__}: {words}.{hint}")
 
 
 def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
@@ -184,8 +188,14 @@ def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
     return {
         name: one
         for name, one in vars(module).items()
-        if inspect.isfunction(one) and one.__module__ == module.__name__ and name[0] != "_"
+        if name[0] != "_" and _is_defined_in(one, module)
     }
+
+
+def _is_defined_in(one: object, module: ModuleType) -> bool:
+    """Whether it is a function of the module's own, such as one that is cached."""
+    inner = inspect.unwrap(one) if callable(one) else one
+    return inspect.isfunction(inner) and inner.__module__ == module.__name__
 
 
 def _implied(module: ModuleType) -> str:

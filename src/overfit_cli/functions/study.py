@@ -63,9 +63,14 @@ class FunctionStudy(Study[FunctionParameters]):
     def __reduce__(self) -> tuple[Any, ...]:
         """Send the function by its reference, if it has one: its module may not be importable."""
         if self.function is not None and self.record.reference:
-            return study_of_reference, (self.record.reference,)
+            return _sent, (self.record, self.source_digest)
         made = functools.partial(FunctionStudy, source_digest=self.source_digest)
         return made, (self.record, self.function)
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether the function is a generator."""
+        return inspect.isgeneratorfunction(inspect.unwrap(self.function or _nothing))
 
     @property
     def label(self) -> str:
@@ -113,6 +118,10 @@ class FunctionStudy(Study[FunctionParameters]):
         return numbers
 
 
+def _nothing() -> None:
+    """No function."""
+
+
 def _columns(record: FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]:
     """Columns by these names in their order, with what was said of them."""
     known = {one.name: one for one in record.columns}
@@ -134,6 +143,24 @@ def study_of_reference(reference: str) -> FunctionStudy:
 @functools.cache
 def _study_at(reference: str, *state: object) -> FunctionStudy:
     return _study_of(*find_function(reference))
+
+
+@functools.cache
+def _sent(record: FunctionRecord, source_digest: str) -> FunctionStudy:
+    """The study that was sent to this process, with the code that its file had when it was read.
+
+    Where the file has changed since, it has a problem.
+    """
+    study = FunctionStudy(record)
+    try:
+        found = study_of_reference(record.reference)
+    except UserError as error:
+        study.problem = f"{error} The file has changed since the sweep began."
+        return study
+    if (found.record, found.source_digest) == (record, source_digest):
+        return found
+    study.problem = f"{record.name}: its source has changed since the sweep began."
+    return study
 
 
 def study_of_function(function: Function) -> FunctionStudy:
@@ -160,7 +187,10 @@ def study_of_record(record: FunctionRecord) -> FunctionStudy:
     if given is not None and given.record == record:
         return given
     if not record.reference:
-        raise UserError(f"{record.name} stands in no file, and was given in another process.")
+        raise UserError(
+            f"{record.name} was given by a script or a notebook; in its process overfit_cli.judge "
+            "judges them."
+        )
     return study_of_reference(record.reference)
 
 

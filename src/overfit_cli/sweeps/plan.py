@@ -88,6 +88,7 @@ def make_plan(
         UserError: if the directory holds another study, or a cell can't fit this machine.
     """
     grid.check()
+    trajectories = trajectories and grid.study.has_steps
     most = MOST_PARTS_OUTLINED if outlined else None
     _check_study(grid, directory, most)
     whole = grid.size if cells is None else len(cells)
@@ -123,10 +124,9 @@ def make_plan(
 def _parameters_changed(study: AnyStudy, directory: RunDirectory) -> str:
     """How a function's parameters aren't those that it had in a directory; empty if they are."""
     manifest = read_manifest(directory.path)
-    if manifest is None or manifest.function is None:
+    if manifest is None or manifest.function is None or not isinstance(study, FunctionStudy):
         return ""
-    before = {one.name for one in manifest.function.parameters}
-    return change_of(before, set(study.parameters.model_fields))
+    return change_of(manifest.function, study.record)
 
 
 def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Cell]]:

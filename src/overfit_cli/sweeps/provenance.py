@@ -99,6 +99,14 @@ def record_run(
         write_whole(directory / MANIFEST, text.encode())
 
 
+def is_described(directory: Path, study: AnyStudy) -> bool:
+    """Whether the manifest says of a function what is known of it now; so for any other study."""
+    if not isinstance(study, FunctionStudy):
+        return True
+    manifest = read_manifest(directory)
+    return manifest is not None and manifest.function == study.record
+
+
 def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
     """Return the points that the runs into `directory` were meant to cover.
 

@@ -102,6 +102,8 @@ def _value(info: ParameterInfo, given: Any) -> Value:
         raise UserError(f"{info.name} {words}: {info.name} takes {info.accepts}.")
     if info.kind == "float":
         return rounded(float(plain)) + 0.0
+    if info.kind == "int" and abs(plain) >= 2**63:
+        raise UserError(f"{info.name} {plain}: {info.name} takes {info.accepts} below 2**63.")
     value: Value = int(plain) if info.kind == "int" and plain == plain // 1 else plain
     return value
 

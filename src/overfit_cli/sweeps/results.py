@@ -123,7 +123,7 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
         cell_table(study, [result])
         trajectory_table(study, [result])
     except Exception as error:  # a result may hold anything
-        return _refused(replace(result, trajectory={}), _in_one_line(error))
+        return _refused(replace(result, trajectory={}, steps=0), _in_one_line(error))
     return result
 
 

@@ -135,14 +135,28 @@ def other_parameters(schema: pa.Schema, function: FunctionRecord) -> str:
 
     A part's parameters are its columns between those that every part has.
     """
-    found = set(schema.names[_BEFORE_PARAMETERS : schema.names.index("status")])
-    return change_of(found, {one.name for one in function.parameters})
+    names = schema.names[_BEFORE_PARAMETERS : schema.names.index("status")]
+    return _change({name: schema.field(name).type for name in names}, _parameter_types(function))
 
 
-def change_of(before: set[str], now: set[str]) -> str:
+def change_of(before: FunctionRecord, now: FunctionRecord) -> str:
     """Return how a function's parameters have changed, in words; empty if they haven't."""
-    gone = [f"{name} is gone" for name in sorted(before - now)]
-    return ", ".join([*gone, *(f"{name} is new" for name in sorted(now - before))])
+    return _change(_parameter_types(before), _parameter_types(now))
+
+
+def _parameter_types(function: FunctionRecord) -> dict[str, pa.DataType]:
+    return {one.name: _TYPES[one.kind] for one in function.parameters}
+
+
+def _change(before: Mapping[str, pa.DataType], now: Mapping[str, pa.DataType]) -> str:
+    gone = [f"{name} is gone" for name in sorted(before.keys() - now.keys())]
+    new = [f"{name} is new" for name in sorted(now.keys() - before.keys())]
+    other = [
+        f"{name} was {before[name]} and is {now[name]}"
+        for name in sorted(before.keys() & now.keys())
+        if before[name] != now[name]
+    ]
+    return ", ".join([*gone, *new, *other])
 
 
 def installed_version(study: str | None) -> int | None:

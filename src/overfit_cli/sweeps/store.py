@@ -221,25 +221,32 @@ class RunDirectory:
 
     def _fitting(self, kind: Kind, parts: Mapping[Path, pa.Table], version: int) -> list[pa.Table]:
         """The parts with the study's columns, each cell in one; warn of each that is left out."""
-        manifest = read_manifest(self.path)
-        function = None if manifest is None else manifest.function
+        parts = self._of_the_function(parts) if kind is CELLS else parts
         wanted = wanted_columns(self.study_name(), version, kind, parts.values())
-        fitting, changed = {}, Counter[str]()
+        fitting = {}
         for path, part in parts.items():
-            other = ""
-            if kind is CELLS and function is not None:
-                other = other_parameters(part.schema, function)
-            if other:
-                changed[other] += part.num_rows
-            elif reason := wanted.misfit(part.schema):
+            if reason := wanted.misfit(part.schema):
                 _leave_out(path, reason)
             else:
                 fitting[path] = part
-        for how, cells in changed.items():
-            are = f"{plural(cells, 'cell')} {'is' if cells == 1 else 'are'}"
+        return list(unrepeated(fitting).values())
+
+    def _of_the_function(self, parts: Mapping[Path, pa.Table]) -> Mapping[Path, pa.Table]:
+        """The parts with a function's parameters as they are now; warn of others, counted."""
+        manifest = read_manifest(self.path)
+        if manifest is None or manifest.function is None:
+            return parts
+        changes = {
+            path: other_parameters(one.schema, manifest.function) for path, one in parts.items()
+        }
+        counts = Counter[str]()
+        for path, how in changes.items():
+            counts[how] += parts[path].num_rows
+        for how in filter(None, counts):
+            are = f"{plural(counts[how], 'cell')} {'is' if counts[how] == 1 else 'are'}"
             words = f"{self.path}: {are} left out, because the function has other parameters now"
             warnings.warn(f"{words}: {how}.", UserWarning, stacklevel=2)
-        return list(unrepeated(fitting).values())
+        return {path: part for path, part in parts.items() if not changes[path]}
 
     def _why_empty(self) -> str:
         if not self.path.exists():

@@ -59,9 +59,12 @@ def run_task(study: AnyStudy, task: Task, directory: Path, execution: Execution)
         directory: the run directory.
         execution: device, logging, and whether a failed cell ends the task.
     """
+    numbers = tuple(number for number, _ in task)
+    if study.problem:
+        kept = "What is finished is kept, and the same command goes on from there."
+        return TaskRecord(numbers, (), Counter(), problem=f"{study.problem} {kept}")
     began = time.perf_counter()
     results: list[CellResult] = []
-    numbers = [number for number, _ in task]
     try:
         with training_conditions():
             for result in chain.from_iterable(
