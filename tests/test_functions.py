@@ -606,6 +606,10 @@ def test_a_file_that_changes_while_it_is_swept_mixes_no_code(tmp_path: Path) -> 
         check=True,
     )
     assert "its source has changed since the sweep began" in late.stdout
+    assert pickle.loads(sent).problem
+    written(tmp_path, EXPERIMENT)
+    assert not pickle.loads(sent).problem, "it has changed back"
+    written(tmp_path, EXPERIMENT.replace("1 / (1 + n", "2 / (1 + n"))
     written(tmp_path, "def train(:")
     process = start("sweep", "mine.py", "--n=1:3", cwd=tmp_path)
     assert process.communicate()[1].count("\n") == 1, "a file that can't be read is a sentence"

@@ -145,12 +145,16 @@ def _study_at(reference: str, *state: object) -> FunctionStudy:
     return _study_of(*find_function(reference))
 
 
-@functools.cache
+_kept: dict[tuple[FunctionRecord, str], FunctionStudy] = {}
+
+
 def _sent(record: FunctionRecord, source_digest: str) -> FunctionStudy:
     """The study that was sent to this process, with the code that its file had when it was read.
 
-    Where the file has changed since, it has a problem.
+    Where the file has changed since, it has a problem; that isn't kept, since it may change back.
     """
+    if (record, source_digest) in _kept:
+        return _kept[record, source_digest]
     study = FunctionStudy(record)
     try:
         found = study_of_reference(record.reference)
@@ -158,6 +162,7 @@ def _sent(record: FunctionRecord, source_digest: str) -> FunctionStudy:
         study.problem = f"{error} The file has changed since the sweep began."
         return study
     if (found.record, found.source_digest) == (record, source_digest):
+        _kept[record, source_digest] = found
         return found
     study.problem = f"{record.name}: its source has changed since the sweep began."
     return study
@@ -189,7 +194,7 @@ def study_of_record(record: FunctionRecord) -> FunctionStudy:
     if not record.reference:
         raise UserError(
             f"{record.name} was given by a script or a notebook; in its process overfit_cli.judge "
-            "judges them."
+            "has its claims."
         )
     return study_of_reference(record.reference)
 

@@ -1,4 +1,4 @@
-"""Contents of a run directory, as a plan asks for them: which cells are there, and how."""
+"""Contents of a run directory: which cells are there, and what is known of them."""
 
 from __future__ import annotations
 

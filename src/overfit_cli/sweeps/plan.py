@@ -13,7 +13,7 @@ from overfit_cli.functions.study import FunctionStudy
 from overfit_cli.registry import blaming
 from overfit_cli.study import AnyStudy, Cell
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.manifest import Manifest, read_manifest
 from overfit_cli.sweeps.schema import change_of
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.training import Device
@@ -91,6 +91,7 @@ def make_plan(
     trajectories = trajectories and grid.study.has_steps
     most = MOST_PARTS_OUTLINED if outlined else None
     _check_study(grid, directory, most)
+    parameters_changed = _compare_function(grid.study, directory)
     whole = grid.size if cells is None else len(cells)
     if cells is None:
         cells = (grid.thinned(MOST_CELLS_OUTLINED) if outlined else grid).cells()
@@ -115,17 +116,22 @@ def make_plan(
         failed=failed,
         again=frozenset(cell.key for cell in chosen if cell.key in there.cells),
         stale=round(stale / there.share),
-        parameters_changed=_parameters_changed(grid.study, directory),
+        parameters_changed=parameters_changed,
         of_other_source=sum(known.is_of_other_source(grid.study.source_digest) for known in left),
         share=len(cells) / whole,
     )
 
 
-def _parameters_changed(study: AnyStudy, directory: RunDirectory) -> str:
-    """How a function's parameters aren't those that it had in a directory; empty if they are."""
-    manifest = read_manifest(directory.path)
+def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
+    """How a function's parameters aren't those that it had in a directory; empty if they are.
+
+    Raises:
+        UserError: if the directory has cells of another file of its name.
+    """
+    manifest = read_manifest(directory.path) if isinstance(study, FunctionStudy) else None
     if manifest is None or manifest.function is None or not isinstance(study, FunctionStudy):
         return ""
+    _check_file(study, manifest, directory)
     return change_of(manifest.function, study.record)
 
 
@@ -146,14 +152,11 @@ def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) ->
             f"{directory.flag} {directory.path}: it holds cells of {other}, not of "
             f"{grid.study.name}; name another directory."
         )
-    if isinstance(grid.study, FunctionStudy):
-        _check_file(grid.study, directory)
 
 
-def _check_file(study: FunctionStudy, directory: RunDirectory) -> None:
+def _check_file(study: FunctionStudy, manifest: Manifest, directory: RunDirectory) -> None:
     """Refuse cells of a file that is another one than theirs, though it has its name."""
-    manifest = read_manifest(directory.path)
-    if manifest is None or manifest.function is None or not manifest.runs:
+    if manifest.function is None or not manifest.runs:
         return
     theirs, own = (
         Path(record.reference.rpartition(":")[0]) for record in (manifest.function, study.record)
