@@ -46,9 +46,14 @@ def test_tiny_batches_are_bounded_in_number() -> None:
 
 
 def test_the_last_tasks_are_small_so_that_jobs_end_together() -> None:
-    found = sizes(0.001, 3000, jobs=4)
-    assert found[-1] == 1
-    assert max(found) <= 3000 / 8
+    found = sizes(0.01, 3000, jobs=4)
+    assert max(found) == 100, "a second's work"
+    assert found[-4:-1] == [25, 25, 25], "a quarter of a second's work, and what is left"
+    assert found[-1] <= 25
+
+
+def test_batches_of_half_a_second_come_one_at_a_time_at_the_end() -> None:
+    assert set(sizes(0.5, 30)[-4:]) == {1}
 
 
 def test_costs_tell_how_many_batches_make_a_second() -> None:

@@ -14,6 +14,9 @@ Task = Sequence[tuple[int, Batch]]
 SECONDS = 1.0
 """What a task should take: much more than handing it out, and little to lose by a kill."""
 
+LEAST_SECONDS = 0.25
+"""What a task near the end should still take: a part per cell costs more than the jobs gain."""
+
 MOST_BATCHES = 1000
 MOST_GROWTH = 4
 """A task has at most so many times the batches of the one before: a time may be off."""
@@ -47,8 +50,10 @@ class TaskSize:
         """
         if self._seconds_per_work is None:
             return 1
-        wanted = SECONDS / self._seconds_per_work if self._seconds_per_work > 0 else left
-        wanted = min(wanted, left / (2 * self.jobs))
+        wanted = left
+        if self._seconds_per_work > 0:
+            least, most = (time / self._seconds_per_work for time in (LEAST_SECONDS, SECONDS))
+            wanted = min(most, max(least, left / (2 * self.jobs)))
         total, count = 0.0, 0
         for cost in costs[: min(MOST_BATCHES, MOST_GROWTH * self._last)]:
             total += cost
