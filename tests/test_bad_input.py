@@ -161,7 +161,7 @@ NAMES = [
     ("sweep ../experiments/fig1", ["neither a study nor a preset"]),
     ("sweep --jobs 0", ["--jobs 0", "at least 1", "-1"]),
     ("sweep --jobs many", ["--jobs many", "a whole number"]),
-    ("sweep --backend ray", ["--backend", "ray", "loky", "threading"]),
+    ("sweep --backend ray", ["--backend: 'ray' is not one of 'loky', 'threading'"]),
     ("sweep --device tpu", ["--device", "tpu", "auto", "cpu", "cuda"]),
     ("sweep --sead 3", ["--sead"]),
     ("sweeep", ["sweeep"]),

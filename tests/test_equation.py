@@ -46,6 +46,13 @@ def test_a_law_knows_its_names_and_its_tidied_text() -> None:
     assert law.text == "n * 2 = 7"
 
 
+def test_a_name_may_have_any_letters_and_digits() -> None:
+    law = parse_equation("σ2 * layer1_width / a0b = 6", ("σ2", "layer1_width", "a0b"))
+    values = {"σ2": np.array(2.0), "layer1_width": np.array(9.0), "a0b": np.array(3.0)}
+    assert law.names == values.keys()
+    assert float(law.difference(values)) == 0.0
+
+
 @pytest.mark.parametrize("text", ["log(n) = snr", "1 / n = snr", "sqrt(n - 9) = 1", "exp(999+n)=n"])
 def test_the_difference_is_not_finite_where_a_side_is_undefined(text: str) -> None:
     gap = parse_equation(text, AXES).difference({"n": np.array([0.0]), "snr": np.array([1.0])})

@@ -24,7 +24,7 @@ from overfit_cli.figures.best_curves import (
 from overfit_cli.figures.curves import draw_columns, draw_curves
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.options import resolved_options
-from overfit_cli.figures.panels import MOST, Panel, panels
+from overfit_cli.figures.panels import MOST_PANELS, Panel, panels
 from overfit_cli.figures.style import styled
 from overfit_cli.figures.surface import Surface, draw_surfaces
 from overfit_cli.parameters import StudyParameters, parameter
@@ -146,7 +146,10 @@ def test_a_parameter_can_be_panels_and_keeps_the_lines_colours(tmp_path: Path) -
         (FigureOptions(value="test_loss"), "--x: this figure needs the name of a parameter"),
         (FigureOptions(x="width"), "--x width: width has no two values"),
         (FigureOptions(x="snrr"), "--x snrr: .* did you mean 'snr'"),
-        (FigureOptions(x="snr"), "--x snr: .* have 10 settings here, .* up to 8 lines; --by"),
+        (
+            FigureOptions(x="snr"),
+            "--x snr: .* have 10 settings here, .* up to 8 lines; --by n makes",
+        ),
         (FigureOptions(x="n", by="kernal"), "--by kernal: .* did you mean 'kernel'"),
         (FigureOptions(x="n", by="kernel", value="loss"), "--value loss: fake measures no 'loss'"),
         (FigureOptions(x="n", by="kernel", threshold=np.inf), "--threshold inf: .* finite"),
@@ -156,6 +159,15 @@ def test_lines_that_cannot_be_drawn_are_refused(options: FigureOptions, message:
     cells = [fake_cells([2, 4, 6, 8, 10], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")]
     with pytest.raises(UserError, match=message):
         draw_lines(data_of(pd.concat(cells)), options)
+
+
+def test_lines_of_many_settings_propose_no_panels_that_would_still_be_too_many() -> None:
+    ns = np.arange(2.0, 15.0).tolist()
+    cells = [fake_cells(ns, [1.0, 2.0], seeds=1, kernel=k) for k in ("softmax", "gaussian")]
+    with pytest.raises(
+        UserError, match=r"26 settings here, .* 8 lines; a heatmap over two of them"
+    ):
+        draw_lines(data_of(pd.concat(cells)), FigureOptions(x="snr", value="test_loss"))
 
 
 # Panels
@@ -175,11 +187,11 @@ def test_panels_hold_the_cells_and_the_plan_of_their_value() -> None:
 
 
 def test_too_many_panels_or_an_unknown_parameter_are_refused() -> None:
-    snrs = np.arange(1.0, MOST + 2).tolist()
+    snrs = np.arange(1.0, MOST_PANELS + 2).tolist()
     data = data_of(fake_cells([5], snrs, seeds=1))
     with pytest.raises(UserError, match="--by snr: it has 13 values here; at most 12"):
         panels(data, "snr")
-    assert len(panels(data_of(fake_cells([5], snrs[:-1], seeds=1)), "snr")) == MOST
+    assert len(panels(data_of(fake_cells([5], snrs[:-1], seeds=1)), "snr")) == MOST_PANELS
     with pytest.raises(UserError, match="--by snrr: fake has no parameter 'snrr'; did you mean"):
         panels(data, "snrr")
 

@@ -74,7 +74,7 @@ def parse_equation(text: str, names: Collection[str]) -> Equation:
     """
     tidy = " ".join(text.split())
     try:
-        sides = [_side(side, names) for side in _split(tidy)]
+        sides = [_side(side, names) for side in _split(tidy, names)]
         used = frozenset(name for _, found in sides for name in found)
         if not used:
             raise _RefusedError("it names none of them.")
@@ -87,15 +87,16 @@ def parse_equation(text: str, names: Collection[str]) -> Equation:
     return Equation(tidy, used, sides[0][0], sides[1][0])
 
 
-def _split(text: str) -> list[str]:
+def _split(text: str, names: Collection[str]) -> list[str]:
     if len(text) > LONGEST:
         raise _RefusedError(f"it is longer than {LONGEST} characters.")
     for character in text:
         if character == "^":
             raise _RefusedError("powers are written **, not ^.")
-        if not (character.isascii() and (character.isalnum() or character in "_.+-*/() =")):
+        plain = character.isascii() and (character.isalnum() or character in "_.+-*/() =")
+        if not plain and not any(character in name for name in names):
             raise _RefusedError(f"it has a {character!r}.")
-    if re.search(r"\d_|0[xob]", text, re.IGNORECASE):
+    if re.search(r"(?<!\w)(\d\w*_|0[xob])", text, re.IGNORECASE):
         raise _RefusedError("its numbers aren't written in plain decimals.")
     sides = text.split("=")
     if len(sides) != 2:

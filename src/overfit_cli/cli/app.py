@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -89,7 +90,8 @@ def _run() -> int:
 
 
 def _words_of(error: typer.TyperException) -> str:
-    return error.format_message() if hasattr(error, "format_message") else str(error)
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    return re.sub(r"^Invalid value for '(--[\w-]+)': (Value error, )?", r"\1: ", text)
 
 
 def _say(sentence: str) -> None:

@@ -17,7 +17,7 @@ from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
 from overfit_cli.figures.geometric import logarithms, spans_widely
 from overfit_cli.figures.inputs import checked_threshold, measured, with_numbers
-from overfit_cli.figures.panels import panels
+from overfit_cli.figures.panels import MOST_PANELS, panels
 from overfit_cli.figures.style import (
     HIGH,
     PALETTE,
@@ -77,13 +77,14 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     geometric = spans_widely(numbers)
     parts = panels(data, options.by)
     varying = [name for name, values in parameter_values(data).items() if len(values) > 1]
-    names = [name for name in varying if name not in (x.name, options.by)]
+    others = [name for name in varying if name != x.name]
+    names = [name for name in others if name != options.by]
     gathered = [_lines(part.data, names, x, value, geometric) for part in parts]
     texts = list(dict.fromkeys(line.text for lines in gathered for line in lines))
     if len(texts) > len(PALETTE):
         raise UserError(
             f"--x {x.name}: the other parameters have {len(texts)} settings here, and a figure "
-            f"shows up to {len(PALETTE)} lines; --by makes one of them panels."
+            f"shows up to {len(PALETTE)} lines{_way_out(data.cells, others)}"
         )
     figure, all_axes = new_panels(len(parts), height=2.8)
     for axes, lines in zip(all_axes, gathered, strict=True):
@@ -101,6 +102,16 @@ def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     title_panels(figure, all_axes, [part.title for part in parts], _title(data, x, geometric))
     legend_below(figure, _legend(texts, gathered, threshold), columns=2 * len(parts))
     return figure
+
+
+def _way_out(cells: pd.DataFrame, others: Sequence[str]) -> str:
+    """The end of a sentence on too many lines: the panels that help, if any do."""
+    settings = cells[list(others)].drop_duplicates()
+    for name in others:
+        lines = settings.drop(columns=name).drop_duplicates()
+        if settings[name].nunique() <= MOST_PANELS and len(lines) <= len(PALETTE):
+            return f"; --by {name} makes panels of one of them."
+    return "; a heatmap over two of them shows more."
 
 
 def _lines(data: FigureData, names: list[str], x: Axis, value: str, geometric: bool) -> list[Line]:

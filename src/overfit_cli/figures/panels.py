@@ -10,7 +10,7 @@ from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.style import brief
 from overfit_cli.parameters import Value
 
-MOST = 12
+MOST_PANELS = 12
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,10 @@ def panels(data: FigureData, by: str | None) -> list[Panel]:
     if by not in values:
         known = nearest(by, values)
         raise UserError(f"--by {by}: {data.study.name} has no parameter {by!r}; {known}")
-    if len(values[by]) > MOST:
+    if len(values[by]) > MOST_PANELS:
         raise UserError(
-            f"--by {by}: it has {len(values[by])} values here; at most {MOST} fit side by side."
+            f"--by {by}: it has {len(values[by])} values here; at most {MOST_PANELS} fit side by "
+            "side."
         )
     return [Panel(f"{by} = {brief(value)}", _at(data, by, value)) for value in values[by]]
 
