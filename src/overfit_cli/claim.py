@@ -1,42 +1,57 @@
-"""Claims: sentences of a paper turned into measurements with a tolerance."""
+"""Claims: sentences of a paper turned into measurements with a margin."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Verdict = Literal["holds", "fails", "inconclusive", "not run"]
-
-
-def above_zero(low: float, high: float) -> Verdict:
-    """Return the verdict on "it is above zero" from the ends of an interval."""
-    if low > 0:
-        return "holds"
-    return "fails" if high < 0 else "inconclusive"
+Verdict = Literal["holds", "fails", "inconclusive", "vacuous", "not run"]
+VERDICTS: Mapping[Verdict, str] = {
+    "holds": "the whole interval lies inside the claim's margin",
+    "fails": "the whole interval lies outside it",
+    "inconclusive": "the cells can't tell",
+    "vacuous": "true of these cells, but it could not have been otherwise, or its hypothesis is "
+    "not met",
+    "not run": "no cells bear on it",
+}
+"""Each verdict, with what it says."""
 
 
 @dataclass(frozen=True)
+class Interval:
+    """An interval of a measured number.
+
+    Attributes:
+        low, high: its ends.
+        kind: what it is, such as `95 % t over 10 seeds`.
+    """
+
+    low: float
+    high: float
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Measurement:
     """What was measured for a claim.
 
     Attributes:
-        verdict: whether the claim holds on these cells.
-        sentence: the numbers in words, with the count of cells, seeds or failures behind them.
+        verdict: one of `VERDICTS`.
         value: the measured number; None where there is none.
-        low, high: the ends of its interval; None where it has none.
-        interval: what the interval is, such as `95 % bootstrap`; empty where there is none.
+        interval: where the number lies; None where it has none.
+        details: further numbers, by what they are: `{"seeds": 10, "cells that failed": 2}`.
+        note: what else a reader must know, in sentences.
     """
 
     verdict: Verdict
-    sentence: str
     value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    interval: str = ""
+    interval: Interval | None = None
+    details: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what is no verdict.
@@ -49,17 +64,25 @@ class Measurement:
             raise ValueError(f"a measurement's verdict is one of {known}, not {self.verdict!r}")
 
 
-def not_run(sentence: str) -> Measurement:
-    """Return the measurement of a claim that the cells don't bear on, with what it needs."""
-    return Measurement("not run", sentence)
+class UndecidedError(Exception):
+    """Raised by what measures a claim where the cells don't decide it; it has the measurement."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        super().__init__(measurement.note)
+        self.measurement = measurement
 
 
-def inconclusive(sentence: str) -> Measurement:
-    """Return the measurement of a claim that the cells can't decide, with the reason."""
-    return Measurement("inconclusive", sentence)
+def not_run(note: str) -> UndecidedError:
+    """Return what to raise where the cells don't bear on a claim, saying what it needs."""
+    return UndecidedError(Measurement(verdict="not run", note=note))
 
 
-@dataclass(frozen=True)
+def inconclusive(note: str) -> UndecidedError:
+    """Return what to raise where the cells can't decide a claim, saying why."""
+    return UndecidedError(Measurement(verdict="inconclusive", note=note))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """A sentence of a paper, and how it is measured.
 
@@ -67,16 +90,19 @@ class Claim:
         name: a short name, such as `fig1-contour`.
         source: the paper and the place in it.
         statement: the claim in our words.
-        accepted: the measured values with which it holds, in words.
-        measure: from the study's cells, one row each (the failed ones too), to the measurement;
-            it says `not run` where these cells don't bear on the claim.
+        holds_where: with which measured numbers it holds, and where that margin comes from.
+        measure: from the study's cells, one row each (the failed ones too), to the measurement; it
+            raises `not_run` or `inconclusive` where they don't decide.
+        figure, preset: the names of those that show it; empty where none does.
     """
 
     name: str
     source: str
     statement: str
-    accepted: str
+    holds_where: str
     measure: Callable[[pd.DataFrame], Measurement]
+    figure: str = ""
+    preset: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what can't measure.
@@ -86,3 +112,21 @@ class Claim:
         """
         if not callable(self.measure):
             raise TypeError(f"the claim {self.name!r} has no function that measures it")
+
+    def judge(self, cells: pd.DataFrame) -> Measurement:
+        """Return what the claim makes of cells; where measuring it raises, it has decided nothing.
+
+        Args:
+            cells: one row per cell, with the columns of the study.
+        """
+        try:
+            found: object = self.measure(cells)
+        except UndecidedError as undecided:
+            return undecided.measurement
+        except Exception as error:  # whatever a claim of somebody else's raises
+            note = f"It can't be measured: {type(error).__name__}: {error}."
+            return Measurement(verdict="inconclusive", note=note)
+        if isinstance(found, Measurement):
+            return found
+        note = f"It can't be measured: {found!r} is no Measurement."
+        return Measurement(verdict="inconclusive", note=note)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
-from scipy.special import stdtrit
+
+from overfit_cli.analysis.intervals import median_estimate
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +64,7 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     return pd.DataFrame(rows, columns=[y, "seed", "crossing", "side"])
 
 
-def interval_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
+def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
     """Summarise the crossings of each value of `y` over its seeds.
 
     Args:
@@ -71,15 +72,32 @@ def interval_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
         y: the name of the column to summarise by.
 
     Returns:
-        Columns `y`; `crossing`, the geometric mean over the seeds that cross (nan without any);
-        `low` and `high`, the 95 % Student-t interval of the mean of log(crossing) (nan with fewer
-        than two seeds); `seeds`, how many cross; `never`, how many stay above or below.
+        Columns `y`; `crossing`, the median, where a curve that stays above counts as infinity and
+        one that stays below as 0 (nan without any curve); `low` and `high`, its 95 % interval by
+        order statistics, and with fewer than six seeds the least and the greatest; `seeds`, how
+        many curves are known; `never`, how many of them stay above or below.
     """
-    rows = [
-        (row, *_interval(group["crossing"].dropna().to_numpy(dtype=np.float64)), _never(group))
-        for row, group in crossings.groupby(y, sort=True)
-    ]
-    return pd.DataFrame(rows, columns=[y, "crossing", "low", "high", "seeds", "never"])
+    table = crossing_table(crossings, y)
+    rows = [(at, *_summary(logs.dropna().to_numpy())) for at, logs in table.iterrows()]
+    never = crossings["side"].isin(["above", "below"]).groupby(crossings[y]).sum()
+    found = pd.DataFrame(rows, columns=[y, "crossing", "low", "high", "seeds"])
+    return found.assign(never=never.reindex(found[y]).to_numpy())
+
+
+def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
+    """Return the logarithm of x at the crossings, one row per value of y and one column per seed.
+
+    A curve that stays above the threshold crosses it beyond the grid, which is infinity; one that
+    stays below, before it: minus infinity. What isn't known is nan.
+
+    Args:
+        crossings: as `crossings` returns them, each positive or nan.
+        y: the name of the column that tells curves apart, beside `seed`.
+    """
+    side = crossings["side"]
+    logs = np.log(crossings["crossing"].to_numpy(dtype=np.float64))
+    logs = np.select([side == "above", side == "below"], [np.inf, -np.inf], logs)
+    return crossings.assign(log=logs).pivot(index=y, columns="seed", values="log")
 
 
 def _levels(value: Floats, threshold: float) -> Floats:
@@ -101,17 +119,11 @@ def _side(x: Floats, value: Floats, found: float, threshold: float) -> str:
     return "above" if _levels(value, threshold).mean() > 0 else "below"
 
 
-def _interval(crossing: Floats) -> tuple[float, float, float, int]:
-    count = crossing.size
-    if count == 0:
+def _summary(logs: Floats) -> tuple[float, float, float, int]:
+    """The median, the ends of its interval, and of how many curves."""
+    if logs.size == 0:
         return np.nan, np.nan, np.nan, 0
-    logs = np.log(crossing)
-    mean = float(logs.mean())
-    if count == 1:
-        return float(np.exp(mean)), np.nan, np.nan, 1
-    half = float(stdtrit(count - 1, 0.975) * logs.std(ddof=1) / np.sqrt(count))
-    return float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half)), count
-
-
-def _never(group: pd.DataFrame) -> int:
-    return int(group["side"].isin(["above", "below"]).sum())
+    found = median_estimate(logs)
+    ends = (found.low, found.high) if found.bounded else (logs.min(), logs.max())
+    median, low, high = np.exp([found.value, *ends]).tolist()
+    return median, low, high, logs.size

@@ -1,4 +1,4 @@
-"""Intervals for means: by the bootstrap where no formula fits, such as for rank correlations."""
+"""Intervals over seeds: of means, of shares, and of medians of what may be infinite."""
 
 from __future__ import annotations
 
@@ -6,73 +6,90 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import bdtr, betaincinv, stdtrit
+
+LEVEL = 0.95
+FEWEST_FOR_MEDIAN = 6
+"""With fewer seeds the median's interval has no ends."""
 
 
 class Estimate(NamedTuple):
-    """A number, and the ends of its interval."""
+    """A number with its interval.
+
+    Attributes:
+        value: the number.
+        low, high: the ends of the interval; nan where there are too few seeds for one.
+        kind: what interval it is.
+        seeds: how many independent values it is of.
+    """
 
     value: float
     low: float
     high: float
+    kind: str
+    seeds: int
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the interval has an end at all."""
+        return not (np.isnan(self.low) or (self.low == -np.inf and self.high == np.inf))
 
 
-def bootstrap_mean(values: ArrayLike, *, repeats: int = 2000, seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of the mean of a table of values.
-
-    Rows and columns are resampled each for themselves, as whole clusters: the values of one seed
-    share its draws, and those of one line share the line. It stays within the range of the values,
-    so that a mean correlation's interval stays in ±1.
-
-    Args:
-        values: shape (lines, seeds), finite, at least one of each.
-        repeats: how many bootstrap draws.
-        seed: of the bootstrap.
-    """
-    table = np.asarray(values, dtype=np.float64)
-    draws = np.random.default_rng(seed)
-    lines, seeds = (
-        draws.multinomial(count, np.full(count, 1 / count), size=repeats) / count
-        for count in table.shape
-    )
-    low, high = np.percentile(np.einsum("rl,ls,rs->r", lines, table, seeds), [2.5, 97.5])
-    return float(low), float(high)
-
-
-def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Return the t interval of the mean of independent values.
+def mean_estimate(values: ArrayLike, level: float = LEVEL) -> Estimate:
+    """Return the mean of independent values with its t interval.
 
     Args:
-        values: shape (values,), finite, at least two of them.
+        values: shape (seeds,), finite.
         level: how often such intervals hold the mean.
     """
     sample = np.asarray(values, dtype=np.float64)
-    widths = stats.t.ppf((1 + level) / 2, len(sample) - 1)
-    half = float(widths * sample.std(ddof=1) / np.sqrt(len(sample)))
-    mean = float(sample.mean())
-    return mean - half, mean + half
+    count, mean = len(sample), float(sample.mean())
+    kind = f"{100 * level:.4g} % t over {count} seeds"
+    if count < 2:
+        return Estimate(mean, np.nan, np.nan, kind, count)
+    half = float(stdtrit(count - 1, (1 + level) / 2)) * float(sample.std(ddof=1)) / np.sqrt(count)
+    return Estimate(mean, float(mean - half), float(mean + half), kind, count)
 
 
-def mean_estimate(values: ArrayLike, level: float = 0.95) -> Estimate:
-    """Return the mean of independent values, with its t interval; see `mean_interval`."""
-    return Estimate(
-        float(np.mean(np.asarray(values, dtype=np.float64))), *mean_interval(values, level)
-    )
-
-
-def variance_ratio_interval(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:
-    """Return the 95 % interval of the variance of `one` over that of `other`, for pairs.
-
-    Pitman's and Morgan's (1939), for pairs taken as normal: two variances are equal where sums
-    and differences are uncorrelated, so what pairs have in common doesn't widen it.
+def share_estimate(successes: int, tries: int, level: float = LEVEL) -> Estimate:
+    """Return the share of successes with its exact interval (Clopper and Pearson 1934).
 
     Args:
-        one, other: shapes (pairs,), finite, at least three, and not all equal.
+        successes: of independent tries.
+        tries: at least one.
+        level: how often such intervals hold the probability, at least.
     """
-    first, second = (np.asarray(values, dtype=np.float64) for values in (one, other))
-    ratio = float(first.var(ddof=1) / second.var(ddof=1))
-    freedom = len(first) - 2
-    apart = 1 - float(np.corrcoef(first, second)[0, 1]) ** 2
-    spread = 1 + 2 * apart * float(stats.t.ppf(0.975, freedom)) ** 2 / freedom
-    root = float(np.sqrt(spread**2 - 1))
-    return ratio * (spread - root), ratio * (spread + root)
+    tail = (1 - level) / 2
+    failures = tries - successes
+    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    high = float(betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
+    kind = f"{100 * level:.4g} % exact over {tries} seeds"
+    return Estimate(successes / tries, low, high, kind, tries)
+
+
+def median_estimate(values: ArrayLike, level: float = LEVEL) -> Estimate:
+    """Return the median of independent values with its interval by order statistics.
+
+    It holds for any distribution, and for values that are infinite: what is beyond a grid.
+
+    Args:
+        values: shape (seeds,), without nan.
+        level: how often such intervals hold the median, at least.
+
+    Returns:
+        The median; its interval is infinite on both sides with fewer than `FEWEST_FOR_MEDIAN`.
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    count = len(ordered)
+    # So many are left out on each side: seldom are that few, or fewer, on one side of the median.
+    outside = int(np.sum(bdtr(np.arange(count), count, 0.5) <= (1 - level) / 2))
+    low, high = (ordered[outside - 1], ordered[-outside]) if outside else (-np.inf, np.inf)
+    kind = f"{100 * level:.4g} % by order over {count} seeds"
+    return Estimate(middle(ordered), float(low), float(high), kind, count)
+
+
+def middle(values: ArrayLike) -> float:
+    """Return the median; of an even number, the mean of the middle two, if both are finite."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    below, above = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return float(below if below == above else (below + above) / 2)

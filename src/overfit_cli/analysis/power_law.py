@@ -1,4 +1,4 @@
-"""The power law y · x^p = C through a set of crossings, with bootstrap intervals."""
+"""The power law y · x^p = C through the medians of crossings, with intervals over seeds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overfit_cli.analysis.crossings import crossing_table
+from overfit_cli.analysis.intervals import Estimate
+
 Floats = NDArray[np.float64]
 
 
@@ -16,42 +19,34 @@ class PowerLaw:
     """The fit y · x^p = C.
 
     Attributes:
-        exponent: p, with `exponent_low` and `exponent_high`, its 95 % interval.
-        constant: C, in the unit of y · x^p, with `constant_low` and `constant_high`.
+        exponent: p.
+        constant: C, in the unit of y · x^p.
         rows: how many values of y it is fitted to.
-        seeds: how many seeds it is fitted to.
+        left_out: how many values of y have a median that lies beyond the grid.
     """
 
-    exponent: float
-    exponent_low: float
-    exponent_high: float
-    constant: float
-    constant_low: float
-    constant_high: float
+    exponent: Estimate
+    constant: Estimate
     rows: int
-    seeds: int
+    left_out: int
 
 
 def fit_power_law(
-    crossings: pd.DataFrame, y: str, *, repeats: int = 2000, seed: int = 0
+    crossings: pd.DataFrame, y: str, *, repeats: int = 1000, seed: int = 0
 ) -> PowerLaw | None:
-    """Fit y · x^p = C to crossings, by least squares of log(x) on log(y), whose slope is -1/p.
+    """Fit y · x^p = C to the median crossing of each y: least squares of log(x) on log(y).
 
-    It is x that is regressed, because y is set by the grid and x carries the noise.
+    It is x that is regressed, because y is set by the grid and x carries the noise. A curve that
+    never crosses is one whose crossing lies beyond the grid, and counts as that: the median is
+    known all the same, while fewer than half of a row's seeds do so. A value of y whose median lies
+    beyond the grid is left out.
 
-    The intervals are percentiles over `repeats` bootstrap draws. Crossings of one seed share their
-    random draws, and crossings of one y share the law's misfit there, so neither are independent:
-    each draw resamples the seeds, and independently the values of y, both as whole clusters. Such
-    a two-way bootstrap is a little too wide where the noise belongs to single crossings; with few
-    seeds (say three) it is too narrow for the part that seeds cause, and with one seed it leaves
-    that part out.
-
-    Values of y at which some seed stays on one side (as a grid that ends too early makes it do)
-    are left out whole: those seeds that do cross there would pull the law towards the grid.
+    The intervals are percentiles of the bootstrap over seeds: a seed's crossings share its draws,
+    so whole seeds are resampled, and nothing else is.
 
     Args:
         crossings: columns `y`, `seed`, `crossing` and `side`, as `crossings` returns them; rows
-            where x or y isn't positive are left out too.
+            where y isn't positive are left out.
         y: the name of the column of y.
         repeats: how many bootstrap draws.
         seed: of the bootstrap.
@@ -60,63 +55,59 @@ def fit_power_law(
         The fit; None with fewer than three values of y to fit it to, or if the crossing doesn't
         change with y, which no finite p describes.
     """
-    censored = crossings.loc[crossings["side"].isin(["above", "below"]), y]
-    used = crossings[(crossings["crossing"] > 0) & (crossings[y] > 0)]
-    used = used[~used[y].isin(censored)]
-    table = used.pivot_table(index=y, columns="seed", values="crossing")
-    rows, seeds = table.shape
-    if rows < 3:
+    table = crossing_table(crossings[crossings[y] > 0], y).dropna(axis=1, how="all")
+    seeds = table.shape[1]
+    log_y, log_x = np.log(table.index.to_numpy(dtype=np.float64)), table.to_numpy()
+    medians = row_medians(log_x)
+    used = np.isfinite(medians)
+    if used.sum() < 3:
         return None
-    log_y, log_x = np.log(table.index.to_numpy(dtype=np.float64)), np.log(table.to_numpy())
-    once = np.ones((1, rows)), np.ones((1, seeds))
-    exponent, log_constant = _fits(log_y, log_x, *once)
-    if not np.isfinite(exponent[0]):
+    log_y, log_x = log_y[used], log_x[used]
+    fitted = _fits(log_y, medians[used][None])[0]
+    if not np.isfinite(fitted).all():
         return None
-    draws = np.random.default_rng(seed)
-    row_counts = draws.multinomial(rows, np.full(rows, 1 / rows), size=repeats).astype(np.float64)
-    seed_counts = draws.multinomial(seeds, np.full(seeds, 1 / seeds), size=repeats).astype(
-        np.float64
-    )
-    low, high = _percentiles(_fits(log_y, log_x, row_counts, seed_counts))
+    drawn = np.random.default_rng(seed).integers(seeds, size=(repeats, seeds))
+    fits = _fits(log_y, row_medians(log_x[:, drawn]).T)
+    ends = np.percentile(fits[np.isfinite(fits).all(axis=1)], [2.5, 97.5], axis=0)
+    exponents, logarithms = np.vstack([fitted, ends]).T
+    kind = f"95 % bootstrap over {seeds} seeds"
     with np.errstate(over="ignore"):
-        constant, constant_low, constant_high = np.exp([log_constant[0], low[1], high[1]]).tolist()
-    return PowerLaw(
-        float(exponent[0]), low[0], high[0], constant, constant_low, constant_high, rows, seeds
-    )
+        return PowerLaw(
+            Estimate(*map(float, exponents[:3]), kind, seeds),
+            Estimate(*map(float, np.exp(logarithms[:3])), kind, seeds),
+            rows=int(used.sum()),
+            left_out=int((~used).sum()),
+        )
 
 
-def _fits(
-    log_y: Floats, log_x: Floats, row_counts: Floats, seed_counts: Floats
-) -> tuple[Floats, Floats]:
-    """Fit every draw at once.
+def row_medians(values: Floats) -> Floats:
+    """Return medians over the last axis, of numbers that may be infinite; nan is left out."""
+    ordered = np.sort(values, axis=-1)  # nan comes last
+    known = np.isfinite(values).sum(axis=-1) + np.isinf(values).sum(axis=-1)
+    places = np.stack([np.maximum(known - 1, 0) // 2, known // 2], axis=-1)
+    places = np.minimum(places, values.shape[-1] - 1)
+    below, above = np.moveaxis(np.take_along_axis(ordered, places, axis=-1), -1, 0)
+    with np.errstate(invalid="ignore"):  # between minus infinity and infinity
+        return np.where(below == above, below, (below + above) / 2)
+
+
+def _fits(log_y: Floats, medians: Floats) -> Floats:
+    """Fit the law to every draw of medians.
 
     Args:
         log_y: of shape (rows,).
-        log_x: of shape (rows, seeds); nan where there is no crossing.
-        row_counts: of shape (draws, rows), how often each row was drawn.
-        seed_counts: of shape (draws, seeds).
+        medians: logarithms of x, of shape (draws, rows); a row that isn't finite is left out.
 
     Returns:
-        Exponents and logs of constants, of shape (draws,); nan where all y are one.
+        p and log(C), of shape (draws, 2); nan with fewer than three rows, or where x stays.
     """
-    known = np.isfinite(log_x)
+    known = np.isfinite(medians)
     centre = log_y.mean()  # keeps the sums of squares well away from cancellation
-    u, v = np.where(known, (log_y - centre)[:, None], 0.0), np.where(known, log_x, 0.0)
-
-    def total(term: Floats) -> Floats:
-        sums: Floats = ((row_counts @ term) * seed_counts).sum(axis=1)
-        return sums
-
-    count, sum_u, sum_v = total(known.astype(np.float64)), total(u), total(v)
+    u, v = np.where(known, log_y - centre, 0.0), np.where(known, medians, 0.0)
+    count, sum_u, sum_v = known.sum(axis=1), u.sum(axis=1), v.sum(axis=1)
     with np.errstate(all="ignore"):
-        spread = total(u * u) - sum_u**2 / count
-        slope = (total(u * v) - sum_u * sum_v / count) / spread
-        slope[(spread < 1e-12) | (np.abs(slope) < 1e-12)] = np.nan
+        spread = (u * u).sum(axis=1) - sum_u**2 / count
+        slope = ((u * v).sum(axis=1) - sum_u * sum_v / count) / spread
+        slope[(count < 3) | (spread < 1e-12) | (np.abs(slope) < 1e-12)] = np.nan
         intercept = (sum_v - slope * sum_u) / count
-        return -1 / slope, centre - intercept / slope
-
-
-def _percentiles(fits: tuple[Floats, Floats]) -> tuple[list[float], list[float]]:
-    usable = np.isfinite(fits[0])
-    low, high = np.percentile([column[usable] for column in fits], [2.5, 97.5], axis=1)
-    return low.tolist(), high.tolist()
+        return np.stack([-1 / slope, centre - intercept / slope], axis=1)

@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import Estimate, mean_interval
-
-
-@dataclass(frozen=True)
-class Exponent:
-    """The power p in value ∝ axis^p.
-
-    Attributes:
-        value: the mean over seeds of each seed's own fit.
-        low, high: its 95 % t interval; nan with one seed.
-        seeds: how many seeds there are.
-    """
-
-    value: float
-    low: float
-    high: float
-    seeds: int
-
-    @property
-    def estimate(self) -> Estimate:
-        """The power with its interval."""
-        return Estimate(self.value, self.low, self.high)
+from overfit_cli.analysis.intervals import LEVEL, Estimate, mean_estimate
 
 
 def scaling_exponents(
-    cells: pd.DataFrame, axes: Sequence[str], value: str
-) -> dict[str, Exponent] | None:
+    cells: pd.DataFrame, axes: Sequence[str], value: str, level: float = LEVEL
+) -> dict[str, Estimate] | None:
     """Fit log(value) = c + Σ p_axis log(axis) by least squares, for each seed by itself.
 
     Seeds are independent and the cells of one aren't, so the spread is that between seeds.
@@ -43,19 +21,19 @@ def scaling_exponents(
         cells: one row per cell, those that are done; axes and value are positive.
         axes: the columns that value depends on, each with several values.
         value: the measured column.
+        level: of the intervals.
 
     Returns:
-        An exponent an axis; None if no seed has cells enough to tell the axes apart.
+        The power p of value ∝ axis^p for each axis, the mean of the seeds' own fits; None if no
+        seed has cells enough to tell the axes apart.
     """
     fits = [_fit(of_seed, axes, value) for _, of_seed in cells.groupby("seed")]
     slopes = np.array([fit for fit in fits if fit is not None])
     if len(slopes) == 0:
         return None
-    found = {}
-    for axis, of_axis in zip(axes, slopes.T, strict=True):
-        low, high = mean_interval(of_axis) if len(of_axis) > 1 else (np.nan, np.nan)
-        found[axis] = Exponent(float(of_axis.mean()), low, high, len(of_axis))
-    return found
+    return {
+        axis: mean_estimate(of_axis, level) for axis, of_axis in zip(axes, slopes.T, strict=True)
+    }
 
 
 def _fit(cells: pd.DataFrame, axes: Sequence[str], value: str) -> np.ndarray | None:

@@ -3,16 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Measurement, inconclusive, not_run
-from overfit_cli.claims.rules import LEAST_SEEDS
+from overfit_cli.claim import inconclusive, not_run
 from overfit_cli.parameters import StudyParameters
+from overfit_cli.words import plural
 
 Values = Mapping[str, object]
 """Values of parameters; a tuple stands for any of its own."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cells a claim is about.
+
+    Attributes:
+        model: the study's parameters. Those that aren't named below have their defaults.
+        at: values of parameters.
+        vary: parameters that may take several values.
+        alike: parameters that may take any value, the same in all cells.
+        fewest: how many values of a parameter it takes, at least.
+        preset: one that has such cells.
+    """
+
+    model: type[StudyParameters]
+    at: Values = field(default_factory=dict)
+    vary: Collection[str] = ()
+    alike: Collection[str] = ()
+    fewest: Mapping[str, int] = field(default_factory=dict)
+    preset: str = ""
+
+    def of(self, cells: pd.DataFrame) -> pd.DataFrame:
+        """Return those of the cells, failed ones too.
+
+        Raises:
+            UndecidedError: `not run` where they are none, or not the grid that it takes.
+        """
+        free = {*self.vary, *self.alike, *self.fewest}
+        single = {name: one for name, one in self.at.items() if not isinstance(one, tuple)}
+        others = self.model.model_validate(single).model_dump()
+        fixed = {name: value for name, value in others.items() if name not in free}
+        chosen = at_values(cells, fixed | dict(self.at))
+        if chosen.empty:
+            raise not_run(f"It needs cells{self._in_words()}{self._for_example()}.")
+        if several := varying(chosen, self.alike):
+            raise not_run(f"It needs cells of one value of {', '.join(several)}.")
+        for name, count in self.fewest.items():
+            if (there := chosen[name].nunique()) < count:
+                raise not_run(
+                    f"It takes {count} values of {name}, and there are {there}"
+                    f"{self._for_example()}."
+                )
+        return chosen
+
+    def _in_words(self) -> str:
+        return f" of {values_in_words(self.at)}" if self.at else ""
+
+    def _for_example(self) -> str:
+        return f", as in `overfit sweep {self.preset}`" if self.preset else ""
 
 
 def at_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
@@ -21,14 +72,6 @@ def at_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
     for name, value in values.items():
         keep &= cells[name].isin(value if isinstance(value, tuple) else (value,)).to_numpy()
     return cells[keep]
-
-
-def at_defaults(
-    cells: pd.DataFrame, model: type[StudyParameters], free: Collection[str], values: Values
-) -> pd.DataFrame:
-    """Return the cells with these values, and the defaults of all other parameters but `free`."""
-    defaults = {name: value for name, value in model().model_dump().items() if name not in free}
-    return at_values(cells, defaults | dict(values))
 
 
 def values_in_words(values: Values) -> str:
@@ -45,27 +88,22 @@ def varying(cells: pd.DataFrame, names: Iterable[str]) -> list[str]:
     return [name for name in names if cells[name].nunique() > 1]
 
 
-def unless_one_value(cells: pd.DataFrame, names: Collection[str]) -> Measurement | None:
-    """Return `not run` where any of the parameters `names` varies over the cells, else None."""
-    several = ", ".join(varying(cells, names))
-    return not_run(f"It needs cells of one value of {several}.") if several else None
-
-
-def unless_enough(cells: pd.DataFrame, words: str, same: Collection[str]) -> Measurement | None:
-    """Return why a claim isn't judged on these cells; None where it is.
+def done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
+    """Return the cells that are done.
 
     Args:
-        cells: those that it is about.
-        words: what they are.
-        same: the parameters that may not vary.
+        cells: one row per cell.
+        most_failed: the share of cells that may have failed: those that fail aren't like the rest.
+
+    Raises:
+        UndecidedError: `inconclusive` where more of them failed.
     """
-    if cells.empty:
-        return not_run(f"It needs cells of {words}.")
-    refusal = unless_one_value(cells, same)
-    seeds = cells["seed"].nunique()
-    if refusal is None and seeds < LEAST_SEEDS:
-        return inconclusive(f"There are {seeds} seeds of {words}: fewer than {LEAST_SEEDS}.")
-    return refusal
+    failed = int((cells["status"] != "done").sum())
+    if failed > most_failed * len(cells):
+        raise inconclusive(
+            f"{failed} of {plural(len(cells), 'cell')} failed, and those aren't like the rest."
+        )
+    return cells[cells["status"] == "done"]
 
 
 def whole_columns(cells: pd.DataFrame, x: str) -> pd.DataFrame:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import pandas as pd
 
 from overfit_cli.analysis.best import best_of_sweep
-from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.claim import Measurement, above_zero, inconclusive, not_run
-from overfit_cli.claims.cells import unless_one_value
-from overfit_cli.claims.rules import LEAST_SEEDS
+from overfit_cli.claim import Measurement, inconclusive, not_run
+from overfit_cli.claims.cells import varying
 
 
 @dataclass(frozen=True)
@@ -82,32 +79,34 @@ class Comparison:
 
     def pair(
         self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[str, str]
-    ) -> tuple[BestSetting, BestSetting] | Measurement:
-        """Return both settings at their best, on the seeds of both; or why there is no verdict.
+    ) -> tuple[BestSetting, BestSetting]:
+        """Return both settings at their best, on the seeds of both.
 
         Args:
             cells: one row per cell.
             parameters: the study's, of which only the compared and the swept one may vary.
             settings: two values of the compared parameter.
+
+        Raises:
+            UndecidedError: where the cells don't have both, or one of them at a single value.
         """
         cells = cells[cells[self.compared].isin(settings)]
         if cells[self.compared].nunique() < 2:
-            return not_run(f"It needs cells of {self.compared}={','.join(settings)}.")
+            raise not_run(f"It needs cells of {self.compared}={','.join(settings)}.")
         others = [name for name in parameters if name not in (self.compared, self.swept)]
-        if (refusal := unless_one_value(cells, others)) is not None:
-            return refusal
+        if several := varying(cells, others):
+            raise not_run(f"It needs cells of one value of {', '.join(several)}.")
         one, other = (self.at_best(cells, setting) for setting in settings)
         if one is None or other is None:
-            return inconclusive(
+            raise inconclusive(
                 f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
             )
-        seeds = one.cells.index.intersection(other.cells.index)
-        if len(seeds) < LEAST_SEEDS or min(len(one.tried), len(other.tried)) < 2:
-            return inconclusive(
-                f"Both {self.compared}s have {len(seeds)} seeds and {len(one.tried)} and "
-                f"{len(other.tried)} {self.swept_in_words}s; at least {LEAST_SEEDS} and 2 are "
-                "needed, so that the verdict depends on no single one."
+        if min(len(one.tried), len(other.tried)) < 2:
+            raise inconclusive(
+                f"The {self.compared}s were tried at {len(one.tried)} and {len(other.tried)} "
+                f"{self.swept_in_words}s; it takes 2, so that the verdict depends on no single one."
             )
+        seeds = one.cells.index.intersection(other.cells.index)
         return one.on(seeds), other.on(seeds)
 
     def judged_by(
@@ -123,39 +122,16 @@ class Comparison:
             parameters: the study's.
             settings: two values of the compared parameter.
         """
+        return lambda cells: judge(*self.pair(cells, parameters, settings), cells)
 
-        def measure(cells: pd.DataFrame) -> Measurement:
-            pair = self.pair(cells, parameters, settings)
-            return pair if isinstance(pair, Measurement) else judge(*pair, cells)
-
-        return measure
-
-    def at_shared_values(self, cells: pd.DataFrame, settings: tuple[str, str]) -> str:
-        """Say at how many of the values that both settings have the first one is lower."""
+    def at_shared_values(self, cells: pd.DataFrame, settings: tuple[str, str]) -> dict[str, float]:
+        """Return at how many of the values that both settings have the first one is lower."""
         done = cells[(cells["status"] == "done") & cells[self.compared].isin(settings)]
         values = done[self.best_in].astype(float)
         table = values.groupby([done[self.swept], done[self.compared]]).mean().unstack()
         both = table[list(settings)].dropna()
         lower = int((both[settings[0]] < both[settings[1]]).sum())
-        return (
-            f"at one {self.swept_in_words} for both, {settings[0]} is lower at {lower} of "
-            f"{len(both)}"
-        )
-
-
-def compared_means(
-    one: pd.Series[float], other: pd.Series[float], claimed: Literal["lower", "higher"], words: str
-) -> Measurement:
-    """Measure whether a mean over seeds is lower, or higher, than another, seed by seed.
-
-    Args:
-        one, other: a number by seed.
-        claimed: what `one` should be.
-        words: the numbers in a sentence.
-
-    Returns:
-        The mean of `one` less `other`, with its 95 % t interval; it decides by its side of 0.
-    """
-    found = mean_estimate(one - other)
-    ends = (found.low, found.high) if claimed == "higher" else (-found.high, -found.low)
-    return Measurement(above_zero(*ends), words, *found, "95 % t over seeds")
+        return {
+            f"{self.swept_in_words}s of both": len(both),
+            f"{self.swept_in_words}s of both at which {settings[0]} is lower": lower,
+        }

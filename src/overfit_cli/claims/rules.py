@@ -1,66 +1,175 @@
-"""Rules that turn intervals into verdicts."""
+"""Rules that turn a number's interval and a claim's margin into a verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from overfit_cli.analysis.power_law import PowerLaw
-from overfit_cli.claim import Measurement, Verdict, inconclusive
+from overfit_cli.analysis.intervals import LEVEL, Estimate, share_estimate
+from overfit_cli.claim import Interval, Measurement, Verdict
 
-LEAST_SEEDS = 3
-"""Fewer seeds leave a claim open."""
-
-WIDEST_EXPONENT = 1.0
-"""An exponent's interval that is wider and holds the expected value decides nothing."""
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def between(low: float, high: float, least: float, most: float) -> Verdict:
-    """Return whether a number lies between two others; what its interval leaves open is open.
+FEWEST_WITHOUT_EXCEPTION = 10
+WITHOUT_EXCEPTION = (
+    f"no cell breaks it; {FEWEST_WITHOUT_EXCEPTION} seeds or more, so that a third of all draws "
+    "can't"
+)
 
-    Args:
-        low, high: the ends of its interval.
-        least, most: what it should lie between.
+
+@dataclass(frozen=True)
+class Margin:
+    """Where a number must lie for a claim to hold; fixed before any cell is seen.
+
+    Two finite ends make a claim of equivalence, or of an order of magnitude; one makes a claim of
+    one side.
+
+    Attributes:
+        least, most: its ends.
+        because: where they come from, in words.
+        fewest_seeds: with fewer the claim is left open: the interval's rate of error is known from
+            so many on.
     """
-    if least <= low and high <= most:
-        return "holds"
-    return "fails" if high < least or low > most else "inconclusive"
+
+    least: float = -math.inf
+    most: float = math.inf
+    because: str = ""
+    fewest_seeds: int = 3
+
+    def verdict(self, found: Estimate) -> Verdict:
+        """Return the verdict: inside it holds, outside it fails, across an end it is open."""
+        if found.seeds < self.fewest_seeds or math.isnan(found.low) or math.isnan(found.high):
+            return "inconclusive"
+        if self.least <= found.low and found.high <= self.most:
+            return "holds"
+        return "fails" if found.high < self.least or found.low > self.most else "inconclusive"
+
+    def __str__(self) -> str:
+        """Say where the interval must lie."""
+        if math.isinf(self.least):
+            return f"below {self.most:g}"
+        if math.isinf(self.most):
+            return f"above {self.least:g}"
+        return f"from {self.least:g} to {self.most:g}"
+
+    def in_words(self, number: str) -> str:
+        """Say with which numbers a claim holds, and where the margin comes from.
+
+        Args:
+            number: what is measured, such as `the exponent`.
+        """
+        why = f" ({self.because})" if self.because else ""
+        return f"{number} has its whole interval {self}{why}; {self.fewest_seeds} seeds or more"
 
 
-def within(low: float, high: float, expected: float, tolerance: float) -> Verdict:
-    """Return whether a number lies within a tolerance of an expected one, given its interval."""
-    return between(low, high, expected - tolerance, expected + tolerance)
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on all of several."""
-    found = set(verdicts)
-    order: tuple[Verdict, ...] = ("fails", "inconclusive", "holds")
-    return next(one for one in order if one in found)
-
-
-def accepted_exponent(expected: float) -> str:
-    """Return in words with which intervals `exponent_measurement` holds."""
-    return (
-        f"{expected:g} lies in the fitted exponent's 95 % interval, and that is at most "
-        f"{WIDEST_EXPONENT:g} wide"
+def judged(
+    found: Estimate, margin: Margin, *, note: str = "", details: Mapping[str, float] | None = None
+) -> Measurement:
+    """Return the measurement of a claim that one number decides."""
+    if found.seeds < margin.fewest_seeds:
+        note = f"{note} It takes {margin.fewest_seeds} seeds, and there are {found.seeds}.".strip()
+    return Measurement(
+        verdict=margin.verdict(found),
+        value=found.value,
+        interval=Interval(found.low, found.high, found.kind),
+        details=details or {},
+        note=note,
     )
 
 
-def exponent_measurement(
-    fit: PowerLaw | None, expected: float, in_words: Callable[[PowerLaw], str]
-) -> Measurement:
-    """Return whether the exponent of a fitted boundary is the expected one.
+def judged_together(found: Mapping[str, tuple[Estimate, Margin]], *, note: str = "") -> Measurement:
+    """Return the measurement of a claim that several numbers decide, each with its own margin.
+
+    It holds where all do and fails where one does, so each interval's level must be that of all
+    together: see `level_of_each`. The value is that of the number that decides, and all stand
+    among the details.
 
     Args:
-        fit: the fit; None where there is none.
-        expected: the exponent that is claimed.
-        in_words: says the fit in a sentence.
+        found: the numbers by name.
+        note: what else a reader must know.
     """
-    if fit is None:
-        return inconclusive("All seeds cross the threshold at fewer than three values of n.")
-    low, high = fit.exponent_low, fit.exponent_high
-    holds, wide = low <= expected <= high, high - low > WIDEST_EXPONENT
-    verdict: Verdict = "holds" if holds else "fails"
-    if fit.seeds < LEAST_SEEDS or (holds and wide):
-        verdict = "inconclusive"
-    return Measurement(verdict, in_words(fit), fit.exponent, low, high, "95 % bootstrap")
+    each = {name: judged(*number) for name, number in found.items()}
+    verdict = worst(one.verdict for one in each.values())
+    decisive = next(name for name, one in each.items() if one.verdict == verdict)
+    details: dict[str, float] = {}
+    for name, (number, _) in found.items():
+        details |= {name: number.value, f"{name}, from": number.low, f"{name}, to": number.high}
+    return replace(each[decisive], details=details, note=f"{decisive}: {note}".strip())
+
+
+def level_of_each(numbers: int) -> float:
+    """Return the level of each of several intervals that hold together 95 times of 100."""
+    return 1 - (1 - LEVEL) / numbers
+
+
+def share_of_seeds(right: pd.Series[bool], seeds: pd.Series[int]) -> Estimate:
+    """Return the share of the seeds on which all cells are right, with its exact interval.
+
+    Args:
+        right: whether a cell is.
+        seeds: its seed.
+    """
+    whole = right.groupby(seeds.to_numpy()).all()
+    return share_estimate(int(whole.sum()), len(whole))
+
+
+def without_exception(
+    broken: pd.Series[bool],
+    seeds: pd.Series[int],
+    *,
+    note: str = "",
+    details: Mapping[str, float] | None = None,
+) -> Measurement:
+    """Return the measurement of a theorem: one cell that breaks it refutes it.
+
+    It holds where no cell of `FEWEST_WITHOUT_EXCEPTION` seeds breaks it: were it broken on a third
+    of all draws, so many without one would be rarer than one time in twenty.
+
+    Args:
+        broken: whether a cell breaks it, though its hypothesis is met.
+        seeds: its seed.
+        note: what else a reader must know.
+        details: further numbers.
+    """
+    found = share_of_seeds(~broken, seeds)
+    verdict: Verdict = "holds" if found.seeds >= FEWEST_WITHOUT_EXCEPTION else "inconclusive"
+    return Measurement(
+        verdict="fails" if broken.any() else verdict,
+        value=found.value,
+        interval=Interval(found.low, found.high, found.kind),
+        details=details or {},
+        note=f"The share of seeds without an exception. {note}".strip(),
+    )
+
+
+def vacuous(measured: Measurement, why: str, details: Mapping[str, float]) -> Measurement:
+    """Return a measurement that says nothing: what is claimed could not have been otherwise.
+
+    Args:
+        measured: what there is.
+        why: the hypothesis that isn't met, or the bound that can't be broken, as a sentence.
+        details: by how much.
+    """
+    note = f"{measured.note} {why}".strip()
+    return replace(measured, verdict="vacuous", details={**measured.details, **details}, note=note)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on all of several: one that fails decides."""
+    found = set(verdicts)
+    order: tuple[Verdict, ...] = ("fails", "inconclusive", "vacuous", "not run", "holds")
+    return next(one for one in order if one in found)
+
+
+def around(value: float, tolerance: float, because: str, fewest_seeds: int = 3) -> Margin:
+    """Return the margin of a number that is claimed to be `value`, up to a tolerance."""
+    return Margin(value - tolerance, value + tolerance, because, fewest_seeds)
+
+
+def within_a_factor(value: float, factor: float, because: str, fewest_seeds: int = 3) -> Margin:
+    """Return the margin of a positive number that is claimed to be `value`, up to a factor."""
+    return Margin(value / factor, value * factor, because, fewest_seeds)

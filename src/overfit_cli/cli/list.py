@@ -72,7 +72,7 @@ def _claims() -> Iterable[tuple[str, ...]]:
 
     for study in installed_studies():
         for claim in claims_of(study):
-            yield claim.name, claim.statement, claim.accepted, claim.source
+            yield claim.name, claim.statement, claim.holds_where, claim.source
 
 
 _Listing = tuple[tuple[str, ...], Callable[[], Iterable[tuple[str, ...]]]]

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from overfit_cli.analysis.crossings import crossings, interval_by_row
+from overfit_cli.analysis.crossings import crossings, medians_by_row
 from overfit_cli.analysis.equation import parse_equation
+from overfit_cli.analysis.intervals import FEWEST_FOR_MEDIAN
 from overfit_cli.analysis.power_law import PowerLaw, fit_power_law
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
@@ -42,9 +43,10 @@ from overfit_cli.study import AnyStudy
 def draw_boundary(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
     """Draw, for each y, the x at which `options.value` crosses the threshold, on log-log axes.
 
-    Points are means over the seeds, with 95 % intervals; open points, where some seeds never
-    cross, are means over the others. The power law y · x^p = C is fitted where at least three
-    values of y have full points. Values of y at which no seed crosses are counted in the title.
+    Points are medians over the seeds, with 95 % intervals (with fewer than six seeds, from the
+    least to the greatest). A curve that never crosses does so beyond the grid, and counts as that:
+    points with such curves are open. The power law y · x^p = C is fitted to the medians, of at
+    least three values of y. Values of y whose median lies beyond the grid are counted in the title.
 
     Raises:
         UserError: if x or y can't be an axis or isn't positive, another parameter varies, the
@@ -54,7 +56,7 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> matplotlib.figure
     x, y, threshold = _inputs(data, options, value)
     equation = None if options.law is None else parse_equation(options.law, (x.name, y.name))
     found = crossings(data.cells, x.name, y.name, value, threshold)
-    rows, fit = interval_by_row(found, y.name), fit_power_law(found, y.name)
+    rows, fit = medians_by_row(found, y.name), fit_power_law(found, y.name)
     figure, axes = new_figure(height=3.4)
     _dress(axes, x, y, rows)
     title = f"where {label} crosses {plain(threshold)}{_never(found, rows, y.name)}"
@@ -84,8 +86,9 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> 
     ends = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
     widths = x.positions[[0, -1]] * (1 / 1.05, 1.05)
     heights = y.positions[[0, -1]] * (1 / 1.12, 1.12)
-    if np.isfinite(ends).any():  # an interval from two seeds can be decades wide: not beyond x
-        widths = np.clip([np.nanmin(ends) / 1.15, np.nanmax(ends) * 1.15], *widths)
+    ends = ends[np.isfinite(ends) & (ends > 0)]
+    if ends.size:
+        widths = np.clip([ends.min() / 1.15, ends.max() * 1.15], *widths)
     axes.set(xscale="log", yscale="log", xlabel=wrapped(x.label, WIDE))
     axes.set_ylabel(wrapped(y.label, HIGH))
     axes.set(xlim=tuple(widths), ylim=tuple(heights))
@@ -94,24 +97,24 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> 
 
 
 def _draw_points(axes: matplotlib.axes.Axes, rows: pd.DataFrame, y: Axis) -> Legend:
-    """Draw full points where all seeds cross, open ones where some do; return legend entries."""
-    most = int(rows["seeds"].max())
-    full = f"mean of {most} seeds, 95 % interval" if most > 1 else "one seed"
-    partial = "some seeds never cross: mean of the others, not fitted"
+    """Draw full points where all seeds cross, open ones where some don't; return legend entries."""
+    seen, most = rows[_within(rows)], int(rows["seeds"].max())
+    ends = "95 % interval" if most >= FEWEST_FOR_MEDIAN else "least to greatest"
+    full = f"median of {most} seeds, {ends}" if most > 1 else "one seed"
     entries: Legend = []
-    for which, text, face in (
-        ((rows["seeds"] > 0) & (rows["never"] == 0), full, PALETTE[0]),
-        ((rows["seeds"] > 0) & (rows["never"] > 0), partial, "white"),
+    for some, text, face in (
+        (seen[seen["never"] == 0], full, PALETTE[0]),
+        (seen[seen["never"] > 0], "some seeds cross beyond the grid", "white"),
     ):
-        some = rows[which]
         if some.empty:
             continue
         at = some["crossing"].to_numpy()
-        ends = np.nan_to_num([at - some["low"], some["high"] - at])  # no interval: none is drawn
+        left, right = axes.get_xlim()
+        low, high = some["low"].clip(lower=left), some["high"].clip(upper=right)
         points = axes.errorbar(
             at,
             some[y.name],
-            xerr=ends,
+            xerr=[at - low, high - at],
             fmt="o",
             color=PALETTE[0],
             mfc=face,
@@ -122,15 +125,19 @@ def _draw_points(axes: matplotlib.axes.Axes, rows: pd.DataFrame, y: Axis) -> Leg
     return entries
 
 
+def _within(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Where the median lies on the grid."""
+    return (rows["crossing"] > 0) & (rows["crossing"] < np.inf)
+
+
 def _draw_fit(
     axes: matplotlib.axes.Axes, fit: PowerLaw | None, rows: pd.DataFrame, y: Axis
 ) -> Line2D:
     """Draw the fit over the values of y it is fitted to; an empty line where there is no fit."""
     if fit is None:
         return Line2D([], [], linestyle="none")
-    full = (rows["seeds"] > 0) & (rows["never"] == 0)
-    ends = rows.loc[full, y.name].to_numpy(dtype=np.float64)[[0, -1]]
-    at = (fit.constant / ends) ** (1 / fit.exponent)
+    ends = rows.loc[_within(rows), y.name].to_numpy(dtype=np.float64)[[0, -1]]
+    at = (fit.constant.value / ends) ** (1 / fit.exponent.value)
     (line,) = axes.plot(at, ends, color="black", linestyle="--")
     return line
 
@@ -138,9 +145,8 @@ def _draw_fit(
 def _fit_in_words(study: AnyStudy, fit: PowerLaw | None, x: Axis, y: Axis) -> str:
     law = rf"${_symbol(study, y.name)} \cdot {_symbol(study, x.name)}^p = C$"
     if fit is None:
-        return f"no fit of {law}:\nfewer than three full points"
-    exponent = _between(fit.exponent, fit.exponent_low, fit.exponent_high)
-    constant = _between(fit.constant, fit.constant_low, fit.constant_high)
+        return f"no fit of {law}:\nfewer than three points"
+    exponent, constant = (_between(*found[:3]) for found in (fit.exponent, fit.constant))
     return f"fit of {law}:\n$p$ = {exponent}\n$C$ = {constant}"
 
 
@@ -156,13 +162,13 @@ def _between(*numbers: float) -> str:
 
 
 def _never(found: pd.DataFrame, rows: pd.DataFrame, y: str) -> str:
-    """Say at how many values of y no seed crosses, and on which side; nothing if all cross."""
-    silent = found[found[y].isin(rows.loc[rows["seeds"] == 0, y])]
+    """Say at how many values of y the median lies beyond the grid, and on which side."""
+    silent = found[found[y].isin(rows.loc[~_within(rows), y]) & (found["side"] != "crosses")]
     if silent.empty:
         return ""
     sides = silent.groupby(y)["side"].agg(_one_side).value_counts(sort=False)
     parts = ", ".join(f"{count} {side}" for side, count in sides.items())
-    return f"\nno crossing at {sides.sum()} of {len(rows)} values of {y} ({parts})"
+    return f"\nbeyond the grid at {sides.sum()} of {len(rows)} values of {y} ({parts})"
 
 
 def _one_side(sides: pd.Series[str]) -> str:

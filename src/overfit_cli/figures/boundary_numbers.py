@@ -70,10 +70,7 @@ def draw_boundary_numbers(
     constants, exponents, losses = figure.subplots(1, 3)
     beyond = _draw_intervals(constants, {one.at: (one.median, one.low, one.high) for one in found})
     fits = {one.at: one.fit for one in found if one.fit is not None}
-    _draw_intervals(
-        exponents,
-        {at: (fit.exponent, fit.exponent_low, fit.exponent_high) for at, fit in fits.items()},
-    )
+    _draw_intervals(exponents, {at: fit.exponent[:3] for at, fit in fits.items()})
     constants.axhline(words.constant, **EXPECTED)
     exponents.axhline(words.exponent, **EXPECTED)
     constants.set_ylabel(f"{words.product} at the crossing")

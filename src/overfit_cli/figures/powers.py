@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from overfit_cli.analysis.scaling import Exponent
+from overfit_cli.analysis.intervals import Estimate
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.geometric import logarithms
 from overfit_cli.figures.style import COLUMN, PALETTE, legend_below, log_ticks
@@ -34,7 +34,7 @@ class FittedPowers:
     """
 
     cells: pd.DataFrame
-    exponents: Mapping[str, Exponent]
+    exponents: Mapping[str, Estimate]
     expected: Mapping[str, float]
 
 

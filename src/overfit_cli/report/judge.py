@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.claim import Claim, Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.functions.study import study_of_record
 from overfit_cli.registry import claims_of, installed_studies
@@ -92,17 +92,6 @@ def _is_of(cells: pd.DataFrame, study: str) -> bool:
     return bool((cells["study"] == study).all())
 
 
-def _measure(claim: Claim, cells: pd.DataFrame) -> Measurement:
-    """What a claim makes of cells; a claim that fails at it has decided nothing."""
-    try:
-        found: object = claim.measure(cells)
-    except Exception as error:  # whatever a claim of somebody else's raises
-        return inconclusive(f"It can't be measured: {type(error).__name__}: {error}.")
-    if isinstance(found, Measurement):
-        return found
-    return inconclusive(f"It can't be measured: {found!r} is no Measurement.")
-
-
 def _judge(
     study: str, claim: Claim, frames: Sequence[tuple[Path, pd.DataFrame]], *, every: bool
 ) -> list[Judged]:
@@ -110,13 +99,13 @@ def _judge(
     reason = f"There are no cells of {study}."
     found: list[tuple[Measurement, Path]] = []
     for path, cells in frames:
-        measurement = _measure(claim, cells)
+        measurement = claim.judge(cells)
         if measurement.verdict == "not run":
-            reason = measurement.sentence
+            reason = measurement.note
         elif every or not found:
             found.append((measurement, path))
     if not found:
-        nothing = not_run(reason)
+        nothing = Measurement(verdict="not run", note=reason)
         return [Judged(study, claim, nothing, None, has_cells=bool(frames))]
     alone = len(found) == 1
     return [Judged(study, claim, measurement, path, alone) for measurement, path in found]

@@ -11,13 +11,19 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from overfit_cli.claim import Measurement
+from overfit_cli.claim import Interval, Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.files import make_folder, reason_of, write_whole
 from overfit_cli.plain_text import in_markdown, visible
 from overfit_cli.report.judge import Judged
 
-_COLOURS = {"holds": "green", "fails": "bold red", "inconclusive": "yellow", "not run": "dim"}
+_COLOURS = {
+    "holds": "green",
+    "fails": "bold red",
+    "inconclusive": "yellow",
+    "vacuous": "cyan",
+    "not run": "dim",
+}
 
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
@@ -39,7 +45,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
 def sentences(judged: Sequence[Judged]) -> list[str]:
     """Return what was measured for each claim, in words, and what it takes to hold."""
     return [
-        f"{one.name}: {one.measurement.sentence} Holds where {one.claim.accepted}."
+        f"{one.name}: {_in_words(one.measurement)} Holds where {one.claim.holds_where}."
         for one in judged
     ]
 
@@ -61,13 +67,19 @@ def write_report(judged: Sequence[Judged], folder: Path) -> list[Path]:
 
 
 def number_in_words(measurement: Measurement) -> str:
-    """Return the measured value with its interval: `2.03 [1.95, 2.11] 95 % bootstrap`."""
+    """Return the measured value with its interval: `2.03 [1.95, 2.11] 95 % t over 10 seeds`."""
     if measurement.value is None:
         return "–"
-    if measurement.low is None or measurement.high is None:
+    found = measurement.interval
+    if found is None:
         return f"{measurement.value:.4g}"
-    ends = f"[{measurement.low:.4g}, {measurement.high:.4g}]"
-    return " ".join([f"{measurement.value:.4g}", ends, measurement.interval]).strip()
+    return f"{measurement.value:.4g} [{found.low:.4g}, {found.high:.4g}] {found.kind}".strip()
+
+
+def _in_words(measurement: Measurement) -> str:
+    """What must be known of a number, and the further numbers: `N·SNR² …; curves 640`."""
+    details = "; ".join(f"{name} {number:.4g}" for name, number in measurement.details.items())
+    return f"{measurement.note} {details[:1].upper()}{details[1:]}{'.' if details else ''}".strip()
 
 
 def _markdown(judged: Sequence[Judged]) -> str:
@@ -80,8 +92,8 @@ def _markdown(judged: Sequence[Judged]) -> str:
         lines.append("")
         for one in own:
             where = f" (from {in_markdown(str(one.directory))})" if one.directory else ""
-            sentence = in_markdown(one.measurement.sentence)
-            lines.append(f"- **{in_markdown(one.name)}**: {sentence}{where}")
+            words = in_markdown(_in_words(one.measurement))
+            lines.append(f"- **{in_markdown(one.name)}**: {words}{where}")
         lines.append("")
     return "\n".join(lines)
 
@@ -91,7 +103,7 @@ def _table_cells(one: Judged) -> list[str]:
     others = (
         one.measurement.verdict,
         number_in_words(one.measurement),
-        one.claim.accepted,
+        one.claim.holds_where,
         one.claim.source,
     )
     statement = f"**{in_markdown(one.name)}**: {in_markdown(one.claim.statement)}"
@@ -99,8 +111,14 @@ def _table_cells(one: Judged) -> list[str]:
 
 
 def _finite(value: float | None) -> float | None:
-    """JSON has no infinity: what isn't finite is null there, and stands in the sentence."""
+    """JSON has no infinity: what isn't finite is null there."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def _interval(found: Interval | None) -> dict[str, float | str | None] | None:
+    if found is None:
+        return None
+    return {"low": _finite(found.low), "high": _finite(found.high), "kind": found.kind}
 
 
 def _json(judged: Sequence[Judged]) -> str:
@@ -110,15 +128,16 @@ def _json(judged: Sequence[Judged]) -> str:
             "claim": one.claim.name,
             "statement": one.claim.statement,
             "source": one.claim.source,
-            "holds_where": one.claim.accepted,
+            "holds_where": one.claim.holds_where,
+            "figure": one.claim.figure or None,
+            "preset": one.claim.preset or None,
             "verdict": one.measurement.verdict,
             "value": _finite(one.measurement.value),
-            "low": _finite(one.measurement.low),
-            "high": _finite(one.measurement.high),
-            "interval": one.measurement.interval or None,
-            "sentence": one.measurement.sentence,
+            "interval": _interval(one.measurement.interval),
+            "details": {name: _finite(value) for name, value in one.measurement.details.items()},
+            "note": one.measurement.note,
             "directory": str(one.directory) if one.directory else None,
         }
         for one in judged
     ]
-    return json.dumps({"schema": 1, "claims": content}, indent=2, allow_nan=False) + "\n"
+    return json.dumps({"schema": 2, "claims": content}, indent=2, allow_nan=False) + "\n"

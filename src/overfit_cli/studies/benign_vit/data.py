@@ -89,6 +89,8 @@ def draw_samples(parameters: BenignVitParameters, seed: int, split: Split, sampl
     draw_noise = _noise if parameters.sampling == "direct" else _noise_in_law
     noise = draw_noise(parameters, seed, split, samples)  # (samples, tokens − 1, features)
     signs = named_rng(seed, split, "labels").integers(0, 2, samples)
+    if split == "train" and parameters.labels == "balanced":
+        signs[1::2] = 1 - signs[0::2][: samples // 2]  # pair by pair, so that more extend fewer
     labels: Floats = np.where(signs == 1, 1.0, -1.0)
     tokens = np.zeros((samples, parameters.tokens, noise.shape[2]))
     tokens[:, 1:] = noise

@@ -76,6 +76,9 @@ class BenignVitParameters(StudyParameters):
     noise: Literal["isotropic", "orthogonal"] = parameter(
         "isotropic", "noise of covariance I, or orthogonal to the signals as in definition 3.1"
     )
+    labels: Literal["coin", "balanced"] = parameter(
+        "coin", "training labels of equal odds, or as many of each as can be"
+    )
     label_flip: float = parameter(
         0.0, "chance that a training label is flipped", at_least=0, at_most=0.5
     )

@@ -154,8 +154,8 @@ def _shape(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
     settings = cell.parameters
     apart = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
     sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
-    kinds = (settings.initialisation, settings.sampling, settings.noise, settings.dtype)
-    return (*sizes, *apart, *kinds, -settings.n)
+    kinds = (settings.initialisation, settings.sampling, settings.noise, settings.labels)
+    return (*sizes, *apart, *kinds, settings.dtype, -settings.n)
 
 
 def _expected_updates(parameters: BenignVitParameters) -> float:

@@ -35,7 +35,9 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
         """Return the claims of section 5.3.1."""
         from overfit_cli.studies.attention_kernel.classifier.claims import ClassifierClaims
 
-        claims = ClassifierClaims("pathfinder", self.parameters, "the distance-only rule")
+        claims = ClassifierClaims(
+            "pathfinder", self.parameters, "the distance-only rule", "kernel-fig3"
+        )
         return (
             claims.faster("Pathfinder", "figure 3"),
             claims.more_accurate(),

@@ -23,7 +23,7 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
         """Return the claims of section 5.3.1, and what the controls say."""
         from overfit_cli.studies.attention_kernel.classifier.claims import ClassifierClaims
 
-        claims = ClassifierClaims("text", self.parameters, "the bag-of-words rule")
+        claims = ClassifierClaims("text", self.parameters, "the bag-of-words rule", "kernel-fig2")
         return (
             claims.faster("text classification", "figure 2"),
             claims.more_accurate(),

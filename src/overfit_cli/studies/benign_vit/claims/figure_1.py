@@ -7,13 +7,21 @@ import pandas as pd
 
 from overfit_cli.analysis.boundaries import crossing_products
 from overfit_cli.analysis.crossings import crossings
+from overfit_cli.analysis.intervals import mean_estimate, median_estimate, middle
 from overfit_cli.analysis.power_law import fit_power_law
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import at_defaults, whole_columns
-from overfit_cli.claims.monotone import LEAST_VALUES, Judge, decreasing_claims
-from overfit_cli.claims.rules import accepted_exponent, exponent_measurement
+from overfit_cli.claim import Claim, Measurement, inconclusive
+from overfit_cli.claims.cells import Selection, done, whole_columns
+from overfit_cli.claims.rules import (
+    Margin,
+    around,
+    judged,
+    judged_together,
+    level_of_each,
+    share_of_seeds,
+    within_a_factor,
+)
+from overfit_cli.claims.trends import FALLING, LEAST_VALUES, falls
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory.boundaries import exponent_in_words
 from overfit_cli.studies.benign_vit.theory.predictions import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
@@ -21,102 +29,146 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
     boundary_product,
 )
 
-CONTOUR_RANGE = (850.0, 1250.0)
+GRID = Selection(
+    BenignVitParameters,
+    vary=("max_steps",),
+    alike=("labels",),
+    fewest={"n": LEAST_VALUES, "snr": LEAST_VALUES},
+    preset="fig1",
+)
+"""A grid at section 6's values."""
+
 SMALLEST_N = 5
-LEAST_SHARE = 0.93
 MOST_FAILED = 0.1
-_ANALYSED = ("n", "snr", "max_steps")
-GRID_AXES = {"n": "N", "snr": "the signal-to-noise ratio"}
+RIVALS = (1.0, 3.0)
+"""Other powers of the signal-to-noise ratio, each with the constant that suits the cells best."""
+
+FITTED = Margin(least=0.8, because="four draws of five", fewest_seeds=17)
+CONTOUR = within_a_factor(FIGURE_1_CONSTANT, 1.25, "the red curve's 1000, up to a quarter", 6)
+SHARE = Margin(least=0.9, because="nine cells of ten", fewest_seeds=5)
+BETTER = Margin(least=0.0, because="a better prediction", fewest_seeds=5)
+EXPONENT = around(
+    FIGURE_1_EXPONENT, 0.25, "half the way to the next power that is a multiple of 1/2", 10
+)
 
 
-def at_paper_values(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells at section 6's values, whatever their N and signal-to-noise ratio."""
-    return at_defaults(cells, BenignVitParameters, _ANALYSED, {})
+def _grid(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells of a whole grid that are done, if few failed."""
+    return done(whole_columns(GRID.of(cells), "snr"), MOST_FAILED)
 
 
-def _on_grid(judge: Judge, *, with_failures: bool = False) -> Judge:
-    """Judge the cells that figure 1's claims are about; say why not where these can't decide."""
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        grid = whole_columns(at_paper_values(cells), "snr")
-        if grid["n"].nunique() < LEAST_VALUES or grid["snr"].nunique() < LEAST_VALUES:
-            return not_run(
-                f"It needs a grid of at least {LEAST_VALUES} values of n and of snr at the paper's "
-                "values of the other parameters."
-            )
-        failed = int((grid["status"] == "failed").sum())
-        if failed > MOST_FAILED * len(grid) and not with_failures:
-            return inconclusive(f"{failed} of {len(grid)} cells failed: too many to tell.")
-        return judge(grid if with_failures else grid[grid["status"] == "done"])
-
-    return measure
-
-
-def _fitted(grid: pd.DataFrame) -> Measurement:
+def _fitted(cells: pd.DataFrame) -> Measurement:
+    grid = GRID.of(cells)
     fitted = (grid["status"] == "done") & (grid["train_loss"] <= grid["epsilon"])
-    unfitted = int((~fitted).sum())
-    largest = float(grid["train_loss"].max())
-    steps = grid.loc[fitted, "steps"]
-    return Measurement(
-        "holds" if unfitted == 0 else "fails",
-        f"{int(fitted.sum())} of {len(grid)} cells fitted, in {steps.min()} to {steps.max()} "
-        f"steps; {unfitted} not; the largest training loss is {largest:.5f}.",
-        float(fitted.mean()),
+    return judged(
+        share_of_seeds(fitted, grid["seed"]),
+        FITTED,
+        details={
+            "cells": len(grid),
+            "cells that aren't fitted": int((~fitted).sum()),
+            "largest training loss": float(grid["train_loss"].max()),
+            "fewest steps": float(grid.loc[fitted, "steps"].min()),
+            "most steps": float(grid.loc[fitted, "steps"].max()),
+        },
+        note="The share of seeds on which every cell is fitted.",
     )
 
 
-def _contour(grid: pd.DataFrame) -> Measurement:
-    found = crossings(grid, "snr", "n", "test_loss", FIGURE_1_THRESHOLD)
+def _contour(cells: pd.DataFrame) -> Measurement:
+    found = _crossings(cells)
     found = found[(found["n"] >= SMALLEST_N) & (found["side"] != "unknown")]
-    crossed, never = found["side"] == "crosses", int((found["side"] != "crosses").sum())
-    rows = found.loc[crossed, "n"].nunique()
+    if found.empty:
+        raise inconclusive(f"There is no curve at n ≥ {SMALLEST_N}.")
     products = crossing_products(found, "n", FIGURE_1_EXPONENT)
-    low, value, high = products.quantile([0.25, 0.5, 0.75], interpolation="nearest").tolist()
-    if rows < LEAST_VALUES or not 0 < low <= high < np.inf:
-        return inconclusive(
-            f"The test loss crosses {FIGURE_1_THRESHOLD:g} at {rows} values of "
-            f"n ≥ {SMALLEST_N}, on {int(crossed.sum())} of {len(found)} curves: too few to tell."
+    by_seed = products.groupby(found["seed"]).agg(middle)
+    return judged(
+        median_estimate(by_seed),
+        CONTOUR,
+        details={
+            "values of n": found["n"].nunique(),
+            "curves": len(found),
+            "curves that never cross": int((found["side"] != "crosses").sum()),
+        },
+        note=f"N·SNR² where the test loss crosses {FIGURE_1_THRESHOLD:g}: the median over seeds of "
+        f"each seed's median over n ≥ {SMALLEST_N}. Curves that never cross count as beyond the "
+        "grid.",
+    )
+
+
+def _sides(cells: pd.DataFrame) -> Measurement:
+    grid = _grid(cells)
+    benign = (grid["test_loss"] < FIGURE_1_THRESHOLD).to_numpy()
+    paper = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
+    if paper.all() or not paper.any():
+        raise inconclusive("All cells lie on one side of the predicted curve.")
+    rival = max((_best_cut(grid, benign, power) for power in RIVALS), key=np.mean)
+    by_seed = pd.DataFrame({"paper": paper == benign, "rival": rival}).groupby(
+        grid["seed"].to_numpy()
+    )
+    shares = by_seed.mean()
+    level = level_of_each(2)
+    return judged_together(
+        {
+            "share of cells on the predicted side": (mean_estimate(shares["paper"], level), SHARE),
+            "that less the share by another power": (
+                mean_estimate(shares["paper"] - shares["rival"], level),
+                BETTER,
+            ),
+        },
+        note="Shares seed by seed. The other power is the better of N·SNR and N·SNR³, with the "
+        "constant that suits these cells best.",
+    )
+
+
+def _best_cut(grid: pd.DataFrame, benign: np.ndarray, power: float) -> np.ndarray:
+    """Return which cells lie on the side that N · SNR^power > C predicts, at the best C."""
+    product = grid["n"].to_numpy() * grid["snr"].to_numpy() ** power
+    order = np.argsort(product)
+    # With C below the k-th smallest product, the cells from there on are predicted benign.
+    right = np.cumsum(np.r_[0, ~benign[order]]) + np.cumsum(np.r_[0, benign[order][::-1]])[::-1]
+    cut = int(np.argmax(right))
+    predicted = np.zeros(len(grid), dtype=bool)
+    predicted[order[cut:]] = True
+    return np.asarray(predicted == benign)
+
+
+def _exponent(cells: pd.DataFrame) -> Measurement:
+    found = _crossings(cells)
+    fit = fit_power_law(found, "n")
+    if fit is None:
+        raise inconclusive(
+            "The median curve crosses the threshold at fewer than three values of n."
         )
-    return Measurement(
-        "holds" if CONTOUR_RANGE[0] <= value <= CONTOUR_RANGE[1] else "fails",
-        f"The median of N·SNR² at the crossing is {value:.0f} over {rows} values of "
-        f"n ≥ {SMALLEST_N} and {found['seed'].nunique()} seeds; {never} of {len(found)} curves "
-        "never cross and count as beyond the grid.",
-        value,
-        low,
-        high,
-        "quartiles",
+    return judged(
+        fit.exponent,
+        EXPONENT,
+        details={
+            "values of n that are fitted": fit.rows,
+            "values of n whose median crosses beyond the grid": fit.left_out,
+            "C": fit.constant.value,
+            "C, from": fit.constant.low,
+            "C, to": fit.constant.high,
+        },
+        note="p of N·SNR^p = C through the median crossings; a curve that never crosses counts as "
+        "beyond the grid.",
     )
 
 
-def _sides(grid: pd.DataFrame) -> Measurement:
-    predicted = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
-    if predicted.all() or not predicted.any():
-        return inconclusive("All cells lie on one side of the predicted curve.")
-    agrees = predicted == (grid["test_loss"] < FIGURE_1_THRESHOLD).to_numpy()
-    by_seed = pd.Series(agrees).groupby(grid["seed"].to_numpy()).mean()
-    share = float(agrees.mean())
-    return Measurement(
-        "holds" if share >= LEAST_SHARE else "fails",
-        f"{share:.1%} of {len(grid)} cells lie on the predicted side: {by_seed.min():.1%} at the "
-        f"worst of {len(by_seed)} seeds, {by_seed.max():.1%} at the best.",
-        share,
-        float(by_seed.min()),
-        float(by_seed.max()),
-        "worst and best seed",
-    )
+def _crossings(cells: pd.DataFrame) -> pd.DataFrame:
+    grid = GRID.of(cells)
+    done(grid, MOST_FAILED)
+    return crossings(grid, "snr", "n", "test_loss", FIGURE_1_THRESHOLD)
 
 
-def _exponent(grid: pd.DataFrame) -> Measurement:
-    found = crossings(grid, "snr", "n", "test_loss", FIGURE_1_THRESHOLD)
-    return exponent_measurement(
-        fit_power_law(found, "n"),
-        FIGURE_1_EXPONENT,
-        lambda fit: (
-            f"{exponent_in_words(fit)} and C = {fit.constant:.0f} [{fit.constant_low:.0f}, "
-            f"{fit.constant_high:.0f}], over the {fit.rows} of {found['n'].nunique()} values of n "
-            f"where all of {fit.seeds} seeds cross."
-        ),
+def _falls(axis: str, other: str, words: str) -> Claim:
+    return Claim(
+        name=f"fig1-falls-with-{axis}",
+        source="Jiang et al. 2024, section 6",
+        statement=f"The test loss falls as {words} grows.",
+        holds_where=FALLING.in_words("the mean rank correlation"),
+        measure=lambda cells: falls(_grid(cells), "test_loss", axis, other),
+        figure="heatmap",
+        preset="fig1",
     )
 
 
@@ -125,30 +177,39 @@ FIGURE_1 = (
         name="fig1-fitted",
         source="Jiang et al. 2024, section 6 and Theorems 4.1.1 and 4.2.1",
         statement="Every cell is fitted to ε, where overfitting is benign and where it is harmful.",
-        accepted="all cells reach a training loss of at most ε",
-        measure=_on_grid(_fitted, with_failures=True),
+        holds_where=FITTED.in_words("the share of seeds on which all cells are"),
+        measure=_fitted,
+        preset="fig1",
     ),
     Claim(
         name="fig1-contour",
         source="Jiang et al. 2024, figure 1b",
         statement="The contour of test loss 0.2 follows N·SNR² = 1000.",
-        accepted=f"the median N·SNR² at the crossing, over N ≥ {SMALLEST_N}, is from "
-        f"{CONTOUR_RANGE[0]:g} to {CONTOUR_RANGE[1]:g}",
-        measure=_on_grid(_contour),
+        holds_where=CONTOUR.in_words(f"the median N·SNR² at the crossing, over N ≥ {SMALLEST_N},"),
+        measure=_contour,
+        figure="cutoff",
+        preset="fig1",
     ),
     Claim(
         name="fig1-sides",
         source="Jiang et al. 2024, figure 1b",
-        statement="The test loss is below 0.2 where N·SNR² is above 1000, and above elsewhere.",
-        accepted=f"at least {LEAST_SHARE:.0%} of the cells do",
-        measure=_on_grid(_sides),
+        statement="The test loss is below 0.2 where N·SNR² is above 1000, and above elsewhere; no "
+        "other power of SNR tells as well.",
+        holds_where=f"{SHARE.in_words('the share of cells on their side')}; and "
+        f"{BETTER.in_words('that less the share by N·SNR or N·SNR³')}",
+        measure=_sides,
+        figure="cutoff",
+        preset="fig1",
     ),
     Claim(
         name="fig1-exponent",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         statement="The boundary is N·SNR² = C: the exponent of the signal-to-noise ratio is 2.",
-        accepted=accepted_exponent(FIGURE_1_EXPONENT),
-        measure=_on_grid(_exponent),
+        holds_where=EXPONENT.in_words("the exponent"),
+        measure=_exponent,
+        figure="boundary",
+        preset="fig1",
     ),
-    *decreasing_claims("fig1", "Jiang et al. 2024, section 6", "", GRID_AXES, _on_grid),
+    _falls("n", "snr", "N"),
+    _falls("snr", "n", "the signal-to-noise ratio"),
 )

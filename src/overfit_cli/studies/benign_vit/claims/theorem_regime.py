@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.bounds import all_met
-from overfit_cli.claim import Claim, Measurement, Verdict, inconclusive, not_run
+from overfit_cli.analysis.intervals import Estimate, mean_estimate
+from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.claims.cells import done
 from overfit_cli.claims.powers import fitted_powers
 from overfit_cli.claims.rules import (
-    accepted_exponent,
-    between,
-    exponent_measurement,
-    within,
-    worst,
+    Margin,
+    around,
+    judged,
+    judged_together,
+    level_of_each,
+    within_a_factor,
 )
 from overfit_cli.parameter_values import of_row
+from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
 from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.boundaries import (
     balance_at,
     boundaries,
-    exponent_in_words,
     why_no_boundary,
 )
 from overfit_cli.studies.benign_vit.theory.condition import condition_items
 from overfit_cli.studies.benign_vit.theory.predictions import (
     BALANCE_IN_WORDS,
-    FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,
     HARMFUL_LOSS,
     STEP_POWERS,
@@ -45,8 +47,15 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
 BENIGN_FROM, HARMFUL_UP_TO = 3.0, 0.25
 """N · SNR² over the balance of learning: from where "large" and "small" are taken to begin."""
 
-MOST_OVER_T = 10.0
-"""By which factor steps may exceed T, whose constant the theorems leave open."""
+ORDER_OF_T = within_a_factor(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
+POWER_OF_LOSS: dict[Regime, Margin] = {
+    "benign": Margin(least=TOLERANCE, because="less is no fall", fewest_seeds=5),
+    "harmful": around(0.0, TOLERANCE, "less is no fall", 5),
+}
+LOSS: dict[Regime, Margin] = {
+    "benign": Margin(most=FIGURE_1_THRESHOLD, because="figure 1b's cut", fewest_seeds=5),
+    "harmful": Margin(least=HARMFUL_LOSS, because="ln 2 = 0.69 is that of a guess", fewest_seeds=5),
+}
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,7 @@ class TheoremRegime:
 
 
 Judge = Callable[[TheoremRegime], Measurement]
+OnSide = Callable[[pd.DataFrame, Regime], Measurement]
 
 
 def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
@@ -85,7 +95,7 @@ def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
     def measure(cells: pd.DataFrame) -> Measurement:
         regime = theorem_regime(cells)
         if regime is None:
-            return not_run(
+            raise not_run(
                 "It needs cells with initialisation=condition that meet Condition 4.1, on both "
                 "sides of the boundary, as in `overfit sweep theorem-regime`."
             )
@@ -94,157 +104,175 @@ def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
     return measure
 
 
-def _on_side(
-    side: Regime, judge: Callable[[pd.DataFrame, Regime], Measurement]
-) -> Callable[[pd.DataFrame], Measurement]:
+def _on_side(side: Regime, judge: OnSide) -> Callable[[pd.DataFrame], Measurement]:
     return _in_regime(lambda regime: judge(regime.sides[side], side))
 
 
-def _steps(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Whether cells are fitted within the order of T."""
-    settings = (of_row(BenignVitParameters, row) for _, row in cells.iterrows())
+def _steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measurement:
+    """Measure steps over T: the least and the most of each seed's cells.
+
+    Args:
+        cells: of one side.
+        side: which one.
+        strong: whether T has σ̃_p in the place of σ_p.
+    """
+    settings = [of_row(BenignVitParameters, row) for _, row in cells.iterrows()]
     over = cells["steps"] / [predicted_steps(one, one.output_scale, side) for one in settings]
-    fitted, slow = cells["status"] == "done", over > MOST_OVER_T
-    verdict: Verdict = "holds" if fitted.all() else "inconclusive"
-    if slow.any() or (~fitted & (cells["reason"] != "step limit")).any():
-        verdict = "fails"
-    reached = f"{int(fitted.sum())} of {len(cells)} cells reach ε"
-    if not fitted.any():
-        return Measurement(verdict, f"{reached}.")
-    steps, over = cells["steps"][fitted], over[fitted]
-    least, most = float(over.min()), float(over.max())
-    sentence = (
-        f"{reached}, after {steps.min():.3g} to {steps.max():.3g} steps: {least:.3g} to "
-        f"{most:.3g} times T with a constant of 1."
+    if strong:
+        over = over * (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
+    stopped = cells["status"] != "done"
+    if (stopped & ((cells["reason"] != "step limit") | (over <= ORDER_OF_T.most))).any():
+        raise inconclusive(f"{int(stopped.sum())} of {len(cells)} cells failed too early to tell.")
+    by_seed = over.map(np.log).groupby(cells["seed"])
+    ends = {"least": by_seed.min(), "most": by_seed.max()}
+    level = level_of_each(len(ends))
+    return judged_together(
+        {
+            f"{name} steps over T": (_from_logarithms(mean_estimate(logs, level)), ORDER_OF_T)
+            for name, logs in ends.items()
+        },
+        note=f"Over each seed's cells, geometric means over seeds; {len(cells)} cells, "
+        f"{int(stopped.sum())} of them not fitted. T has a constant of 1"
+        f"{', and σ̃_p in the place of σ_p' if strong else ''}.",
     )
-    if side == "harmful":  # A harmful cell fits its samples by their token 2.
-        strong = over * (cells["sigma_p_tilde"] / cells["sigma_p"])[fitted] ** 2
-        sentence += (
-            f" With σ̃_p in the place of σ_p it is {strong.min():.2f} to {strong.max():.2f} times."
-        )
-    return Measurement(verdict, sentence, most, least, most, "least and most of the cells")
+
+
+def _from_logarithms(found: Estimate) -> Estimate:
+    value, low, high = (float(np.exp(number)) for number in found[:3])
+    return found._replace(value=value, low=low, high=high)
 
 
 def _powers(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Whether steps scale with each parameter as T does."""
+    """Measure whether steps scale with each parameter as T does."""
     found = fitted_powers(cells, "steps", SYMBOLS, ("snr", "epsilon", "n"))
-    theorem = STEP_POWERS[side]
-    if isinstance(found, Measurement):
-        return found
-    words = ", ".join(
-        f"{SYMBOLS[name]}^{one.value:.2f} [{one.low:.2f}, {one.high:.2f}] "
-        f"({theorem[name]:g} in the theorem)"
-        for name, one in found.items()
-    )
-    return Measurement(
-        worst(within(one.low, one.high, theorem[name], TOLERANCE) for name, one in found.items()),
-        f"In {len(cells)} cells steps go with {words}.",
-        max(abs(one.value - theorem[name]) for name, one in found.items()),
+    return judged_together(
+        {
+            f"power of {SYMBOLS[name]}": (one, around(STEP_POWERS[side][name], TOLERANCE, "", 5))
+            for name, one in found.items()
+        },
+        note=f"Steps of {len(cells)} cells.",
     )
 
 
 def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Whether the test loss goes to zero with ε, or stays of order one."""
+    """Measure whether the test loss goes to zero with ε, or stays of order one."""
     found = fitted_powers(cells, "test_loss", SYMBOLS, ("epsilon",))
-    if isinstance(found, Measurement):
-        return found
-    power, least, most = found["epsilon"], cells["test_loss"].min(), cells["test_loss"].max()
-    if side == "benign":
-        level = most <= FIGURE_1_THRESHOLD
-        verdict = between(power.low, power.high, TOLERANCE, math.inf)
-    else:
-        level, verdict = least >= HARMFUL_LOSS, within(power.low, power.high, 0.0, TOLERANCE)
-    errors = cells["test_error"]
-    return Measurement(
-        verdict if level else "fails",
-        f"In {len(cells)} cells the test loss is {least:.3f} to {most:.3f} and scales as "
-        f"ε^{power.value:.2f} [{power.low:.2f}, {power.high:.2f}]; the test error is "
-        f"{errors.min():.0%} to {errors.max():.0%}, {errors.mean():.1%} in the mean.",
-        *power.estimate,
-        "95 % t over seeds",
+    by_seed = done(cells).groupby("seed")["test_loss"]
+    worst, extreme = ("largest", by_seed.max()) if side == "benign" else ("least", by_seed.min())
+    measured = judged_together(
+        {
+            f"{worst} test loss of a seed's cells": (
+                mean_estimate(extreme, level_of_each(2)),
+                LOSS[side],
+            ),
+            "power of ε in the test loss": (found["epsilon"], POWER_OF_LOSS[side]),
+        },
+        note=f"{len(cells)} cells.",
     )
+    errors = cells["test_error"]
+    more = {"test error, least": errors.min(), "test error, most": errors.max()}
+    return replace(measured, details={**measured.details, **more})
 
 
 def _transition(regime: TheoremRegime) -> Measurement:
-    """Whether the boundary is N · SNR² = C, at the smallest ε."""
+    """Measure whether the boundary is N · SNR² = C, at the smallest ε."""
     if why := why_no_boundary(regime.cells, "epsilon"):
-        return inconclusive(f"The boundary can't be found: {why}.")
+        raise inconclusive(f"The boundary can't be found: {why}.")
     found = boundaries(regime.cells, "epsilon", FIGURE_1_THRESHOLD)
-    one = found[0]  # the smallest ε
-    if 2 * one.never > one.curves:
-        return Measurement(
-            "fails", f"{one.never} of {one.curves} curves never cross {FIGURE_1_THRESHOLD:g}."
+    fit = found[0].fit  # at the smallest ε
+    if fit is None:
+        raise inconclusive(
+            f"Fewer than three medians cross {FIGURE_1_THRESHOLD:g}: {found[0].never} of "
+            f"{found[0].curves} curves never do."
         )
-    where = "; ".join(
-        f"at ε = {at.at:g} {at.onsets.median():.0f}, {at.onsets.median() / balance_at(at):.2f} "
-        f"times {BALANCE_IN_WORDS}, and {at.median:.0f} (quartiles {at.low:.0f}, "
-        f"{at.high:.0f}), {at.widths.median():.2f} times as much as that"
-        for at in found
-    )
-    return exponent_measurement(
-        one.fit,
-        FIGURE_1_EXPONENT,
-        lambda fit: (
-            f"{exponent_in_words(fit)} over {fit.rows} values of n and {fit.seeds} seeds; "
-            f"{one.never} of {one.curves} curves never cross. N·SNR² where the test loss falls "
-            f"below {HARMFUL_LOSS:g} and {FIGURE_1_THRESHOLD:g}: {where}."
-        ),
+    details: dict[str, float] = {
+        "curves": found[0].curves,
+        "curves that never cross": found[0].never,
+    }
+    for at in found:
+        onset = float(at.onsets.median())
+        details |= {
+            f"N·SNR² at a test loss of {HARMFUL_LOSS:g}, ε = {at.at:g}": onset,
+            f"that over the balance, ε = {at.at:g}": onset / balance_at(at),
+            f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}, ε = {at.at:g}": at.median,
+        }
+    return judged(
+        fit.exponent,
+        EXPONENT,
+        details=details,
+        note=f"p of N·SNR^p = C through the median crossings at {fit.rows} values of n, at "
+        f"ε = {found[0].at:g}. The balance is {BALANCE_IN_WORDS}.",
     )
 
 
-def _claims(side: Regime, loss: str, accepted_loss: str) -> list[Claim]:
-    theorem = THEOREMS[side]
-    table = (
-        (
+def _claim(
+    side: Regime, name: str, place: str, statement: str, holds_where: str, judge: OnSide
+) -> Claim:
+    return Claim(
+        name=f"theorem-{side}-{name}",
+        source=f"Jiang et al. 2024, Theorem {THEOREMS[side]}{place}",
+        statement=f"Where Condition 4.1 holds and overfitting is {side}, {statement}.",
+        holds_where=holds_where,
+        measure=_on_side(side, judge),
+        figure="heatmap",
+        preset="theorem-regime",
+    )
+
+
+def _claims(side: Regime, loss: str, region: str) -> list[Claim]:
+    extreme = "largest" if side == "benign" else "least"
+    number = f"the {extreme} test loss of a seed, where N·SNR² is {region},"
+    return [
+        _claim(
+            side,
             "steps",
-            f"{theorem}.1",
-            "the training loss reaches ε in at most the order of T steps",
-            f"every cell reaches ε in at most {MOST_OVER_T:g} T, with T's constant 1",
+            ".1",
+            "the training loss reaches ε in the order of T steps",
+            ORDER_OF_T.in_words("steps over T, of the quickest and of the slowest cell of a seed,"),
             _steps,
         ),
-        (
+        _claim(
+            side,
             "powers",
-            f"{theorem}, its T",
+            ", its T",
             "the number of steps scales with ‖μ‖, ε and N as T does",
-            f"each power's 95 % interval lies within {TOLERANCE:g} of T's; the number is the "
-            "largest difference",
+            f"each power has its whole interval within {TOLERANCE:g} of T's; 5 seeds or more",
             _powers,
         ),
-        ("test-loss", f"{theorem}.2", f"the test loss {loss}", accepted_loss, _loss),
-    )
-    return [
-        Claim(
-            name=f"theorem-{side}-{name}",
-            source=f"Jiang et al. 2024, Theorem {place}",
-            statement=f"Where Condition 4.1 holds and overfitting is {side}, {statement}.",
-            accepted=accepted,
-            measure=_on_side(side, judge),
-        )
-        for name, place, statement, accepted, judge in table
+        _claim(
+            side,
+            "test-loss",
+            ".2",
+            f"the test loss {loss}",
+            f"{LOSS[side].in_words(number)}; and {POWER_OF_LOSS[side].in_words('its power of ε')}",
+            _loss,
+        ),
     ]
 
 
 THEOREM_REGIME = (
-    *_claims(
-        "benign",
-        "goes to zero with ε",
-        f"it is at most {FIGURE_1_THRESHOLD:g} in every cell whose N·SNR² is {BENIGN_FROM:g} times "
-        f"{BALANCE_IN_WORDS} or more, and its power of ε lies above {TOLERANCE:g} with its "
-        "95 % interval",
-    ),
+    *_claims("benign", "goes to zero with ε", f"{BENIGN_FROM:g} times {BALANCE_IN_WORDS} or more"),
     *_claims(
         "harmful",
         "is of order one whatever ε is",
-        f"it is at least {HARMFUL_LOSS:g} in every cell whose N·SNR² is {HARMFUL_UP_TO:g} times "
-        f"{BALANCE_IN_WORDS} or less, and its power of ε lies within {TOLERANCE:g} of 0 "
-        "with its 95 % interval",
+        f"{HARMFUL_UP_TO:g} times {BALANCE_IN_WORDS} or less",
+    ),
+    _claim(
+        "harmful",
+        "steps-strong-noise",
+        "; ours",
+        "the training loss reaches ε in the order of T steps with σ̃_p in the place of σ_p: samples "
+        "are fitted by token 2",
+        ORDER_OF_T.in_words("steps over that, of the quickest and of the slowest cell of a seed,"),
+        partial(_steps, strong=True),
     ),
     Claim(
         name="theorem-transition",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         statement="Where Condition 4.1 holds, the boundary between the two is N·SNR² = C.",
-        accepted=f"most curves cross {FIGURE_1_THRESHOLD:g}, and "
-        f"{accepted_exponent(FIGURE_1_EXPONENT)}",
+        holds_where=EXPONENT.in_words("the exponent"),
         measure=_in_regime(_transition),
+        figure="heatmap",
+        preset="theorem-regime",
     ),
 )

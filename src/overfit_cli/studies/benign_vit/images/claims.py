@@ -4,38 +4,56 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, not_run
-from overfit_cli.claims.cells import varying
-from overfit_cli.claims.monotone import LEAST_VALUES, Judge, decreasing_claims
+from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claims.cells import Selection, done
+from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.claims.trends import FALLING, LEAST_VALUES, falls
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
-_AXES = {"n": "N", "snr": "the signal-to-noise ratio"}
+_AXES = {"n": LEAST_VALUES, "snr": LEAST_VALUES}
+GRID = Selection(
+    BenignVitImagesParameters,
+    vary=("max_epochs",),
+    alike=[
+        name
+        for name in BenignVitImagesParameters.model_fields
+        if name not in {*_AXES, "max_epochs"}
+    ],
+    fewest=_AXES,
+    preset="fig2",
+)
+"""A grid over N and the signal-to-noise ratio, at one value of everything else."""
+
+FITTED = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 
 
-def _on_grid(judge: Judge) -> Judge:
-    """Judge a grid over N and the signal-to-noise ratio, at one value of everything else."""
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        others = BenignVitImagesParameters.model_fields.keys() - {*_AXES, "max_epochs"}
-        if varying(cells, others) or any(cells[name].nunique() < LEAST_VALUES for name in _AXES):
-            return not_run(
-                f"It needs a grid of at least {LEAST_VALUES} values of n and of snr at one value "
-                "of every other parameter."
-            )
-        return judge(cells)
-
-    return measure
-
-
-def _fitted(grid: pd.DataFrame) -> Measurement:
+def _fitted(cells: pd.DataFrame) -> Measurement:
+    grid = GRID.of(cells)
     fitted = (grid["status"] == "done") & (grid["train_loss"] <= grid["epsilon"])
     epochs = grid.loc[fitted, "epochs"]
-    passes = f" after {epochs.min():.0f} to {epochs.max():.0f} passes" if fitted.any() else ""
-    return Measurement(
-        "holds" if fitted.all() else "fails",
-        f"{int(fitted.sum())} of {len(grid)} cells reach a training loss of "
-        f"{grid['epsilon'].iloc[0]:g}{passes}; the largest is {grid['train_loss'].max():.4f}.",
-        float(fitted.mean()),
+    return judged(
+        share_of_seeds(fitted, grid["seed"]),
+        FITTED,
+        details={
+            "cells": len(grid),
+            "cells that aren't fitted": int((~fitted).sum()),
+            "largest training loss": float(grid["train_loss"].max()),
+            "fewest passes": float(epochs.min()),
+            "most passes": float(epochs.max()),
+        },
+        note="The share of seeds on which every cell is fitted.",
+    )
+
+
+def _falls(axis: str, other: str, words: str) -> Claim:
+    return Claim(
+        name=f"fig2-falls-with-{axis}",
+        source="Jiang et al. 2024, figure 2c",
+        statement=f"On images too, the test loss falls as {words} grows.",
+        holds_where=FALLING.in_words("the mean rank correlation"),
+        measure=lambda cells: falls(done(GRID.of(cells), 0.1), "test_loss", axis, other),
+        figure="heatmap",
+        preset="fig2",
     )
 
 
@@ -44,14 +62,10 @@ CLAIMS = (
         name="fig2-fitted",
         source="Jiang et al. 2024, section 6",
         statement="The training images are fitted at every N and every signal-to-noise ratio.",
-        accepted="all cells reach a training loss of at most ε",
-        measure=_on_grid(_fitted),
+        holds_where=FITTED.in_words("the share of seeds on which all cells are"),
+        measure=_fitted,
+        preset="fig2",
     ),
-    *decreasing_claims(
-        "fig2",
-        "Jiang et al. 2024, figure 2c",
-        "on images too, ",
-        _AXES,
-        lambda judge: _on_grid(lambda grid: judge(grid[grid["status"] == "done"])),
-    ),
+    _falls("n", "snr", "N"),
+    _falls("snr", "n", "the signal-to-noise ratio"),
 )

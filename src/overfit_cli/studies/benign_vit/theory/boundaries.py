@@ -6,7 +6,6 @@ import pandas as pd
 
 from overfit_cli.analysis import boundaries as analysis
 from overfit_cli.analysis.boundaries import Boundary, Curves
-from overfit_cli.analysis.power_law import PowerLaw
 from overfit_cli.parameters import describe
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import (
@@ -53,10 +52,3 @@ def balance_at(boundary: Boundary) -> float:
     """Return the N · SNR² at which its cells learn signal and noise equally fast at first."""
     first = boundary.cells.iloc[0]
     return float(learning_balance(first["sigma_p_tilde"] / first["sigma_p"], first["tokens"]))
-
-
-def exponent_in_words(fit: PowerLaw) -> str:
-    """Say p with its interval."""
-    return (
-        f"N·SNR^p = C with p = {fit.exponent:.2f} [{fit.exponent_low:.2f}, {fit.exponent_high:.2f}]"
-    )

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.scaling import Exponent, scaling_exponents
+from overfit_cli.analysis.intervals import Estimate
+from overfit_cli.analysis.scaling import scaling_exponents
 from overfit_cli.parameters import describe
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import (
@@ -42,7 +43,7 @@ class StepScaling:
     """
 
     cells: pd.DataFrame
-    exponents: Mapping[str, Exponent]
+    exponents: Mapping[str, Estimate]
     fewest: int
     failed: int
 

@@ -2,64 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 
-from overfit_cli.claim import Measurement
-from overfit_cli.claims.cells import (
-    Values,
-    at_defaults,
-    at_values,
-    unless_enough,
-    values_in_words,
-)
+from overfit_cli.analysis.intervals import Estimate, share_estimate
+from overfit_cli.claims.cells import Selection, Values
+from overfit_cli.claims.rules import Margin, level_of_each
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 SOURCE = "Song et al. 2024"
 ZERO = 1e-6
 """The share of its start at which a loss counts as having gone to zero."""
 
-_FREE = ("kernel", "trained", "target", "heads", "learning_rate", "training_steps", "value_gap")
-OF_ONE_VALUE = ("target", "training_steps", "sigma_w", "dtype")
+ON_MOST_DRAWS = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
+ON_FEW_DRAWS = Margin(most=0.5, because="fewer draws than not", fewest_seeds=6)
 
-Measure = Callable[[pd.DataFrame], Measurement]
+_ALIKE = ("target", "training_steps", "sigma_w", "dtype")
 
 
-def judged_on(values: Values, judge: Measure, *, any_target: bool = False) -> Measure:
-    """Return what selects the cells with some values, and judges them if they are enough.
+def selection(values: Values, preset: str, *, any_target: bool = False) -> Selection:
+    """Return which cells have some values; their heads, if not named, are one.
 
     Args:
-        values: by parameter. The others are the defaults, or the example's, but for those in which
-            cells of one claim may differ.
-        judge: from the selected cells to the measurement.
+        values: by parameter.
+        preset: one that has such cells.
         any_target: whether cells with different targets may be judged together.
     """
-    same = [name for name in OF_ONE_VALUE if not (any_target and name == "target")]
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        selected = select(cells, values)
-        refusal = unless_enough(selected, values_in_words(values), same)
-        return judge(selected) if refusal is None else refusal
-
-    return measure
-
-
-def select(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
-    """Return the cells with these values; see `judged_on`."""
-    if values.get("instance") == "example":
-        return at_values(cells, {"trained": "query", **values})
-    return at_defaults(cells, KernelRegressionParameters, _FREE, {"heads": 1, **values})
+    alike = [
+        name for name in _ALIKE if name not in values and not (any_target and name == "target")
+    ]
+    vary = ["learning_rate", "value_gap", *(["target"] if any_target else [])]
+    fixed = {"heads": 1, **values}
+    return Selection(
+        KernelRegressionParameters,
+        at=fixed,
+        vary=[name for name in vary if name not in fixed],
+        alike=alike,
+        preset=preset,
+    )
 
 
-def share_at_zero(cells: pd.DataFrame) -> pd.Series[float]:
-    """Return the share of seeds whose loss went to zero by step size; a failed cell's did not."""
-    zero = (cells["status"] == "done") & (cells["relative_loss"].astype(float) < ZERO)
-    return zero.astype(float).groupby(cells["learning_rate"]).mean()
+def at_zero(cells: pd.DataFrame) -> pd.Series[bool]:
+    """Return which cells' losses went to zero; a failed cell's did not."""
+    return (cells["status"] == "done") & (cells["relative_loss"].astype(float) < ZERO)
 
 
-def zero_in_words(cells: pd.DataFrame) -> str:
-    """Say at which step size how many of the seeds went to zero."""
-    shares, seeds = share_at_zero(cells), cells["seed"].nunique()
-    each = [f"{round(share * seeds)} at {rate:g}" for rate, share in shares.items()]
-    return f"seeds below {ZERO:g} of their start, of {seeds}, by step size: {', '.join(each)}"
+def most_at_zero(cells: pd.DataFrame) -> Estimate:
+    """Return the share of seeds whose loss went to zero, at the step size that has most of them.
+
+    Its interval allows for the choice among all step sizes.
+    """
+    by_rate = at_zero(cells).groupby(cells["learning_rate"])
+    best = by_rate.mean().idxmax()
+    zero, seeds = by_rate.sum()[best], by_rate.size()[best]
+    return share_estimate(int(zero), int(seeds), level_of_each(by_rate.ngroups))
+
+
+def zero_by_step_size(cells: pd.DataFrame) -> dict[str, float]:
+    """Return how many seeds went to zero at each step size."""
+    counts = at_zero(cells).groupby(cells["learning_rate"]).sum()
+    return {f"seeds at zero, step size {rate:g}": int(count) for rate, count in counts.items()}

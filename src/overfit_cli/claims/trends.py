@@ -1,0 +1,50 @@
+"""Trends along an axis of a grid: rank correlations line by line, averaged within each seed."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from overfit_cli.analysis.intervals import Estimate, mean_estimate
+from overfit_cli.claim import Measurement, inconclusive
+from overfit_cli.claims.rules import Margin, judged
+
+LEAST_VALUES = 3
+"""The fewest values of an axis that tell a trend."""
+
+FALLING = Margin(most=0.0, because="0 is no trend")
+
+
+def rank_correlation(grid: pd.DataFrame, value: str, axis: str, other: str) -> Estimate:
+    """Return the mean rank correlation of a column with an axis, over the lines of a grid.
+
+    The lines of a seed share its draws: each seed counts once, with the mean over its lines.
+
+    Args:
+        grid: cells that are done.
+        value: the column.
+        axis: the parameter along which the lines run.
+        other: the grid's other parameter; with a seed it names a line.
+
+    Raises:
+        UndecidedError: `inconclusive`, where no line tells a trend.
+    """
+    lines = (
+        grid.groupby([other, "seed"])[[axis, value]]
+        .apply(lambda line: line[axis].corr(line[value], method="spearman"))
+        .dropna()
+    )
+    if lines.empty:
+        raise inconclusive(f"No line along {axis} tells a trend.")
+    return mean_estimate(lines.groupby("seed").mean())
+
+
+def falls(grid: pd.DataFrame, value: str, axis: str, other: str) -> Measurement:
+    """Measure whether a column falls along an axis; see `rank_correlation`."""
+    found = rank_correlation(grid, value, axis, other)
+    return judged(
+        found,
+        FALLING,
+        details={f"values of {other}": grid[other].nunique()},
+        note=f"The rank correlation of {value.replace('_', ' ')} with {axis} at one value of "
+        f"{other}, averaged over those values, seed by seed.",
+    )
