@@ -136,12 +136,12 @@ def _draw_fit(
 
 
 def _fit_in_words(study: AnyStudy, fit: PowerLaw | None, x: Axis, y: Axis) -> str:
-    law = rf"${_symbol(study, y.name)} \cdot {_symbol(study, x.name)}^p = C$"
+    equation = rf"${_symbol(study, y.name)} \cdot {_symbol(study, x.name)}^p = C$"
     if fit is None:
-        return f"no fit of {law}:\nfewer than three full points"
+        return f"no fit of {equation}:\nfewer than three full points"
     exponent = _between(fit.exponent, fit.exponent_low, fit.exponent_high)
     constant = _between(fit.constant, fit.constant_low, fit.constant_high)
-    return f"fit of {law}:\n$p$ = {exponent}\n$C$ = {constant}"
+    return f"fit of {equation}:\n$p$ = {exponent}\n$C$ = {constant}"
 
 
 def _symbol(study: AnyStudy, name: str) -> str:

@@ -108,7 +108,7 @@ def _balance(of: BySeed, words: str) -> Judge:
 def _balance_claim(name: str, statement: str, judge: Judge) -> Claim:
     return Claim(
         name=name,
-        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); our own question",
+        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); ours",
         statement=statement,
         accepted=f"the 95 % interval of its power of that number lies within {TOLERANCE:g} of 1",
         measure=_along("sigma_p_tilde", judge),
@@ -134,7 +134,7 @@ BOUNDARIES = (
     ),
     Claim(
         name="dimension-sharpness",
-        source="figure 1b of Jiang et al. 2024, at any d; our own question",
+        source="figure 1b of Jiang et al. 2024, at any d; ours",
         statement="Dimensions alone make the transition neither sharper nor wider.",
         accepted="its width in N·SNR² at every d over that at the smallest: the intervals lie "
         f"within {1 / SAME:g} and {SAME:g}",
