@@ -33,6 +33,7 @@ REASONS = {
     "nothing": "error: the study gave no result for it",
     "text": "error: TypeError: the study gave 'a loss of 0.5', which is no CellResult",
     "other-cell": "error: LookupError: the study gave a result of another cell, or a second one",
+    "other-step": "error: the study logs no column 'tset_loss'",
     "wordy-step": "error: ArrowInvalid: Could not convert 'low' with type str: tried to",
 }
 
@@ -50,7 +51,7 @@ def test_what_goes_wrong_in_a_cell_is_a_failed_row_with_its_reason(
     assert failed["test_loss"].isna().all()
     assert failed["reason"].str.len().max() <= 250
     with_steps = set(RunDirectory(tmp_path / "out").load_trajectories()["key"])
-    unlogged = {"raises", "exits", "interrupts", "closes", "wordy-step"}
+    unlogged = {"raises", "exits", "interrupts", "closes", "wordy-step", "other-step"}
     kept = set() if mood in unlogged else set(failed["key"])
     assert with_steps & set(failed["key"]) == kept, "what was logged is kept, if it can be"
     assert set(cells.loc[cells["mood"] == "well", "status"]) == {"done"}

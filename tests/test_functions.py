@@ -334,6 +334,9 @@ SIGNATURES = {
     "seed: float = 0.5": "parameter seed: a seed is an int",
     "n: Annotated[int, Parameter('samples', at_least=1)] = 0": "the default of n, 0: Input should",
     "n: Annotated[str, Parameter('name', at_least=1)] = 'a'": "parameter n: only numbers have",
+    "n: Annotated[int, Parameter] = 1": "parameter n: it takes one Parameter(...), with its",
+    "n: Annotated[int, Parameter('a'), Parameter('b')] = 1": "it takes one Parameter(...)",
+    "n: str = '\\ud800'": "parameter n: its texts can't be written in UTF-8",
 }
 
 
@@ -359,6 +362,17 @@ FILES = {
     "async def train(): ...": ("mine.py", "it is async; a plain function is needed"),
     "y = 3": ("other.py", "other.py: there is no such file"),
     "z = 3": ("mine.py:", "it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION"),
+    "v = 3": ("mine.py:train:x", "it takes FILE.py, FILE.py:FUNCTION or package.module"),
+    "u = 3": ("math:sqrt", "its annotations can't be read: it isn't written in Python"),
+    "from typing import Literal": ("mine.py:Literal", "it has no function 'Literal'"),
+    "from overfit_cli import Parameter as P; P(3)": ("mine.py", "Parameter(meaning=3): it takes"),
+    "from overfit_cli import Parameter as P; P(at_least='1')": ("mine.py", "takes a finite number"),
+    "from overfit_cli import Parameter as P; P(above=3, below=2)": ("mine.py", "no number is 3 or"),
+    "from overfit_cli import experiment as e\n@e\ndef f(): ...": ("mine.py", "its parentheses"),
+    "from overfit_cli import experiment as e\ne(version=10**30)": ("mine.py", "a whole number of"),
+    "from overfit_cli import experiment as e\ne(threshold=float('nan'))": ("mine.py", "a finite"),
+    "from overfit_cli import experiment as e\ne(name='a\\nb')": ("mine.py", "can be printed"),
+    "from overfit_cli import experiment as e\ne(columns=3)": ("mine.py", "it takes a list"),
     "w = 3": ("no.such.module:train", "it can't be loaded: ModuleNotFoundError"),
 }
 
@@ -440,8 +454,19 @@ def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> No
         "--rate=nan": "--rate nan: rate takes a number above 0",
         "--widht=3": "--widht: mine:fit has no parameter 'widht', and overfit no such option; did",
         "--sedes=3": "did you mean '--seeds'?",
+        "--device=5": "the parameter device goes by --set device=...",
     }.items():
         assert words in call("sweep", "mine.py", flag, cwd=tmp_path, expect=2).stderr
+
+
+def test_a_whole_parameter_takes_bounds_between_whole_numbers(tmp_path: Path) -> None:
+    given = "n: Annotated[int, Parameter(above=0.5, at_most=3.5)] = 1"
+    imports = "from typing import Annotated\nfrom overfit_cli import Parameter\n"
+    written(tmp_path, f"{imports}def train({given}): return {{'a': float(n)}}")
+    run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path)
+    for n in (0, 4):
+        said = call("sweep", "mine.py", f"--n={n}", cwd=tmp_path, expect=2).stderr
+        assert f"n takes a whole number above 0 and up to 3, not {n}" in said
 
 
 def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> None:
@@ -484,7 +509,7 @@ def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path, measure
 DECORATORS = {
     "columns=['a']": "experiment(columns=['a']): it takes a list of Column(...)",
     "claims=[3]": "experiment(claims=[3]): it takes a list of Claim(...)",
-    "threshold='a'": "experiment(threshold='a'): it takes a number",
+    "threshold='a'": "experiment(threshold='a'): it takes a finite number",
     "headline=3": "experiment(headline=3): it takes the name of a column",
     "version='2'": "experiment(version='2'): it takes a whole number",
     "claims=[Claim('a', 'b', 'c', 'd', 'e')]": "the claim 'a' has no function that measures it",

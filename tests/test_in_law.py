@@ -84,7 +84,7 @@ COMPARED = (
 
 @functools.cache
 def trained(setting: str, sampling: str) -> pd.DataFrame:
-    """Train one cell a seed; the two samplings share no seed."""
+    """Train one cell per seed; the two samplings share no seed."""
     settings = small(**SETTINGS[setting], sampling=sampling)
     return train_many(settings, {"direct": 0, "law": 1000}[sampling])
 

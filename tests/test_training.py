@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info
 
 from overfit_cli.minibatches import gradient_steps, minibatches
 from overfit_cli.study import Cell, CellResult, Column, Study
+from overfit_cli.study_checks import why_no_study
 from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution, Training, failure, training_conditions
 from tests.fake_study import FakeParameters, FakeStudy
@@ -145,6 +146,48 @@ def test_a_study_that_lacks_a_member_is_refused_in_a_sentence(member: str) -> No
     incomplete = type("Incomplete", (Study,), members)
     with pytest.raises(TypeError, match=f"^Incomplete lacks {member}, which every study has$"):
         incomplete()
+
+
+ILL_FORMED: dict[str, tuple[dict[str, object], str]] = {
+    "text for a column": ({"columns": ("loss",)}, "its columns have 'loss', which is no Column"),
+    "a list": ({"columns": [Column("loss", "")]}, "its columns must be of type tuple"),
+    "no column": ({"columns": ()}, "its columns are none, so that nothing would be measured"),
+    "two of a name": (
+        {"columns": (Column("loss", "a"), Column("loss", "b"))},
+        "two of its columns are called 'loss'",
+    ),
+    "a column of every row": (
+        {"columns": (Column("seed", ""),)},
+        "its column 'seed' is one that every row has already",
+    ),
+    "a column of a parameter": (
+        {"trajectory_columns": (Column("n", ""),)},
+        "its column 'n' is one that every row has already",
+    ),
+    "another kind": (
+        {"columns": (Column("loss", "", kind="str"),)},  # type: ignore[arg-type]
+        "the kind of its column 'loss' is 'str', not float or int",
+    ),
+    "version": ({"version": True}, "its version is True; it takes a whole number of at least"),
+    "huge version": ({"version": 10**30}, "it takes a whole number of at least 1"),
+    "name": ({"name": "a\nb"}, "it takes a line that can be printed"),
+    "threshold": ({"threshold": "x"}, "its threshold is 'x'; it takes a finite number"),
+    "headline": ({"headline": "los"}, "its headline is 'los', which is none of its columns"),
+    "parameters": ({"parameters": int}, "must be a class that inherits from StudyParameters"),
+}
+
+
+@pytest.mark.parametrize("what", ILL_FORMED)
+def test_a_study_with_an_ill_formed_member_is_refused_when_it_is_loaded(what: str) -> None:
+    members, why = ILL_FORMED[what]
+    study = type("IllFormed", (Least,), members)()
+    assert why in why_no_study(study, study.name)
+
+
+def test_a_whole_study_is_one() -> None:
+    assert why_no_study(Least(), "least") == ""
+    assert why_no_study(Least(), "other") == "its name is 'least'"
+    assert why_no_study(Least, "least") == "it is no instance of a class that inherits from Study"
 
 
 def test_progress_columns_are_the_first_logged_ones() -> None:

@@ -29,7 +29,7 @@ def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
     refusal = UserError(f"{flag} {said}: {info.name} takes {info.accepts}, not {said!r}.")
     if info.kind == "text":
         return text
-    if info.kind == "choice":
+    if info.kind == "literal":
         if text not in info.choices:
             raise refusal
         return text

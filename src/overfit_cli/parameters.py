@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin
+from typing import Any, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-if TYPE_CHECKING:
-    pass
-
 Value = int | float | bool | str
-Kind = Literal["int", "float", "bool", "choice", "text"]
+Kind = Literal["int", "float", "bool", "literal", "text"]
 
 
 class StudyParameters(BaseModel):
@@ -71,20 +69,43 @@ class Parameter:
     at_most: float | None = None
     below: float | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what is of another type, and bounds between which there is nothing.
+
+        Raises:
+            TypeError: naming it.
+        """
+        for name in ("meaning", "symbol", "unit"):
+            if not isinstance(given := getattr(self, name), str):
+                raise TypeError(f"Parameter({name}={given!r}): it takes a text")
+        for name in ("at_least", "above", "at_most", "below"):
+            if (given := getattr(self, name)) is not None and not is_finite_number(given):
+                raise TypeError(f"Parameter({name}={given!r}): it takes a finite number")
+        lows = [low for low in (self.at_least, self.above) if low is not None]
+        highs = [high for high in (self.at_most, self.below) if high is not None]
+        if lows and highs and max(lows) > min(highs):
+            between = f"no number is {max(lows):g} or more and {min(highs):g} or less"
+            raise TypeError(f"Parameter: {between}")
+
     def field(self, default: Value | None, *, real: bool) -> Any:
         """Return it as a field of a `StudyParameters` model.
 
         Args:
             default: None where the parameter must be given.
-            real: whether it is a real number; those take neither nan nor infinity.
+            real: whether it is a real number; those take neither nan nor infinity. The bounds of
+                others are whole numbers, the nearest inside.
         """
+
+        def bound(given: float | None, whole: Callable[[float], int]) -> float | None:
+            return given if real or given is None else whole(given)
+
         return Field(
             ... if default is None else default,
             description=self.meaning,
-            ge=self.at_least,
-            gt=self.above,
-            le=self.at_most,
-            lt=self.below,
+            ge=bound(self.at_least, math.ceil),
+            gt=bound(self.above, math.floor),
+            le=bound(self.at_most, math.floor),
+            lt=bound(self.below, math.ceil),
             allow_inf_nan=False if real else None,
             json_schema_extra={"symbol": self.symbol, "unit": self.unit},
         )
@@ -106,6 +127,13 @@ def parameter(
     return declared.field(default, real=isinstance(default, float))
 
 
+def is_finite_number(given: object) -> bool:
+    """Return whether something is a whole or real number other than nan and infinity."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return False
+    return math.isfinite(given)
+
+
 @functools.cache
 def _json_names(model: type[StudyParameters]) -> list[tuple[str, str]]:
     """The model's fields in order, each with its name in JSON."""
@@ -125,7 +153,7 @@ def _json(value: Value) -> str:
 class ParameterInfo:
     """What a parameter's model says of it, for people.
 
-    `kind` is `int`, `float`, `bool`, `choice` or `text`; `accepts` says in words what is accepted.
+    `kind` is `int`, `float`, `bool`, `literal` or `text`; `accepts` says in words what is accepted.
     The default is None where the parameter must be given.
     """
 
@@ -175,7 +203,7 @@ def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
         return kinds.get(annotation, "text" if annotation is str else None), ()
     choices = get_args(annotation)
     if all(isinstance(choice, str) for choice in choices):
-        return "choice", choices
+        return "literal", choices
     whole = all(isinstance(choice, int) and not isinstance(choice, bool) for choice in choices)
     return ("int" if whole else None), tuple(str(choice) for choice in choices)
 

@@ -11,8 +11,8 @@ from importlib.metadata import EntryPoint, entry_points
 from overfit_cli.claim import Claim
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import Figure
-from overfit_cli.parameters import StudyParameters, describe
-from overfit_cli.study import AnyStudy, Study
+from overfit_cli.study import AnyStudy
+from overfit_cli.study_checks import why_no_study
 
 ENTRY_POINT_GROUP = "overfit.studies"
 
@@ -31,7 +31,7 @@ def add_study(study: AnyStudy) -> None:
     Raises:
         UserError: if it is no whole study, or another one is installed under its name.
     """
-    if reason := _not_a_study(study, study.name):
+    if reason := why_no_study(study, study.name):
         raise UserError(f"{type(study).__name__} is no study: {reason}.")
     if study.name in _entry_points() and find_study(study.name) is not study:
         raise UserError(f"A study {study.name!r} is installed; give yours another name.")
@@ -66,7 +66,7 @@ def _load(point: EntryPoint) -> AnyStudy | str:
     """An installed study, or why it can't be loaded."""
     try:
         study: AnyStudy = point.load()
-        return _not_a_study(study, point.name) or study
+        return why_no_study(study, point.name) or study
     except BaseException as error:  # a package of somebody else's may even exit
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -80,21 +80,6 @@ def installed_studies() -> Iterator[AnyStudy]:
             yield find_study(name)
         except UserError as error:
             warnings.warn(str(error), UserWarning, stacklevel=2)
-
-
-def _not_a_study(study: object, name: str) -> str:
-    """Why what an entry point names is no study of that name; empty where it is one."""
-    if not isinstance(study, Study):
-        return "it is no instance of a class that inherits from Study"
-    kinds: Mapping[str, type] = {"name": str, "version": int, "columns": tuple}
-    for member, kind in kinds.items():
-        if not isinstance(getattr(study, member), kind):
-            return f"its {member} must be of type {kind.__name__}"
-    model: object = study.parameters
-    if not (isinstance(model, type) and issubclass(model, StudyParameters)):
-        return "its parameters must be a class that inherits from StudyParameters"
-    describe(model)
-    return "" if study.name == name else f"its name is {study.name!r}"
 
 
 @contextlib.contextmanager

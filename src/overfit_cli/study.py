@@ -25,6 +25,11 @@ P_co = TypeVar("P_co", bound=StudyParameters, covariant=True, default=StudyParam
 
 MOST_PROGRESS_COLUMNS = 5
 
+TAKEN = frozenset(
+    {"key", "study", "version", "seed", "status", "reason", "steps", "seconds", "step"}
+)
+"""Columns that every row has: no parameter and no measurement is called so."""
+
 
 @dataclass(frozen=True)
 class Cell(Generic[P_co]):

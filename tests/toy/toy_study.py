@@ -29,7 +29,7 @@ Ends = Literal[
 """How a training can end otherwise than with a result, or on its way to one."""
 
 Numbers = Literal["nan", "word", "huge", "other-column", "no-numbers"]
-Steps = Literal["wordy-step", "numberless-step"]
+Steps = Literal["wordy-step", "numberless-step", "other-step"]
 Outcomes = Literal[Numbers, Steps, "nothing", "text", "other-cell", "wordy"]
 """What can be wrong with a result."""
 
@@ -94,7 +94,8 @@ class Toy(Study[ToyParameters]):
             training.log(cell, 0, {"train_loss": 1.0})
             step: Any = "last" if settings.mood == "numberless-step" else 1
             logged: Any = "low" if settings.mood == "wordy-step" else loss
-            training.log(cell, step, {"train_loss": logged})
+            column = "tset_loss" if settings.mood == "other-step" else "train_loss"
+            training.log(cell, step, {column: logged})
             numbers = {"test_loss": loss, "draw": draw}
             yield from spoilt(CellResult(cell, numbers, steps=1), settings.mood)
 

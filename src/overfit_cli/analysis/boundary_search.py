@@ -102,13 +102,13 @@ def next_points(search: Search, known: pd.DataFrame) -> list[Point]:
         search: what is looked for.
         known: one row per cell that was run, with `y`, `seed`, `x` and `value`, nan if it failed.
     """
-    falling = falls(known)
+    is_decreasing = falls(known)
     by_y = _curves(search, known)
     spread = spread_of(by_y.values())
     asked: list[Point] = []
     for y, curves in by_y.items():
         if not _found(search, y, curves, spread).converged:
-            asked += _narrowed(search, y, curves, spread, falling)
+            asked += _narrowed(search, y, curves, spread, is_decreasing)
     sampled = {Point(*row) for row in known[["y", "seed", "x"]].itertuples(index=False)}
     return sorted(set(asked) - sampled)
 
@@ -160,14 +160,14 @@ def _is_open(search: Search, curve: Curve) -> bool:
 
 
 def _narrowed(
-    search: Search, y: float, curves: list[Curve], spread: Spread, falling: bool
+    search: Search, y: float, curves: list[Curve], spread: Spread, is_decreasing: bool
 ) -> list[Point]:
     """The points that make what is known at y less uncertain."""
     asked = [
         Point(y, curve.seed, x)
         for curve in curves
         if curve.state != "crosses" and _is_open(search, curve)
-        for x in _further(search, curve, falling)
+        for x in _further(search, curve, is_decreasing)
     ]
     crossing_ones = [curve for curve in curves if curve.state == "crosses"]
     enough = _SHARE * search.tolerance
@@ -201,12 +201,12 @@ def _seeds_wanted(search: Search, crossing_ones: list[Curve], run: int, spread: 
     return every
 
 
-def _further(search: Search, curve: Curve, falling: bool) -> list[float]:
+def _further(search: Search, curve: Curve, is_decreasing: bool) -> list[float]:
     """Where a curve that lies on one side may cross: twice as far out, or at the other end."""
     ends = [search.coarse[0], search.coarse[-1]]
     low, high = math.log(curve.x[0]), math.log(curve.x[-1])
     span = max(high - low, 0.05)
-    outward = (curve.state == "above") == falling
+    outward = (curve.state == "above") == is_decreasing
     if curve.x[-1] >= ends[1] if outward else curve.x[0] <= ends[0]:
         return ends
     x = _rounded(high + span if outward else low - span)

@@ -38,7 +38,7 @@ def crossing(x: Floats, value: Floats, threshold: float) -> float:
 
 
 def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float) -> pd.DataFrame:
-    """Find the crossing of every curve of `value` along `x`: one curve a value of `y` and a seed.
+    """Find the crossing of every curve of `value` along `x`: one curve per value of `y` and seed.
 
     Args:
         cells: one row per cell; only those whose `status` is `done` are used. No parameter but `x`

@@ -88,7 +88,7 @@ def row_medians(values: Floats) -> Floats:
     places = np.minimum(places, values.shape[-1] - 1)
     below, above = np.moveaxis(np.take_along_axis(ordered, places, axis=-1), -1, 0)
     with np.errstate(invalid="ignore"):  # between minus infinity and infinity
-        return np.where(below == above, below, (below + above) / 2)
+        return np.asarray(np.where(below == above, below, (below + above) / 2))
 
 
 def _fits(log_y: Floats, medians: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Scaling laws: the powers of several parameters that a measured number scales with."""
+"""The powers of several parameters that a measured number scales with."""
 
 from __future__ import annotations
 

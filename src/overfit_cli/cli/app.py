@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -90,8 +89,7 @@ def _run() -> int:
 
 
 def _words_of(error: typer.TyperException) -> str:
-    text = error.format_message() if hasattr(error, "format_message") else str(error)
-    return re.sub(r"^Invalid value for '(--[\w-]+)': (Value error, )?", r"\1: ", text)
+    return error.format_message() if hasattr(error, "format_message") else str(error)
 
 
 def _say(sentence: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
 
 PARAMETER_OPTIONS = {"ignore_unknown_options": True}
 """The settings of a command that takes every parameter of its study as an option."""
-
-
-class DeviceName(enum.StrEnum):
-    """Where cells are trained."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
 
 
 DataFolder = Annotated[
@@ -50,7 +41,9 @@ Settings = Annotated[
         help="A parameter, where its name is also that of an option.",
     ),
 ]
-Device = Annotated[DeviceName, typer.Option(help="Where cells train.")]
+DeviceName = Annotated[
+    str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where cells train.")
+]
 
 
 def subject_and_settings(
@@ -84,6 +77,7 @@ def subject_and_settings(
     return (subjects or [DEFAULT_STUDY])[0], texts, flags
 
 
+_Name = TypeVar("_Name", bound=str)
 _Given = tuple[str, str, str]
 """A parameter's name, the flag that it was given with, and its text."""
 
@@ -160,6 +154,18 @@ def _nearest(flag: str, own: Collection[str]) -> str:
     """The end of a sentence about an option without a value, where one of ours is meant."""
     hint = nearest(flag, own, cutoff=_CLOSE)
     return f"; {hint}" if hint.startswith("did") else "."
+
+
+def read_one_of(flag: str, text: str, names: Collection[_Name]) -> _Name:
+    """Read one of several names.
+
+    Raises:
+        UserError: if the text is none of them.
+    """
+    for name in names:
+        if text == name:
+            return name
+    raise UserError(f"{flag} {shortened(text)}: it takes {' or '.join(names)}.")
 
 
 def read_whole(flag: str, text: str, at_least: int) -> int:

@@ -77,19 +77,27 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
     preset = None if installed else find_preset(typed)
     if preset is not None:
         return _of_preset(preset, typed, profile or DEFAULT_PROFILE)
-    if profile is not None:
-        raise UserError(f"--profile {profile}: {typed} is no preset; only presets have profiles.")
     if installed:
+        _refuse_profile(profile, find_study(typed), typed)
         return Subject(find_study(typed), typed)
     if is_reference(typed):
         study: FunctionStudy = study_of_reference(typed)
         if study.name in study_names():
             raise UserError(f"{typed}: a study {study.name!r} is installed; give it another name.")
+        _refuse_profile(profile, study, typed)
         return Subject(study, typed, seeds=DEFAULT_SEEDS if study.record.seeded else "1")
     known = [*study_names(), *preset_names()]
     raise UserError(
         f"{typed!r} is neither a study nor a preset nor a file FILE.py; {nearest(typed, known)}"
     )
+
+
+def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
+    if profile is None:
+        return
+    named = "profile" in study.parameters.model_fields
+    own = "; the parameter profile goes by --set profile=VALUE" if named else ""
+    raise UserError(f"--profile {profile}: {typed} is no preset; only presets have profiles{own}.")
 
 
 def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -12,13 +11,13 @@ from overfit_cli.cli.common import RESULTS, console, next_lines
 from overfit_cli.cli.naming import sweep_name
 from overfit_cli.cli.options import (
     DataFolder,
-    Device,
     DeviceName,
     Settings,
     SubjectAndParameters,
     check_parameters,
     own_options,
     read_number,
+    read_one_of,
     read_path,
     read_whole,
     subject_and_settings,
@@ -31,13 +30,6 @@ if TYPE_CHECKING:
     from overfit_cli.cli.running import Runner
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.refine import Refinement
-
-
-class BackendName(enum.StrEnum):
-    """The joblib backends that a sweep can run on."""
-
-    LOKY = "loky"
-    THREADING = "threading"
 
 
 def _flag(name: str, words: str) -> Any:
@@ -55,7 +47,9 @@ Seeds = Annotated[Text, _text("SEEDS", "How many (5), or which (3:7 or 0,4,9).  
 Profile = Annotated[Text, _text("quick|paper", "How much of a preset to run.  [default: quick]")]
 Out = Annotated[Text, _text("DIR", "Run directory.  [default: results/NAME]")]
 Jobs = Annotated[str, _text("N", "Cells trained at a time; -1 is one per core.")]
-Backend = Annotated[BackendName, typer.Option(help="How jobs run.")]
+BackendName = Annotated[
+    str, typer.Option("--backend", metavar="loky|threading", help="How jobs run.")
+]
 Trajectories = Annotated[bool, _flag("trajectories", "Log every step of every cell.")]
 DryRun = Annotated[bool, _flag("dry-run", "Print the plan with an estimate; run nothing.")]
 Fresh = Annotated[bool, _flag("fresh", "Run cells again that are there already.")]
@@ -83,8 +77,8 @@ def sweep(
     out: Out = None,
     data: DataFolder = None,
     jobs: Jobs = "-1",
-    backend: Backend = BackendName.LOKY,
-    device: Device = DeviceName.AUTO,
+    backend: BackendName = "loky",
+    device: DeviceName = "auto",
     trajectories: Trajectories = False,
     dry_run: DryRun = False,
     fresh: Fresh = False,
@@ -104,7 +98,6 @@ def sweep(
     0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
     """
     began = time.monotonic()
-    use_data(data)
     own = own_options(context)
     typed, texts, flags = subject_and_settings(words or [], settings or [], own)
     chosen = find_subject(typed, profile)
@@ -112,20 +105,22 @@ def sweep(
         _print_help(context, chosen)
         return 0
     from overfit_cli.cli.running import Runner, jobs_on, outline
-    from overfit_cli.device import resolve_device
+    from overfit_cli.device import Device, resolve_device
+    from overfit_cli.sweeps.execute import Backend
     from overfit_cli.sweeps.store import RunDirectory
 
     check_parameters(flags, chosen.study, own, context)
+    use_data(data)
     grid = _grid(chosen, seeds, texts, flags)
     rounds = None if refine is None else read_whole("--refine", refine, 0)
     refinement = _refinement(grid, rounds, threshold, tolerance)
     name = sweep_name(chosen, grid) + ("-refined" if refinement is not None else "")
-    where = resolve_device(device.value)
+    where = resolve_device(read_one_of("--device", device, get_args(Device)))
     runner = Runner(
         output=console(),
         directory=RunDirectory(read_path("--out", out) or RESULTS / name, "--out"),
         jobs=jobs_on(where, _jobs(jobs)),
-        backend=backend.value,
+        backend=read_one_of("--backend", backend, get_args(Backend)),
         device=where,
         trajectories=trajectories or chosen.trajectories,
         fresh=fresh,

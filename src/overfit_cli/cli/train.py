@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -12,12 +12,12 @@ from overfit_cli.cli.common import RESULTS, console, next_lines
 from overfit_cli.cli.naming import named_after
 from overfit_cli.cli.options import (
     DataFolder,
-    Device,
     DeviceName,
     Settings,
     SubjectAndParameters,
     check_parameters,
     own_options,
+    read_one_of,
     read_path,
     read_whole,
     subject_and_settings,
@@ -46,7 +46,7 @@ def train(
         typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME-SETTINGS]"),
     ] = None,
     data: DataFolder = None,
-    device: Device = DeviceName.AUTO,
+    device: DeviceName = "auto",
 ) -> int:
     """Train one cell, show every step, and keep its trajectory.
 
@@ -54,16 +54,16 @@ def train(
     FILE.py:NAME or package.module:NAME. Without one it is benign-vit. Every parameter of the study
     is an option: --n 20 --snr 10.
     """
-    from overfit_cli.device import resolve_device
+    from overfit_cli.device import Device, resolve_device
     from overfit_cli.sweeps.grid import check_seeds, make_grid
     from overfit_cli.sweeps.results import FOUND_HERE
     from overfit_cli.sweeps.store import RunDirectory
 
-    use_data(data)
     own = own_options(context)
     typed, texts, flags = subject_and_settings(words or [], settings or [], own)
     chosen = find_subject(typed)
     check_parameters(flags, chosen.study, own, context)
+    use_data(data)
     seeds = (read_whole("--seed", seed, 0),)
     check_seeds(chosen.study, seeds, "--seed")
     grid = make_grid(chosen.study, {**chosen.texts, **texts}, seeds, {**chosen.places, **flags})
@@ -72,7 +72,8 @@ def train(
     named = read_path("--out", out)
     directory = RunDirectory(named or RESULTS / _name(chosen, texts, grid), "--out")
     watch = Watch(output, chosen.study)
-    result = _train(grid, directory, resolve_device(device.value), watch)
+    where = resolve_device(read_one_of("--device", device, get_args(Device)))
+    result = _train(grid, directory, where, watch)
     if result.reason and (result.reason.startswith(FOUND_HERE) or not result.measurements):
         raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
     for line in chosen.study.summary(result).splitlines():

@@ -1,4 +1,4 @@
-"""Reads the Pathfinder directories of the Long Range Arena (Tay et al. 2020).
+"""Reading of the Pathfinder directories of the Long Range Arena (Tay et al. 2020).
 
 A difficulty's directory holds `imgs/<k>/sample_<j>.png` and `metadata/<k>.npy`. A metadata file is
 lines of words, or a NumPy array of them in spite of what the others are: sub-path, file name,

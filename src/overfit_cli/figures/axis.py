@@ -100,7 +100,7 @@ def parameter_values(data: FigureData) -> dict[str, tuple[Value, ...]]:
     for name, info in describe(data.study.parameters).items():
         columns = [frame[name] for frame in (data.cells, data.planned) if name in frame]
         values = {value for column in columns for value in column.dropna().unique().tolist()}
-        if info.kind == "choice":
+        if info.kind == "literal":
             found[name] = tuple(choice for choice in info.choices if choice in values)
         else:
             found[name] = tuple(sorted(values))

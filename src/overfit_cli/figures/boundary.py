@@ -143,11 +143,11 @@ def _draw_fit(
 
 
 def _fit_in_words(study: AnyStudy, fit: PowerLaw | None, x: Axis, y: Axis) -> str:
-    law = rf"${_symbol(study, y.name)} \cdot {_symbol(study, x.name)}^p = C$"
+    equation = rf"${_symbol(study, y.name)} \cdot {_symbol(study, x.name)}^p = C$"
     if fit is None:
-        return f"no fit of {law}:\nfewer than three points"
+        return f"no fit of {equation}:\nfewer than three points"
     exponent, constant = (_between(*found[:3]) for found in (fit.exponent, fit.constant))
-    return f"fit of {law}:\n$p$ = {exponent}\n$C$ = {constant}"
+    return f"fit of {equation}:\n$p$ = {exponent}\n$C$ = {constant}"
 
 
 def _symbol(study: AnyStudy, name: str) -> str:

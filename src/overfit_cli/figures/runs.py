@@ -1,4 +1,4 @@
-"""Logged steps gathered into curves: a cell each, or a mean over the seeds of a setting."""
+"""Logged steps gathered into curves: one per cell, or a mean over the seeds of a setting."""
 
 from __future__ import annotations
 

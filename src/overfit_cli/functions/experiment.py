@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from overfit_cli.claim import Claim
 from overfit_cli.study import Column
+from overfit_cli.study_checks import text_problem, threshold_problem, version_problem
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ATTRIBUTE = "__overfit__"
-_TAKES: dict[str, tuple[Any, str]] = {
-    "name": (str, "a text"),
-    "version": (int, "a whole number"),
-    "title": (str, "a text"),
-    "headline": (str, "the name of a column"),
-    "threshold": (int | float, "a number"),
-}
 _HOLDS: dict[str, Any] = {"columns": Column, "claims": Claim}
 
 
@@ -40,10 +34,18 @@ class Description:
         Raises:
             TypeError: naming it.
         """
-        for name, (kind, words) in _TAKES.items():
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, kind):
-                raise TypeError(f"experiment({name}={given!r}): it takes {words}")
+        problems = {
+            "name": self.name is not None and text_problem(self.name),
+            "version": version_problem(self.version),
+            "title": self.title is not None
+            and not isinstance(self.title, str)
+            and "it takes a text",
+            "headline": not isinstance(self.headline, str) and "it takes the name of a column",
+            "threshold": threshold_problem(self.threshold),
+        }
+        for name, why in problems.items():
+            if why:
+                raise TypeError(f"experiment({name}={getattr(self, name)!r}): {why}")
         for name, kind in _HOLDS.items():
             for one in getattr(self, name):
                 if not isinstance(one, kind):
@@ -52,7 +54,7 @@ class Description:
 
 
 def experiment(
-    *,
+    *without_names: object,
     name: str | None = None,
     version: int = 1,
     title: str | None = None,
@@ -73,8 +75,13 @@ def experiment(
         claims: what its cells can decide; `overfit report` judges them.
 
     Raises:
-        TypeError: if one of them is of another type.
+        TypeError: if one of them is of another type, or the parentheses are missing.
     """
+    if without_names:
+        raise TypeError("it is written @experiment(...), with its parentheses and names in them")
+    for what, given in (("columns", columns), ("claims", claims)):
+        if not isinstance(given, Iterable):
+            raise TypeError(f"experiment({what}={given!r}): it takes a list")
     said = Description(name, version, title, headline, threshold, tuple(columns), tuple(claims))
 
     def mark(function: Function) -> Function:

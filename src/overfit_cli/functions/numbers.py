@@ -6,8 +6,7 @@ import math
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from overfit_cli.functions.record import TAKEN
-from overfit_cli.study import Cell
+from overfit_cli.study import TAKEN, Cell
 from overfit_cli.training import Training
 
 MOST_STEPS = 2**63

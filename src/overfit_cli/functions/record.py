@@ -9,10 +9,9 @@ from typing import Any, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 
 from overfit_cli.parameters import Parameter, StudyParameters, Value
+from overfit_cli.study import TAKEN
 
 TYPES = {"int": int, "float": float, "bool": bool, "text": str}
-TAKEN = {"key", "study", "version", "seed", "status", "reason", "steps", "seconds", "step"}
-"""Columns that every row has: no parameter is called so."""
 
 
 class _Record(BaseModel):

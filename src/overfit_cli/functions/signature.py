@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from overfit_cli.errors import UserError
 from overfit_cli.functions.record import TYPES, ParameterRecord, name_problem
 from overfit_cli.parameters import Parameter
+from overfit_cli.plain_text import is_text
 
 SEED = "seed"
 """The parameter that takes the cell's seed."""
@@ -49,6 +50,8 @@ def _with_annotations(function: Callable[..., Any]) -> Any:
     if not inspect.isfunction(inner) and not inspect.ismethod(inner):
         inner = type(inner).__call__
     inner = getattr(inner, "__func__", inner)
+    if not inspect.isfunction(inner):
+        raise TypeError("it isn't written in Python")
     copy = types.FunctionType(inner.__code__, inner.__globals__, closure=inner.__closure__)
     own = inner.__annotations__
     copy.__annotations__ = {name: hint for name, hint in own.items() if name != "return"}
@@ -79,12 +82,17 @@ def _read(name: str, hint: Any, default: Any, place: str) -> ParameterRecord:
     about = Parameter()
     if get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
-        about = next((extra for extra in extras if isinstance(extra, Parameter)), about)
+        said = [extra for extra in extras if isinstance(extra, Parameter)]
+        if len(said) > 1 or Parameter in extras:
+            raise UserError(f"{place}: it takes one Parameter(...), with its parentheses.")
+        about = said[0] if said else about
     kind, choices = _kind(hint, place)
     if kind == "float" and isinstance(default, int) and not isinstance(default, bool):
         default = float(default)
     if default is not None and not _has_type(default, kind):
         raise UserError(f"{place}: its default {default!r} is no {TYPES[kind].__name__}.")
+    if not all(is_text(one) for one in (default, *choices) if isinstance(one, str)):
+        raise UserError(f"{place}: its texts can't be written in UTF-8.")
     if kind == "int" and not all(abs(one) < 2**63 for one in (default or 0, *choices)):
         raise UserError(f"{place}: whole numbers are below 2**63.")
     bounds = (about.at_least, about.above, about.at_most, about.below)
@@ -92,7 +100,7 @@ def _read(name: str, hint: Any, default: Any, place: str) -> ParameterRecord:
         raise UserError(f"{place}: only numbers have bounds.")
     try:
         return ParameterRecord(name=name, kind=kind, choices=choices, default=default, about=about)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise UserError(f"{place}: {error}.") from error
 
 

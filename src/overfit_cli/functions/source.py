@@ -11,12 +11,15 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.functions.digest import digest_of
 from overfit_cli.functions.experiment import description_of
 from overfit_cli.functions.own_files import OwnFile, with_imported
+
+_TYPE_FORMS = (type(Literal), type(Literal[0]))
+"""What typing offers for annotations can be called too, and is no function."""
 
 PREFERRED = "train"
 """The function that a file means where it has several."""
@@ -120,9 +123,9 @@ def _split(reference: str) -> tuple[str, str]:
     if reference.endswith(".py"):
         return reference, ""
     place, _, name = reference.rpartition(":")
-    if not place or not name.isidentifier():
+    if not place or ":" in place or not name.isidentifier():
         raise UserError(
-            f"{reference}: it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION."
+            f"{reference!r}: it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION."
         )
     return place, name
 
@@ -220,7 +223,7 @@ def _function_in(module: ModuleType, name: str, reference: str) -> tuple[str, Ca
     public = _public(module)
     if name:
         named = getattr(module, name, None)
-        if not callable(named) or inspect.isclass(named):
+        if not callable(named) or inspect.isclass(named) or isinstance(named, _TYPE_FORMS):
             raise UserError(f"{reference}: it has no function {name!r}; {nearest(name, public)}")
         return name, named
     if implied := _implied(module):

@@ -1,1 +1,1 @@
-"""One folder a paper, all of the same shape."""
+"""One folder per paper, all of the same shape."""

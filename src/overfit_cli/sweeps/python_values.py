@@ -75,7 +75,7 @@ def number(name: str, given: Any, above: float = -math.inf) -> float:
 
 def _values(info: ParameterInfo, taken: Any) -> tuple[Value, ...]:
     """The values of one parameter."""
-    if isinstance(taken, str) and info.kind not in ("choice", "text"):
+    if isinstance(taken, str) and info.kind not in ("literal", "text"):
         return parse_range(info, taken, info.name)
     several = isinstance(taken, Iterable) and not isinstance(taken, str | bytes | Mapping)
     if not several or getattr(taken, "ndim", 1) == 0:

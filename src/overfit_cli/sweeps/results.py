@@ -80,6 +80,10 @@ def _checked(study: AnyStudy, result: CellResult) -> CellResult:
     if result.reason:
         result = replace(result, reason=visible(str(result.reason))[:LONGEST_REASON])
     declared = {column.name for column in study.columns}
+    logged = {"step", *(column.name for column in study.trajectory_columns)}
+    for name in result.trajectory:
+        if name not in logged and not study.open_columns:
+            return _refused(replace(result, trajectory={}), f"the study logs no column {name!r}")
     for name, value in result.measurements.items():
         if name not in declared and (why := _no_column(study, name)):
             return _refused(result, why)

@@ -60,7 +60,7 @@ TRAJECTORIES = Kind(
 _BEFORE_PARAMETERS = list(CELLS.columns).index("status")
 _TYPES = {
     **{"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()},
-    **{"choice": pa.string(), "text": pa.string()},
+    **{"literal": pa.string(), "text": pa.string()},
 }
 
 

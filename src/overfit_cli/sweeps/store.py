@@ -64,9 +64,9 @@ class RunDirectory:
         """
         parts = self._own(self.cells)
         versions = {path: pc.max(part.column("version")).as_py() for path, part in parts.items()}
-        newest = self._current_version(versions.values()) or 0
-        current = {path: part for path, part in parts.items() if versions[path] == newest}
-        tables = self._fitting(CELLS, current, newest)
+        newest = self._version_to_show(versions.values()) or 0
+        of_newest = {path: part for path, part in parts.items() if versions[path] == newest}
+        tables = self._fitting(CELLS, of_newest, newest)
         if not any(table.num_rows for table in tables):
             raise UserError(f"{self.flag} {self.path}: {self._why_empty()}")
         cells: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
@@ -113,7 +113,7 @@ class RunDirectory:
         versions = [
             pc.max(part.column("version")).as_py() for part in self._own_indices(self.cells)
         ]
-        return self._current_version(versions)
+        return self._version_to_show(versions)
 
     def logged_keys(self) -> set[str]:
         """Return the keys of the cells that have a trajectory."""
@@ -188,7 +188,7 @@ class RunDirectory:
                 for sentence in self._tidy():
                     warnings.warn(sentence, UserWarning, stacklevel=2)
 
-    def _current_version(self, versions: Iterable[int | None]) -> int | None:
+    def _version_to_show(self, versions: Iterable[int | None]) -> int | None:
         found = {version for version in versions if version is not None}
         own = installed_version(self.study_name())
         return own if own in found else max(found, default=None)

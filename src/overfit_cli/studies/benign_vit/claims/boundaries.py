@@ -105,7 +105,7 @@ def _balance(of: BySeed, words: str) -> Judge:
 def _balance_claim(name: str, statement: str, judge: Judge) -> Claim:
     return Claim(
         name=name,
-        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); our own question",
+        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); ours",
         statement=statement,
         holds_where=PROPORTIONAL.in_words("its power of that number"),
         measure=_along("sigma_p_tilde", judge),
@@ -136,7 +136,7 @@ BOUNDARIES = (
     ),
     Claim(
         name="dimension-sharpness",
-        source="figure 1b of Jiang et al. 2024, at any d; our own question",
+        source="figure 1b of Jiang et al. 2024, at any d; ours",
         statement="Dimensions alone make the transition neither sharper nor wider.",
         holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
         measure=_along(

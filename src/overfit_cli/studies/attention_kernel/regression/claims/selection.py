@@ -53,8 +53,8 @@ def most_at_zero(cells: pd.DataFrame) -> Estimate:
     """
     by_rate = at_zero(cells).groupby(cells["learning_rate"])
     best = by_rate.mean().idxmax()
-    zero, seeds = by_rate.sum()[best], by_rate.size()[best]
-    return share_estimate(int(zero), int(seeds), level_of_each(by_rate.ngroups))
+    at_best = at_zero(cells)[cells["learning_rate"] == best]
+    return share_estimate(int(at_best.sum()), len(at_best), level_of_each(by_rate.ngroups))
 
 
 def zero_by_step_size(cells: pd.DataFrame) -> dict[str, float]:
