@@ -19,8 +19,8 @@ from overfit_cli.figure import FigureOptions
 from overfit_cli.figures.style import image, save
 from overfit_cli.functions.study import study_of_function
 from overfit_cli.parameters import Value
-from overfit_cli.registry import add_study
-from overfit_cli.report.judge import Judged, judge_all, worth_showing
+from overfit_cli.registry import add_study, find_study
+from overfit_cli.report.judge import Judged, judge_all, judge_cells, worth_showing
 from overfit_cli.study import AnyStudy, Study
 from overfit_cli.sweeps.execute import Backend
 from overfit_cli.sweeps.grid import Grid
@@ -202,20 +202,42 @@ def draw(
     return drawn
 
 
-def judge(*directories: str | Path) -> list[Judged]:
+def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = None) -> list[Judged]:
     """Judge claims, as `overfit report` does.
 
     Args:
-        *directories: the run directories to judge by, each for itself; without any, those in
-            `results/`: the newest on which a claim can be measured decides it.
+        *sources: the run directories to judge by, each for itself; without any, those in
+            `results/`: the newest on which a claim can be measured decides it. Or one frame of
+            cells, from anywhere: a row per cell, with `seed` and the study's columns; parameters
+            that are absent have their defaults.
+        study: whose cells a frame has, where it has no column `study`.
 
     Returns:
         The claims that cells there bear on; of a study whose cells bear on none, all.
 
     Raises:
-        UserError: if a named directory holds no cells.
+        UserError: if a named directory holds no cells, or a frame's study isn't known.
     """
-    return worth_showing(judge_all([_path("directory", one) for one in directories], RESULTS))
+    frames = [one for one in sources if not isinstance(one, str | Path)]
+    if len(frames) == len(sources) == 1:
+        return worth_showing(judge_cells(frames[0], _study_of(frames[0], study)))
+    if frames:
+        raise UserError("judge takes run directories, or one frame of cells.")
+    named = [_path("directory", str(one)) for one in sources]
+    return worth_showing(judge_all(named, RESULTS))
+
+
+def _study_of(cells: pd.DataFrame, study: AnyStudy | str | None) -> AnyStudy:
+    """Whose cells a frame has."""
+    if isinstance(study, Study):
+        return study
+    names = [study] if study is not None else list(cells.get("study", ()))
+    if len(set(names)) != 1:
+        raise UserError(
+            f"study: the cells have a column `study` of {len(set(names))} names; name one, such as "
+            "study='benign-vit'."
+        )
+    return find_study(str(names[0]))
 
 
 def _subject(study: object, profile: str | None) -> Subject:

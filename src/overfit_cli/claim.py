@@ -123,6 +123,9 @@ class Claim:
             found: object = self.measure(cells)
         except UndecidedError as undecided:
             return undecided.measurement
+        except KeyError as error:
+            note = f"It can't be measured: the cells have no column {error}."
+            return Measurement(verdict="inconclusive", note=note)
         except Exception as error:  # whatever a claim of somebody else's raises
             note = f"It can't be measured: {type(error).__name__}: {error}."
             return Measurement(verdict="inconclusive", note=note)

@@ -57,14 +57,14 @@ class Toy(Study[ToyParameters]):
     def claims(self) -> Sequence[Claim]:
         return [
             Claim(
-                "toy-claim",
-                "nowhere",
-                "Nothing is learned.",
-                "always, unless the loss is below 0.1",
-                lambda cells: Measurement(
-                    "fails" if cells["test_loss"].min() < 0.1 else "holds",
-                    "Measured.",
-                    float(cells["test_loss"].min()),
+                name="toy-claim",
+                source="nowhere",
+                statement="Nothing is learned.",
+                holds_where="the loss is above 0.1",
+                measure=lambda cells: Measurement(
+                    verdict="fails" if cells["test_loss"].min() < 0.1 else "holds",
+                    value=float(cells["test_loss"].min()),
+                    note="Measured.",
                 ),
             )
         ]

@@ -70,14 +70,14 @@ def fit_power_law(
     fits = _fits(log_y, row_medians(log_x[:, drawn]).T)
     ends = np.percentile(fits[np.isfinite(fits).all(axis=1)], [2.5, 97.5], axis=0)
     exponents, logarithms = np.vstack([fitted, ends]).T
-    kind = f"95 % bootstrap over {seeds} seeds"
     with np.errstate(over="ignore"):
-        return PowerLaw(
-            Estimate(*map(float, exponents[:3]), kind, seeds),
-            Estimate(*map(float, np.exp(logarithms[:3])), kind, seeds),
-            rows=int(used.sum()),
-            left_out=int((~used).sum()),
-        )
+        constants = np.exp(logarithms)
+    kind = f"95 % bootstrap over {seeds} seeds"
+    exponent, constant = (
+        Estimate(float(three[0]), float(three[1]), float(three[2]), kind, seeds)
+        for three in (exponents, constants)
+    )
+    return PowerLaw(exponent, constant, int(used.sum()), int((~used).sum()))
 
 
 def row_medians(values: Floats) -> Floats:

@@ -6,12 +6,14 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.functions.study import study_of_record
+from overfit_cli.parameters import describe
 from overfit_cli.registry import claims_of, installed_studies
 from overfit_cli.study import AnyStudy
 from overfit_cli.sweeps.loading import function_of, load_study_and_cells, usable_directories
@@ -62,6 +64,26 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
         for claim in claims_of(study):
             judged += _judge(study.name, claim, own, every=bool(sources))
     return judged
+
+
+def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
+    """Judge every claim of a study by cells from anywhere, such as a made-up world.
+
+    Args:
+        cells: one row per cell, with `seed` and the study's columns. A parameter that is absent has
+            its default, and cells without a `status` are done.
+        study: whose cells they are.
+
+    Raises:
+        UserError: without a column `seed`.
+    """
+    if "seed" not in cells:
+        raise UserError("The cells have no column 'seed'.")
+    absent: dict[str, Any] = {"status": "done", "reason": "", "study": study.name}
+    absent |= {name: info.default for name, info in describe(study.parameters).items()}
+    whole = cells.assign(**{name: one for name, one in absent.items() if name not in cells})
+    claims = claims_of(study)
+    return [Judged(study.name, claim, claim.judge(whole), None) for claim in claims]
 
 
 def _functions(directories: Sequence[RunDirectory]) -> list[AnyStudy]:
