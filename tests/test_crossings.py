@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
-from overfit_cli.analysis.crossings import crossing, crossings, interval_by_row
+from overfit_cli.analysis.crossings import crossing, crossings, medians_by_row
 from tests.fake_study import fail, fake_cells
 
 X = np.geomspace(0.1, 10, 21)
@@ -88,26 +87,30 @@ def test_whole_number_columns_cross_as_well() -> None:
 def test_no_cells_give_an_empty_table() -> None:
     found = crossings(fake_cells([4], [1.0]).iloc[:0], "snr", "n", "test_loss", 0.2)
     assert found.empty
-    assert interval_by_row(found, "n").empty
+    assert medians_by_row(found, "n").empty
 
 
-def test_the_interval_is_students_for_the_mean_of_the_logs() -> None:
-    values = [9.0, 10.0, 12.0, np.nan]
-    sides = ["crosses"] * 3 + ["above"]
-    table = pd.DataFrame({"n": 5, "seed": range(4), "crossing": values, "side": sides})
-    row = interval_by_row(table, "n").iloc[0]
-    logs = np.log(values[:3])
-    low, high = stats.t.interval(0.95, 2, loc=logs.mean(), scale=stats.sem(logs))
-    assert row["crossing"] == pytest.approx(np.exp(logs.mean()))
-    assert (row["low"], row["high"]) == pytest.approx((np.exp(low), np.exp(high)))
-    assert (row["seeds"], row["never"]) == (3, 1)
+def test_a_row_has_the_median_of_its_curves_and_its_interval_by_order() -> None:
+    values = [9.0, 10.0, 12.0, 11.0, 8.0, 7.0, np.nan]
+    sides = ["crosses"] * 6 + ["above"]
+    table = pd.DataFrame({"n": 5, "seed": range(7), "crossing": values, "side": sides})
+    row = medians_by_row(table, "n").iloc[0]
+    assert row["crossing"] == pytest.approx(10)
+    assert (row["low"], row["high"]) == pytest.approx((7, np.inf))
+    assert (row["seeds"], row["never"]) == (7, 1)
 
 
-def test_one_seed_has_no_interval_and_none_has_no_mean() -> None:
-    sides = ["crosses", "below", "unknown"]
-    table = pd.DataFrame({"n": [1, 2, 3], "seed": 0, "crossing": [7.0, np.nan, np.nan]})
-    rows = interval_by_row(table.assign(side=sides), "n")
-    assert rows["crossing"].tolist()[0] == pytest.approx(7)
-    assert rows["crossing"].isna().tolist() == [False, True, True]
-    assert rows[["low", "high"]].isna().all(axis=None)
-    assert rows["never"].tolist() == [0, 1, 0]
+def test_a_row_of_few_seeds_has_the_least_and_the_greatest() -> None:
+    table = pd.DataFrame({"n": 5, "seed": range(3), "crossing": [9.0, 16.0, 4.0]})
+    row = medians_by_row(table.assign(side="crosses"), "n").iloc[0]
+    assert (row["crossing"], row["low"], row["high"]) == pytest.approx((9, 4, 16))
+
+
+def test_a_row_may_lie_beyond_the_grid_or_be_unknown() -> None:
+    sides = ["crosses", "below", "above", "unknown"]
+    table = pd.DataFrame({"n": [1, 2, 3, 4], "seed": 0, "crossing": [7.0, *[np.nan] * 3]})
+    rows = medians_by_row(table.assign(side=sides), "n")
+    assert rows["crossing"].tolist()[:3] == pytest.approx([7, 0, np.inf])
+    assert np.isnan(rows["crossing"].tolist()[3])
+    assert rows["seeds"].tolist() == [1, 1, 1, 0]
+    assert rows["never"].tolist() == [0, 1, 1, 0]

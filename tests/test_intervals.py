@@ -1,77 +1,91 @@
-"""Intervals agree with known ones, and cover what they are of about as often as they say."""
+"""Intervals agree with known ones, and hold what they are of as often as they say."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from overfit_cli.analysis.intervals import (
-    bootstrap_mean,
-    mean_interval,
-    variance_ratio_interval,
+    FEWEST_FOR_MEDIAN,
+    mean_estimate,
+    median_estimate,
+    middle,
+    share_estimate,
 )
-
-
-def test_it_agrees_with_the_normal_interval_on_many_independent_lines() -> None:
-    values = np.random.default_rng(0).normal(3, 2, size=(400, 1))
-    half = 1.96 * values.std(ddof=1) / np.sqrt(400)
-    low, high = bootstrap_mean(values)
-    assert low == pytest.approx(values.mean() - half, abs=0.02)
-    assert high == pytest.approx(values.mean() + half, abs=0.02)
-
-
-def test_it_counts_what_a_seed_shares_once_a_seed() -> None:
-    """Many lines that all repeat their seeds' values say no more than one line."""
-    by_seed = np.random.default_rng(1).normal(size=(1, 8))
-    once, often = bootstrap_mean(by_seed), bootstrap_mean(np.repeat(by_seed, 50, axis=0))
-    assert once == pytest.approx(often, abs=0.05)
-
-
-def test_it_stays_within_the_values() -> None:
-    low, high = bootstrap_mean(np.array([[-1, -1], [-1, -0.9]]))
-    assert -1 <= low <= high <= -0.9
-    assert bootstrap_mean([[0.5]]) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 100])
 def test_a_means_interval_is_students(count: int) -> None:
     values = np.random.default_rng(count).normal(3, 2, count)
     known = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert mean_interval(values) == pytest.approx((known.low, known.high))
-    assert mean_interval(values.tolist()) == mean_interval(values)
+    found = mean_estimate(values)
+    assert found[:3] == pytest.approx((values.mean(), known.low, known.high))
+    assert (found.kind, found.seeds) == (f"95 % t over {count} seeds", count)
+    assert mean_estimate(values.tolist()) == found
+
+
+def test_one_value_has_a_mean_and_no_interval() -> None:
+    found = mean_estimate([0.5])
+    assert found.value == 0.5
+    assert math.isnan(found.low)
+    assert not found.bounded
 
 
 def test_a_means_interval_of_equal_values_is_a_point() -> None:
-    assert mean_interval([0.5, 0.5, 0.5]) == (0.5, 0.5)
+    assert mean_estimate([0.5, 0.5, 0.5])[:3] == (0.5, 0.5, 0.5)
 
 
 def test_a_means_interval_covers_it_19_times_in_20() -> None:
     draws = np.random.default_rng(0).normal(1, 5, (1000, 4))
-    ends = np.array([mean_interval(sample) for sample in draws])
+    ends = np.array([mean_estimate(sample)[1:3] for sample in draws])
     assert ((ends[:, 0] < 1) & (ends[:, 1] > 1)).mean() == pytest.approx(0.95, abs=0.02)
 
 
-def test_a_ratio_of_variances_excludes_one_where_sums_and_differences_correlate() -> None:
-    """Pitman and Morgan: at the ends of the interval that correlation's t is the 97.5 % point."""
-    draws = np.random.default_rng(3)
-    one, other = draws.normal(0, 2, 12), draws.normal(0, 1, 12)
-    for end in variance_ratio_interval(one, other):
-        scaled = other * np.sqrt(end)
-        correlation = np.corrcoef(one + scaled, one - scaled)[0, 1]
-        t = correlation * np.sqrt(10 / (1 - correlation**2))
-        assert abs(t) == pytest.approx(2.2281, rel=1e-4)  # the table's, for 10 degrees of freedom
-    low, high = variance_ratio_interval(other, one)
-    assert (1 / high, 1 / low) == pytest.approx(variance_ratio_interval(one, other))
+def test_a_higher_level_gives_a_wider_interval() -> None:
+    wide, narrow = mean_estimate([1, 2, 4], 0.99), mean_estimate([1, 2, 4])
+    assert wide.low < narrow.low < narrow.high < wide.high
+    assert wide.kind == "99 % t over 3 seeds"
 
 
-@pytest.mark.parametrize("shared", [0.0, 2.0])
-def test_a_ratio_of_variances_is_covered_19_times_in_20(shared: float) -> None:
-    draws = np.random.default_rng(0)
-    ends = []
-    for _ in range(1000):
-        common = shared * draws.normal(size=6)
-        pair = common + draws.normal(size=6), 7 + common + draws.normal(size=6)
-        ends.append(variance_ratio_interval(3 * pair[0], pair[1]))
-    low, high = np.array(ends).T
-    assert ((low < 9) & (high > 9)).mean() == pytest.approx(0.95, abs=0.02)
+@pytest.mark.parametrize(("successes", "tries"), [(0, 5), (3, 7), (10, 10), (1, 1)])
+def test_a_shares_interval_is_clopper_and_pearsons(successes: int, tries: int) -> None:
+    known = stats.binomtest(successes, tries).proportion_ci(0.95, method="exact")
+    found = share_estimate(successes, tries)
+    assert found[:3] == pytest.approx((successes / tries, known.low, known.high))
+    assert found.kind == f"95 % exact over {tries} seeds"
+
+
+@pytest.mark.parametrize("count", [6, 9, 20, 41])
+def test_a_medians_interval_covers_it_at_least_19_times_in_20(count: int) -> None:
+    draws = np.random.default_rng(count).standard_cauchy((2000, count))
+    ends = np.array([median_estimate(sample)[1:3] for sample in draws])
+    covered = ((ends[:, 0] <= 0) & (ends[:, 1] >= 0)).mean()
+    assert 0.94 <= covered <= 0.99
+
+
+def test_a_medians_interval_is_that_of_the_table_of_order_statistics() -> None:
+    assert median_estimate(np.arange(1, 21))[:3] == (10.5, 6, 15)
+    assert median_estimate(np.arange(1, 41))[:3] == (20.5, 14, 27)
+
+
+def test_a_median_stands_values_beyond_the_grid() -> None:
+    found = median_estimate([1, 2, 3, 4, 5, math.inf, math.inf, -math.inf, 6])
+    assert found[:3] == (4, 1, math.inf)
+    assert found.bounded
+
+
+def test_too_few_values_bound_no_median() -> None:
+    found = median_estimate(range(FEWEST_FOR_MEDIAN - 1))
+    assert found[:3] == (2, -math.inf, math.inf)
+    assert not found.bounded
+    assert median_estimate(range(FEWEST_FOR_MEDIAN)).bounded
+
+
+def test_the_middle_of_an_even_number_is_between_two() -> None:
+    assert middle([1, 9, 4, 2]) == 3
+    assert middle([1, math.inf, math.inf]) == math.inf
+    assert middle([1, 2, math.inf, math.inf]) == math.inf
+    assert middle([math.inf, math.inf]) == math.inf

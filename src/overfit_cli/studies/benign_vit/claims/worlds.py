@@ -1,0 +1,132 @@
+"""Made-up worlds for the claims of figure 1, with noise as it was measured on forty seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.calibration import Worlds
+from overfit_cli.studies.benign_vit.claims.figure_1 import CONTOUR, EXPONENT, FITTED
+from overfit_cli.studies.benign_vit.theory.predictions import (
+    FIGURE_1_CONSTANT,
+    FIGURE_1_EXPONENT,
+    FIGURE_1_THRESHOLD,
+)
+
+GUESS = 0.69
+"""The test loss of a guess, which curves come down from."""
+
+STEEP, SHALLOW = 5.3, 1.7
+"""The power of SNR with which the odds of the loss fall before and after the crossing."""
+
+MIDDLE_N = 10.0
+"""Where the boundaries of worlds with other powers meet figure 1's."""
+
+
+def figure_1(
+    design: pd.DataFrame,
+    random: np.random.Generator,
+    *,
+    power: float = FIGURE_1_EXPONENT,
+    factor: float = 1.0,
+    noise: float = 1.0,
+) -> pd.DataFrame:
+    """Return cells whose median boundary is N · SNR^p = C.
+
+    Args:
+        design: parameters and seeds.
+        random: the source of its noise.
+        power: p.
+        factor: C over figure 1's, at the middle N.
+        noise: how many times as strong as measured.
+    """
+    ns = np.sort(design["n"].unique())
+    seeds = np.sort(design["seed"].unique())
+    middle = np.sqrt(factor * FIGURE_1_CONSTANT / MIDDLE_N)
+    median = np.log(middle) - np.log(ns / MIDDLE_N) / power  # (rows,)
+    shift = noise * (_of_seeds(random, len(seeds)) + _of_rows(random, len(ns), len(seeds)))
+    table = pd.DataFrame(median[:, None] + shift, index=ns, columns=seeds)
+    at = table.stack().reindex(pd.MultiIndex.from_frame(design[["n", "seed"]])).to_numpy()
+    away = np.log(design["snr"].to_numpy()) - at
+    odds = (GUESS / FIGURE_1_THRESHOLD - 1) * np.exp(np.where(away < 0, STEEP, SHALLOW) * away)
+    return design.assign(
+        status="done", reason="", steps=10, train_loss=0.009, test_loss=GUESS / (1 + odds)
+    )
+
+
+def _of_seeds(random: np.random.Generator, seeds: int) -> np.ndarray:
+    """Seeds' shifts of log SNR, of median 0: two in five have lopsided labels, and cross late."""
+    late = (random.random(seeds) < 0.4) * random.exponential(0.2, seeds)
+    shifts: np.ndarray = random.normal(-0.0255, 0.03, seeds) + late
+    return shifts
+
+
+def _of_rows(random: np.random.Generator, rows: int, seeds: int) -> np.ndarray:
+    """Curves' own shifts, (rows, seeds): neighbouring N share samples, and correlate by a half."""
+    steps = 0.06 * random.standard_normal((rows, seeds))
+    for row in range(1, rows):
+        steps[row] = 0.5 * steps[row - 1] + np.sqrt(0.75) * steps[row]
+    return steps
+
+
+def unfitted(design: pd.DataFrame, random: np.random.Generator, *, share: float) -> pd.DataFrame:
+    """Return cells of which one is not fitted on that share of the seeds."""
+    cells = figure_1(design, random)
+    seeds = np.sort(cells["seed"].unique())
+    missed = seeds[random.random(len(seeds)) < share]
+    first = ~cells.duplicated("seed") & cells["seed"].isin(missed)
+    return cells.assign(train_loss=np.where(first, 0.5, cells["train_loss"]))
+
+
+def without_trend(
+    design: pd.DataFrame, random: np.random.Generator, *, slope: float = 0.0, axis: str = "n"
+) -> pd.DataFrame:
+    """Return cells whose losses differ by seed and by chance, and fall along an axis by `slope`."""
+    by_seed = pd.Series(random.normal(size=design["seed"].max() + 1))
+    along = pd.Series(random.normal(size=design["seed"].max() + 1)) * np.log(design[axis].max())
+    logs = by_seed[design["seed"]].to_numpy() + random.normal(size=len(design))
+    tilt = 0.1 * along[design["seed"]].to_numpy() - slope
+    return figure_1(design, random).assign(
+        test_loss=np.exp(logs + tilt * np.log(design[axis].to_numpy()))
+    )
+
+
+_LEAST_POWER = EXPONENT.least
+_FALSE_FACTOR = CONTOUR.most / FIGURE_1_CONSTANT
+
+
+def _few_seeds(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    return figure_1(design[design["seed"] < 3], random)
+
+
+def _two_seeds(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    return figure_1(design[design["seed"] < 2], random)
+
+
+WORLDS: Mapping[str, Worlds] = {
+    "fig1-fitted": Worlds(
+        partial(unfitted, share=0.0),
+        partial(unfitted, share=1 - FITTED.least),
+        partial(unfitted, share=(1 - FITTED.least) / 2),
+    ),
+    "fig1-contour": Worlds(
+        figure_1,
+        partial(figure_1, factor=_FALSE_FACTOR),
+        _few_seeds,
+    ),
+    "fig1-exponent": Worlds(
+        figure_1,
+        partial(figure_1, power=_LEAST_POWER),
+        _few_seeds,
+    ),
+    "fig1-sides": Worlds(figure_1, partial(figure_1, power=3.0), _few_seeds),
+    "fig1-falls-with-n": Worlds(partial(without_trend, slope=1.0), without_trend, _two_seeds),
+    "fig1-falls-with-snr": Worlds(
+        partial(without_trend, slope=1.0, axis="snr"),
+        partial(without_trend, axis="snr"),
+        _two_seeds,
+    ),
+}
