@@ -53,14 +53,19 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
         of the threshold on which the curve stays, `above` or `below`, or `unknown` with fewer
         than two points done.
     """
+    curves = cells.groupby([y, "seed"], sort=True).ngroup().to_numpy()
+    points = cells[x].to_numpy(dtype=np.float64)
+    values = cells[value].to_numpy(dtype=np.float64, na_value=np.nan)
+    usable = np.isfinite(values) & (cells["status"] == "done").to_numpy()
+    order = np.lexsort((points, curves))  # plain arrays: there may be many short curves
+    ends = np.flatnonzero(np.diff(curves[order])) + 1
+    names, seeds = cells[y].to_numpy(), cells["seed"].to_numpy()
     rows = []
-    for (row, seed), curve in cells.groupby([y, "seed"], sort=True):
-        done = curve[curve["status"] == "done"].sort_values(x)
-        values = done[value].to_numpy(dtype=np.float64, na_value=np.nan)
-        finite = np.isfinite(values)
-        points = done[x].to_numpy(dtype=np.float64)[finite]
-        found = crossing(points, values[finite], threshold)
-        rows.append((row, seed, found, _side(points, values[finite], found, threshold)))
+    for curve in np.split(order, ends) if len(order) else []:
+        known = curve[usable[curve]]
+        found = crossing(points[known], values[known], threshold)
+        side = _side(points[known], values[known], found, threshold)
+        rows.append((names[curve[0]], seeds[curve[0]], found, side))
     return pd.DataFrame(rows, columns=[y, "seed", "crossing", "side"])
 
 
