@@ -13,14 +13,16 @@ from overfit_cli.studies.benign_vit.claims.figure_1 import CONTOUR, EXPONENT, FI
 from overfit_cli.studies.benign_vit.theory.predictions import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
-    FIGURE_1_THRESHOLD,
 )
 
 GUESS = 0.69
 """The test loss of a guess, which curves come down from."""
 
-STEEP, SHALLOW = 5.3, 1.7
-"""The power of SNR with which the odds of the loss fall before and after the crossing."""
+SHAPE = (
+    (-1.45, -0.95, -0.65, -0.45, -0.35, -0.25, -0.15, -0.05, 0.0, 0.05, 0.15, 0.25, 0.45, 0.75),
+    (-3.60, -2.70, -2.10, -1.50, -1.10, -0.60, 0.0, 0.57, 0.896, 1.29, 1.60, 1.72, 1.93, 2.20),
+)
+"""How curves come down, as measured: log(SNR) beyond the crossing, and log(0.69/loss − 1) there."""
 
 MIDDLE_N = 10.0
 """Where the boundaries of worlds with other powers meet figure 1's."""
@@ -51,7 +53,7 @@ def figure_1(
     table = pd.DataFrame(median[:, None] + shift, index=ns, columns=seeds)
     at = table.stack().reindex(pd.MultiIndex.from_frame(design[["n", "seed"]])).to_numpy()
     away = np.log(design["snr"].to_numpy()) - at
-    odds = (GUESS / FIGURE_1_THRESHOLD - 1) * np.exp(np.where(away < 0, STEEP, SHALLOW) * away)
+    odds = np.exp(np.interp(away, *SHAPE) + 1.8 * np.minimum(away - SHAPE[0][0], 0))
     return design.assign(
         status="done", reason="", steps=10, train_loss=0.009, test_loss=GUESS / (1 + odds)
     )
