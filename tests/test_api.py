@@ -276,9 +276,11 @@ def test_a_study_class_of_a_script_is_swept_and_drawn_in_its_process(tmp_path: P
 
 def test_the_claims_of_a_function_are_judged_in_its_process(tmp_path: Path) -> None:
     def low(cells: pd.DataFrame) -> overfit_cli.Measurement:
-        return overfit_cli.Measurement("holds", "It is low.", cells["loss"].max())
+        return overfit_cli.Measurement(verdict="holds", value=cells["loss"].max())
 
-    claim = overfit_cli.Claim("low", "me", "The loss is low.", "below 3", low)
+    claim = overfit_cli.Claim(
+        name="low", source="me", statement="The loss is low.", holds_where="below 3", measure=low
+    )
 
     @overfit_cli.experiment(claims=[claim])
     def train(n: int = 1) -> dict[str, float]:
@@ -304,3 +306,28 @@ def test_the_package_says_what_it_has() -> None:
         assert getattr(overfit_cli, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'sweeep'"):
         _ = overfit_cli.sweeep
+
+
+def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:
+    """Parameters that it lacks have their defaults, and its cells are done."""
+    grid = [(n, snr, seed) for n in range(2, 12) for snr in range(1, 16) for seed in range(6)]
+    cells = pd.DataFrame(grid, columns=["n", "snr", "seed"])
+    cells = cells.assign(test_loss=0.69 / (1 + 2.45 * cells["n"] * cells["snr"] ** 2 / 1000))
+    judged = {one.name: one.measurement for one in overfit_cli.judge(cells, study="benign-vit")}
+    assert judged["fig1-falls-with-n"].verdict == "holds"
+    assert judged["fig1-contour"].value == pytest.approx(1000, rel=0.01)
+    assert "the cells have no column 'train_loss'" in judged["fig1-fitted"].note
+    named = cells.assign(study="benign-vit")
+    assert [one.name for one in overfit_cli.judge(named)] == list(judged)
+
+
+def test_a_frame_whose_study_is_not_known_is_refused() -> None:
+    cells = pd.DataFrame({"n": [1], "seed": [0]})
+    with pytest.raises(UserError, match="study: the cells have a column `study` of 0 names"):
+        overfit_cli.judge(cells)
+    with pytest.raises(UserError, match="'benign' is no study; did you mean 'benign-vit'"):
+        overfit_cli.judge(cells, study="benign")
+    with pytest.raises(UserError, match="The cells have no column 'seed'"):
+        overfit_cli.judge(cells[["n"]], study="benign-vit")
+    with pytest.raises(UserError, match="judge takes run directories, or one frame of cells"):
+        overfit_cli.judge(cells, cells, study="benign-vit")

@@ -33,14 +33,14 @@ def test_a_boundary_recovers_the_law_on_logarithmic_axes(tmp_path: Path) -> None
     assert "where test loss crosses 0.2" in text
     assert "median of 5 seeds, least to greatest" in text
     assert LAW in text
-    assert "beyond the grid" not in text
+    assert "the grid" not in text
     assert "no fit" not in text
 
 
 def test_values_of_y_that_never_cross_are_counted_with_their_side(tmp_path: Path) -> None:
     figure = draw_boundary(data_of(fake_cells([1, 2, 8, 10, 12, 900], SNRS[2:21])), SIDES)
     text = words(figure, tmp_path)
-    assert "beyond the grid at 3 of 6 values of n (2 above, 1 below)" in text
+    assert "off the grid at 3 of 6 values of n (2 above, 1 below)" in text
 
 
 def test_values_of_y_at_which_some_seeds_never_cross_are_drawn_open(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_few_rows_and_one_seed_are_drawn_without_a_fit(tmp_path: Path) -> None:
 
 def test_a_boundary_where_nothing_crosses_is_drawn_and_says_so(tmp_path: Path) -> None:
     figure = draw_boundary(data_of(fake_cells([1, 2], [1.0, 2.0, 3.0])), SIDES)
-    assert "beyond the grid at 2 of 2 values of n (2 above)" in words(figure, tmp_path)
+    assert "off the grid at 2 of 2 values of n (2 above)" in words(figure, tmp_path)
 
 
 @pytest.mark.parametrize(

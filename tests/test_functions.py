@@ -411,11 +411,12 @@ from typing import Annotated, Literal
 from overfit_cli import Claim, Column, Measurement, Parameter, experiment
 
 def low(cells):
-    return Measurement("holds", "It is low.", float(cells["loss"].min()))
+    return Measurement(verdict="holds", value=float(cells["loss"].min()), note="It is low.")
 
 @experiment(version=3, headline="loss", threshold=0.5, title="A rich one",
             columns=[Column("loss", "test loss", symbol="L_D")],
-            claims=[Claim("low", "nowhere", "The loss is low.", "always", low)])
+            claims=[Claim(name="low", source="nowhere", statement="The loss is low.",
+                          holds_where="always", measure=low)])
 def fit(
     width: Annotated[int, Parameter("hidden units", symbol="m", at_least=1)] = 10,
     kind: Literal["relu", "tanh"] = "relu",
@@ -486,9 +487,9 @@ def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> No
 
 
 CLAIMS = {
-    "lambda cells: cells['nothing'].max()": "It can't be measured: KeyError: 'nothing'.",
+    "lambda cells: cells['nothing'].max()": "measured: the cells have no column 'nothing'.",
     "lambda cells: 'holds'": "It can't be measured: 'holds' is no Measurement.",
-    "lambda cells: Measurement('It is low.', 'holds')": "a measurement's verdict is one of",
+    "lambda cells: Measurement(verdict='It is low.')": "a measurement's verdict is one of",
 }
 
 
@@ -496,7 +497,8 @@ CLAIMS = {
 def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path, measure: str) -> None:
     text = (
         "from overfit_cli import Claim, Measurement, experiment\n"
-        f"@experiment(claims=[Claim('low', 'me', 'It is low.', 'below 1', {measure})])\n"
+        "@experiment(claims=[Claim(name='low', source='me', statement='It is low.', "
+        f"holds_where='it is below 1', measure={measure})])\n"
         "def train(n: int = 1): return {'loss': n}\n"
     )
     written(tmp_path, text)
@@ -512,7 +514,8 @@ DECORATORS = {
     "threshold='a'": "experiment(threshold='a'): it takes a finite number",
     "headline=3": "experiment(headline=3): it takes the name of a column",
     "version='2'": "experiment(version='2'): it takes a whole number",
-    "claims=[Claim('a', 'b', 'c', 'd', 'e')]": "the claim 'a' has no function that measures it",
+    "claims=[Claim(name='a', source='', statement='', holds_where='', measure='e')]": "the claim "
+    "'a' has no function that measures it",
 }
 
 

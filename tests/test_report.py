@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claim import Claim, Interval, Measurement, Verdict
 from overfit_cli.cli import app
 from overfit_cli.report.judge import Judged, worth_showing
 from overfit_cli.report.page import number_in_words, write_report
@@ -23,10 +23,17 @@ from overfit_cli.sweeps.store import RunDirectory
 def judged(
     name: str, verdict: Verdict, *, study: str = "one", has_cells: bool = True, value: float = 1.0
 ) -> Judged:
-    claim = Claim(name, "nowhere", "It is so.", "it is above 0", lambda cells: measurement)
-    measurement = Measurement(verdict, "Measured.", value, -math.inf, math.inf, "95 % t")
+    interval = Interval(-math.inf, math.inf, "95 % t")
+    measurement = Measurement(verdict=verdict, value=value, interval=interval, note="Measured.")
     if verdict == "not run":
-        measurement = Measurement(verdict, "It needs other cells.")
+        measurement = Measurement(verdict=verdict, note="It needs other cells.")
+    claim = Claim(
+        name=name,
+        source="nowhere",
+        statement="It is so.",
+        holds_where="it is above 0",
+        measure=lambda cells: measurement,
+    )
     return Judged(study, claim, measurement, None, has_cells=has_cells)
 
 
@@ -62,8 +69,8 @@ def test_what_is_not_finite_is_null_in_json_and_stands_in_words(
 
     text = (tmp_path / "claims.json").read_text()
     first, second = json.loads(text, parse_constant=refuse)["claims"]
-    assert (first["value"], first["low"], first["high"]) == (None, None, None)
-    assert (second["value"], second["interval"]) == (2.5, "95 % t")
+    assert (first["value"], second["value"]) == (None, 2.5)
+    assert first["interval"] == second["interval"] == {"low": None, "high": None, "kind": "95 % t"}
     assert number_in_words(one.measurement) == f"{value:.4g} [-inf, inf] 95 % t"
     assert number_in_words(one.measurement) in (tmp_path / "report.md").read_text()
 

@@ -168,7 +168,7 @@ def _never(found: pd.DataFrame, rows: pd.DataFrame, y: str) -> str:
         return ""
     sides = silent.groupby(y)["side"].agg(_one_side).value_counts(sort=False)
     parts = ", ".join(f"{count} {side}" for side, count in sides.items())
-    return f"\nbeyond the grid at {sides.sum()} of {len(rows)} values of {y} ({parts})"
+    return f"\noff the grid at {sides.sum()} of {len(rows)} values of {y} ({parts})"
 
 
 def _one_side(sides: pd.Series[str]) -> str:
