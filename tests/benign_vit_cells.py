@@ -20,7 +20,7 @@ PRESETS = Path(__file__).parent.parent / "experiments"
 
 def measure(name: str, cells: pd.DataFrame) -> Measurement:
     """Judge a claim by its name."""
-    return BY_NAME[name].measure(cells)
+    return BY_NAME[name].judge(cells)
 
 
 def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:

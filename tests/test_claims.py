@@ -41,13 +41,13 @@ def cells(
 
 
 def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].measure(frame)
+    return BY_NAME[name].judge(frame)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_claim_holds_on_cells_that_follow_the_paper(name: str) -> None:
     measurement = measure(name, cells())
-    assert measurement.verdict == "holds", measurement.sentence
+    assert measurement.verdict == "holds", measurement.note
     assert measurement.value is not None
     if measurement.low is not None and measurement.high is not None:
         assert measurement.low <= measurement.value <= measurement.high
@@ -59,8 +59,8 @@ def test_a_cell_that_is_not_fitted_breaks_the_claim_that_all_are() -> None:
     frame.loc[7, "train_loss"] = 0.3
     measurement = measure("fig1-fitted", frame)
     assert measurement.verdict == "fails"
-    assert "4274 of 4275 cells fitted" in measurement.sentence
-    assert "1 not; the largest training loss is 0.30000" in measurement.sentence
+    assert "4274 of 4275 cells fitted" in measurement.note
+    assert "1 not; the largest training loss is 0.30000" in measurement.note
 
 
 @pytest.mark.parametrize("constant", [500.0, 2000.0])
@@ -132,7 +132,7 @@ def test_curves_that_never_cross_count_as_crossing_beyond_the_grid() -> None:
     frame.loc[(frame["seed"] < 2) & (frame["n"] > 8), "test_loss"] = 0.6
     measurement = measure("fig1-contour", frame)
     assert measurement.verdict == "inconclusive"
-    assert "on 56 of 80 curves" in measurement.sentence
+    assert "on 56 of 80 curves" in measurement.note
 
 
 def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(

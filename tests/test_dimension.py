@@ -106,7 +106,7 @@ def test_no_boundary_is_told_where_something_else_varies() -> None:
     ):
         assert boundaries(none, "d", 0.2) == []
         assert why_no_boundary(none, "d") == why
-        assert why in measure("dimension-constant", none).sentence
+        assert why in measure("dimension-constant", none).note
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_one_seed_that_leaves_the_grid_leaves_it_open() -> None:
     cells["test_loss"] = cells["test_loss"].mask(away, 0.69)
     found = measure("dimension-constant", cells)
     assert found.verdict == "inconclusive"
-    assert "1 of 5 seeds cross beyond the grid" in found.sentence
+    assert "1 of 5 seeds cross beyond the grid" in found.note
     for name in ("dimension-constant", "dimension-sharpness"):
         assert measure(name, cells).verdict == "inconclusive"
     few = made_up("d", {1e3: 1e3, 1e9: 1e3}, seeds=2)
@@ -159,10 +159,10 @@ def test_cells_that_are_missing_or_failed_are_no_evidence() -> None:
     ):
         found = measure("dimension-constant", cells)
         assert found.verdict == "inconclusive"
-        assert "It needs 3 seeds with numbers at every value" in found.sentence
+        assert "It needs 3 seeds with numbers at every value" in found.note
     fewer = measure("dimension-constant", whole[~(middle & (whole["seed"] == 4))])
     assert fewer.verdict == "holds"
-    assert "4 seeds at all of them" in fewer.sentence
+    assert "4 seeds at all of them" in fewer.note
     short = measure("dimension-constant", whole[~middle | (whole["snr"] < 5)])
     assert short.verdict == "inconclusive", "a shorter grid is no sign of another constant"
 
@@ -193,7 +193,7 @@ def test_the_transition_begins_where_learning_is_balanced(
     for name in ("transition-balance", "constant-balance"):  # one curve, moved as a whole
         found = measure(name, cells)
         assert found.value == pytest.approx(power, abs=0.05)
-        assert found.verdict == verdict, found.sentence
+        assert found.verdict == verdict, found.note
 
 
 def test_a_constant_that_stays_while_the_transition_moves_does_not_go_with_the_balance() -> None:

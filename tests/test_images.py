@@ -344,16 +344,16 @@ def frame(sign: float = -1.0) -> pd.DataFrame:
 def test_verdicts_follow_the_numbers() -> None:
     by_name = {claim.name: claim for claim in CLAIMS}
     for name, claim in by_name.items():
-        assert claim.measure(frame()).verdict == "holds", name
-        assert claim.measure(frame().query("n == 200")).verdict == "not run", name
+        assert claim.judge(frame()).verdict == "holds", name
+        assert claim.judge(frame().query("n == 200")).verdict == "not run", name
     for name in ("fig2-falls-with-n", "fig2-falls-with-snr"):
-        assert by_name[name].measure(frame(sign=1.0)).verdict == "fails"
-        assert by_name[name].measure(frame().query("seed == 0")).verdict == "inconclusive"
+        assert by_name[name].judge(frame(sign=1.0)).verdict == "fails"
+        assert by_name[name].judge(frame().query("seed == 0")).verdict == "inconclusive"
     unfitted = frame()
     unfitted.loc[4, "status"], unfitted.loc[4, "train_loss"] = "failed", 0.4
-    found = by_name["fig2-fitted"].measure(unfitted)
+    found = by_name["fig2-fitted"].judge(unfitted)
     assert found.verdict == "fails"
-    assert "26 of 27 cells" in found.sentence
+    assert "26 of 27 cells" in found.note
 
 
 def test_digits_are_taken_by_row() -> None:

@@ -69,11 +69,11 @@ def fail(frame: pd.DataFrame, which: pd.Series[bool]) -> pd.DataFrame:
 
 
 def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].measure(frame)
+    return BY_NAME[name].judge(frame)
 
 
 def expect(found: Measurement, verdict: str, value: float) -> None:
-    assert found.verdict == verdict, found.sentence
+    assert found.verdict == verdict, found.note
     assert found.value == pytest.approx(value)
     if found.low is not None and found.high is not None:
         assert found.low - 1e-9 <= value <= found.high + 1e-9
@@ -120,8 +120,8 @@ def test_a_kernel_that_ends_higher_is_more_accurate(where: str) -> None:
     name = f"{where}-gaussian-more-accurate"
     found = measure(name, cells(PAPER))
     expect(found, "holds", 0.1)
-    assert "0.600 ± 0.016 with gaussian at 0.01" in found.sentence
-    assert "0.500 ± 0.016 with softmax at 0.01" in found.sentence
+    assert "0.600 ± 0.016 with gaussian at 0.01" in found.note
+    assert "0.500 ± 0.016 with softmax at 0.01" in found.note
     found = measure(name, cells(REVERSED))
     expect(found, "fails", -0.1)
 
@@ -139,7 +139,7 @@ def test_a_kernel_whose_accuracy_varies_less_is_steadier() -> None:
     assert found.low == pytest.approx(1)  # the hand-made seeds move together
     found = measure(name, cells(PAPER, wobble={"softmax": 0.0}))
     assert found.verdict == "inconclusive"
-    assert "doesn't vary" in found.sentence
+    assert "doesn't vary" in found.note
 
 
 @pytest.mark.parametrize("where", ["text", "pathfinder"])
@@ -147,7 +147,7 @@ def test_more_than_the_shortcut_is_learned_where_the_better_kernel_is_above_it(w
     name = f"{where}-above-shortcut"
     found = measure(name, cells(PAPER))
     expect(found, "holds", 0.05)
-    assert "The best kernel is gaussian at 0.01" in found.sentence
+    assert "The best kernel is gaussian at 0.01" in found.note
     assert measure(name, cells(PAPER, shortcut_accuracy=0.7)).verdict == "fails"
     assert measure(name, cells(PAPER, shortcut_accuracy=0.6)).verdict == "inconclusive"
 
@@ -160,8 +160,8 @@ def test_a_dead_head_is_found_and_named() -> None:
     frame.loc[dead, "silent_head"] = 1.0
     found = measure("text-head-alive", frame)
     expect(found, "fails", 5)
-    assert "In 5 of 30 cells" in found.sentence
-    assert "every test sample: gaussian at 0.1." in found.sentence
+    assert "In 5 of 30 cells" in found.note
+    assert "every test sample: gaussian at 0.1." in found.note
     nothing = fail(frame, frame["seed"] >= 0)
     assert measure("text-head-alive", nothing).verdict == "not run"
 
@@ -184,7 +184,7 @@ def test_the_best_step_size_is_each_kernels_own_and_none_at_which_a_seed_failed(
 
 def test_sentences_name_the_sweep_its_edge_and_one_rate_for_both() -> None:
     frame = cells({"softmax": (0.3, 0.5, 0.5), "gaussian": (0.6, 0.2, 0.4)})
-    sentence = measure("text-gaussian-faster", frame).sentence
+    sentence = measure("text-gaussian-faster", frame).note
     assert "0.200 ± 0.016 with gaussian at 0.01 of 0.001, 0.01, 0.1;" in sentence
     assert "softmax at 0.001 of 0.001, 0.01, 0.1, at the edge of the sweep; 5 seeds" in sentence
     assert "600 steps" in sentence
@@ -196,10 +196,10 @@ def test_a_control_is_held_against_softmax_on_its_own_cells(control: str) -> Non
     frame = cells({**PAPER, control: (0.9, 0.8, 0.7)})
     found = measure(f"text-control-{control}", frame)
     expect(found, "fails", 0.2)
-    assert f"with {control} at 0.1 of 0.001, 0.01, 0.1, at the edge" in found.sentence
+    assert f"with {control} at 0.1 of 0.001, 0.01, 0.1, at the edge" in found.note
     missing = measure(f"text-control-{control}", cells(PAPER))
     assert missing.verdict == "not run"
-    assert f"kernel={control},softmax" in missing.sentence
+    assert f"kernel={control},softmax" in missing.note
     assert measure("text-gaussian-faster", frame).verdict == "holds"
 
 
@@ -210,7 +210,7 @@ def test_one_kernel_or_mixed_settings_leave_a_comparison_not_run(name: str) -> N
     mixed.loc[mixed["seed"] == 0, "d"] = 32
     found = measure(name, mixed)
     assert found.verdict == "not run"
-    assert found.sentence == "It needs cells of one value of d."
+    assert found.note == "It needs cells of one value of d."
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -221,11 +221,11 @@ def test_few_seeds_or_a_single_step_size_leave_a_comparison_open(name: str) -> N
     ):
         found = measure(name, few)
         assert found.verdict == "inconclusive"
-        assert "at least 3 and 2 are needed" in found.sentence
+        assert "at least 3 and 2 are needed" in found.note
     frame = cells(PAPER)
     found = measure(name, fail(frame, frame["seed"] == 0))
     assert found.verdict == "inconclusive"
-    assert "no step size at which all seeds are done" in found.sentence
+    assert "no step size at which all seeds are done" in found.note
 
 
 def test_seeds_that_one_kernel_lacks_are_left_out() -> None:
@@ -233,4 +233,4 @@ def test_seeds_that_one_kernel_lacks_are_left_out() -> None:
     frame = frame[(frame["kernel"] == "gaussian") | (frame["seed"] < 3)]
     found = measure("text-gaussian-faster", frame)
     assert found.value == pytest.approx(-0.1)
-    assert "3 seeds" in found.sentence
+    assert "3 seeds" in found.note

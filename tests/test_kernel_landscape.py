@@ -569,7 +569,7 @@ def frame(softmax: float, gaussian: float, *, seeds: int = 4, pairs: int = 2) ->
 
 
 def measure(name: str, cells: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].measure(cells)
+    return BY_NAME[name].judge(cells)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -579,12 +579,12 @@ def test_claims_follow_which_kernel_has_more(name: str) -> None:
     assert found.verdict == "holds"
     expected = 4 * 1.05 if name == "landscape-minima" else 1
     assert found.value == pytest.approx(expected, rel=1e-2)
-    assert "in 8 of 8 pairs:" in found.sentence
+    assert "in 8 of 8 pairs:" in found.note
     assert found.interval == "95 % t over networks"
     assert measure(name, frame(4, 8)).verdict == "fails"
     found = measure(name, frame(4, 4))
     assert (found.verdict, found.value) == ("inconclusive", 0)
-    assert "(and as much in 8)" in found.sentence
+    assert "(and as much in 8)" in found.note
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -611,16 +611,16 @@ def test_the_interval_is_over_networks_not_over_pairs() -> None:
 def test_few_networks_or_pairs_leave_a_claim_open(name: str, seeds: int, pairs: int) -> None:
     found = measure(name, frame(8, 4, seeds=seeds, pairs=pairs))
     assert found.verdict == "inconclusive"
-    assert f"{seeds} networks with at least {pairs} pairs" in found.sentence
+    assert f"{seeds} networks with at least {pairs} pairs" in found.note
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_cells_that_do_not_compare_leave_a_claim_not_run(name: str) -> None:
     cells = frame(8, 4)
     one_kernel = cells[cells["kernel"] == "softmax"]
-    assert measure(name, one_kernel).sentence == "It needs cells of kernel=softmax,gaussian."
+    assert measure(name, one_kernel).note == "It needs cells of kernel=softmax,gaussian."
     mixed = cells.assign(points=np.where(cells["seed"] == 0, 50, 20))
-    assert measure(name, mixed).sentence == "It needs cells of one value of points."
+    assert measure(name, mixed).note == "It needs cells of one value of points."
     failed = cells.assign(status="failed")
     for other in (one_kernel, mixed, failed):
         assert measure(name, other).verdict == "not run"
@@ -632,7 +632,7 @@ def test_a_pair_that_failed_under_one_kernel_is_left_out(name: str) -> None:
     gone = (cells["seed"] == 0) & (cells["pair"] == 2) & (cells["kernel"] == "gaussian")
     cells.loc[gone, "status"] = "failed"
     cells.loc[gone, COLUMNS[name]] = np.nan
-    assert "in 11 of 11 pairs" in measure(name, cells).sentence
+    assert "in 11 of 11 pairs" in measure(name, cells).note
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -645,4 +645,4 @@ def test_a_flat_surface_has_no_ratio_and_a_difference_all_the_same(name: str) ->
         assert found.verdict == "holds"
     else:
         assert found.verdict == "inconclusive"
-        assert found.sentence == "In 2 of 8 pairs a surface is flat, and there is no ratio."
+        assert found.note == "In 2 of 8 pairs a surface is flat, and there is no ratio."

@@ -26,7 +26,7 @@ def frame(*rows: Mapping[str, object], seeds: int = 3) -> pd.DataFrame:
 
 
 def judged(name: str, cells: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].measure(cells)
+    return BY_NAME[name].judge(cells)
 
 
 def test_gaussian_zero_holds_where_one_step_size_serves_all_seeds() -> None:
@@ -34,8 +34,8 @@ def test_gaussian_zero_holds_where_one_step_size_serves_all_seeds() -> None:
     bad = good | {"learning_rate": 3.0, "relative_loss": 0.5}
     held = judged("theorem3-gaussian-below", frame(good, bad))
     assert (held.verdict, held.value) == ("holds", 1.0)
-    assert "3 at 0.1, 0 at 3" in held.sentence
-    assert "800 decades" in held.sentence
+    assert "3 at 0.1, 0 at 3" in held.note
+    assert "800 decades" in held.note
     assert judged("theorem3-gaussian-below", frame(bad)).verdict == "fails"
     assert judged("theorem3-gaussian-below", frame(good, seeds=2)).verdict == "inconclusive"
     assert judged("theorem3-gaussian-inside", frame(good)).verdict == "not run"
@@ -46,7 +46,7 @@ def test_a_claim_doesnt_mix_cells_of_different_lengths() -> None:
     long = {"training_steps": 1500, "relative_loss": 1e-9, "condition_12": 1.0}
     found = judged("theorem3-gaussian-below", frame(short, long))
     assert found.verdict == "not run"
-    assert "one value of training_steps" in found.sentence
+    assert "one value of training_steps" in found.note
 
 
 def test_softmax_stops_where_its_floor_is_reached_and_no_seed_gets_to_zero() -> None:
@@ -68,7 +68,7 @@ def test_the_rate_of_theorem_3_can_fail() -> None:
     nowhere = cell | {"relative_loss": 0.5}
     assert judged("theorem3-rate", frame(nowhere)).verdict == "inconclusive"
     aside = none | {"learning_rate": 30.0, "relative_loss": 0.5}
-    assert "3 of 3 cells came to a gradient" in judged("theorem3-rate", frame(cell, aside)).sentence
+    assert "3 of 3 cells came to a gradient" in judged("theorem3-rate", frame(cell, aside)).note
 
 
 def test_bounds_are_counted_by_heads_and_only_at_stable_steps() -> None:
@@ -80,7 +80,7 @@ def test_bounds_are_counted_by_heads_and_only_at_stable_steps() -> None:
     cells = frame(row(1, 0), row(2, 0), row(4, 7))
     broken = judged("theorem1-paper", cells)
     assert (broken.verdict, broken.value) == ("fails", 21.0)
-    assert "3 of 3 cells at H 4" in broken.sentence
+    assert "3 of 3 cells at H 4" in broken.note
     assert judged("theorem1-corrected", cells).verdict == "holds"
     unstable = frame(row(1, 0), row(2, 0), row(4, 7, stability=3.0))
     assert judged("theorem1-paper", unstable).verdict == "inconclusive"

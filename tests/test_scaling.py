@@ -47,7 +47,7 @@ def cells(
 
 
 def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].measure(frame)
+    return BY_NAME[name].judge(frame)
 
 
 def test_exponents_are_those_that_made_the_numbers() -> None:
@@ -78,7 +78,7 @@ def test_steps_that_follow_the_theorem_hold_and_others_fail(regime: Regime) -> N
         if axis == "epsilon":
             continue  # two values of it: too few
         holds = measure(name, cells(regime))
-        assert holds.verdict == "holds", holds.sentence
+        assert holds.verdict == "holds", holds.note
         assert holds.value == pytest.approx(power, abs=0.02)
         assert measure(name, cells(regime, bent={axis: power + 0.4})).verdict == "fails"
     assert measure(f"steps-{regime}-epsilon", cells(regime)).verdict == "not run"
@@ -87,8 +87,8 @@ def test_steps_that_follow_the_theorem_hold_and_others_fail(regime: Regime) -> N
 def test_too_few_steps_are_inconclusive_with_the_reason_and_what_would_tell() -> None:
     found = measure("steps-benign-snr", cells("benign", least=12))
     assert found.verdict == "inconclusive"
-    assert "Some cells take 12 steps" in found.sentence
-    assert "overfit sweep scaling-benign" in found.sentence
+    assert "Some cells take 12 steps" in found.note
+    assert "overfit sweep scaling-benign" in found.note
     assert measure("steps-benign-snr", cells("benign", seeds=2)).verdict == "inconclusive"
 
 
@@ -97,14 +97,14 @@ def test_a_law_is_not_read_off_the_cells_that_were_quick_enough() -> None:
     frame.loc[frame["steps"] > frame["steps"].quantile(0.6), "status"] = "failed"
     found = measure("steps-benign-snr", frame)
     assert found.verdict == "inconclusive"
-    assert "cells of the regime failed" in found.sentence
+    assert "cells of the regime failed" in found.note
 
 
 def test_an_axis_of_two_values_does_not_bend_the_other_powers() -> None:
     frame = cells("benign")
     frame = frame[(frame["epsilon"] == 0.01) | (frame["learning_rate"] != 0.001)]
     found = measure("steps-benign-learning-rate", frame)
-    assert found.verdict == "holds", found.sentence
+    assert found.verdict == "holds", found.note
 
 
 def test_a_sweep_in_which_something_else_varies_tells_no_law() -> None:
@@ -161,8 +161,8 @@ def test_dynamics_hold_where_every_seed_ends_on_the_right_side(regime: Regime) -
         name = f"dynamics-{regime}-{what}"
         holds = measure(name, dynamics(regime))
         assert (holds.verdict, holds.value) == ("holds", 1.0)
-        assert "On 10 of 10 cells (10 seeds)" in holds.sentence
-        assert "Steps to ε = 0.01: 25 to 25" in holds.sentence
+        assert "On 10 of 10 cells (10 seeds)" in holds.note
+        assert "Steps to ε = 0.01: 25 to 25" in holds.note
         assert measure(name, dynamics(regime, seeds=3)).verdict == "inconclusive"
         assert measure(name, cells("benign" if regime == "harmful" else "harmful")).verdict == (
             "not run"

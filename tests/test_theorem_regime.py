@@ -75,7 +75,7 @@ THEOREM = [name for name in BY_NAME if name.startswith("theorem-")]
 @pytest.mark.parametrize("name", THEOREM)
 def test_the_theorems_hold_on_cells_that_follow_them(name: str) -> None:
     found = measure(name, theorems_cells())
-    assert found.verdict == "holds", found.sentence
+    assert found.verdict == "holds", found.note
 
 
 @pytest.mark.parametrize("name", THEOREM)
@@ -131,7 +131,7 @@ def test_powers_are_not_judged_by_one_of_three_axes() -> None:
     for side in ("benign", "harmful"):
         found = measure(f"theorem-{side}-powers", some)
         assert found.verdict == "inconclusive"
-        assert "snr, n takes one value" in found.sentence
+        assert "snr, n takes one value" in found.note
 
 
 def test_steps_of_another_order_than_t_break_the_theorems() -> None:
@@ -153,7 +153,7 @@ def test_failed_cells_leave_it_open_unless_they_took_longer_than_the_theorem_all
     late = with_products(cells, 900, np.inf, **stopped, steps=cells["steps"] * 20)
     assert measure("theorem-benign-steps", late).verdict == "fails"
     none = cells.assign(status="failed", reason="step limit", steps=10)
-    assert measure("theorem-benign-steps", none).sentence == "0 of 120 cells reach ε."
+    assert measure("theorem-benign-steps", none).note == "0 of 120 cells reach ε."
     diverged = with_products(cells, 900, np.inf, status="failed", reason="diverged")
     assert measure("theorem-benign-steps", diverged).verdict == "fails"
 
