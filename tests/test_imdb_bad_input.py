@@ -1,4 +1,4 @@
-"""What is said of IMDb's reviews when they aren't there or aren't whole."""
+"""Refusals of IMDb's reviews that aren't there or aren't whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kernel-text` and `kernel-pathfinder` train on, and what is said where it isn't there."""
+"""The data of `kernel-text` and `kernel-pathfinder`, and refusals where it isn't there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report shows, what its files hold, and which points a plan is made of."""
+"""Contents of a report and of its files, and the points of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is finished is kept, and finished once, whatever happens to a sweep."""
+"""Finished cells are kept, and finished once, whatever happens to a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep plans, trains, stores and says."""
+"""Plans, cells, files and sentences of a sweep."""
 
 from __future__ import annotations
 

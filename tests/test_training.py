@@ -1,4 +1,4 @@
-"""What the machine does for every study: one thread, logged steps, reasons, minibatches."""
+"""The machine's work for every study: one thread, logged steps, reasons, minibatches."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import torch
 from threadpoolctl import threadpool_info
 
 from overfit_cli.minibatches import gradient_steps, minibatches
-from overfit_cli.study import Cell, CellResult, Column, Study
+from overfit_cli.study import ROW_COLUMNS, Cell, CellResult, Column, Study, taken_columns
 from overfit_cli.study_checks import why_no_study
 from overfit_cli.sweeps.results import train_all
+from overfit_cli.sweeps.schema import CELLS, cell_schema
 from overfit_cli.training import Execution, Training, failure, training_conditions
 from tests.fake_study import FakeParameters, FakeStudy
 
@@ -188,6 +189,11 @@ def test_a_whole_study_is_one() -> None:
     assert why_no_study(Least(), "least") == ""
     assert why_no_study(Least(), "other") == "its name is 'least'"
     assert why_no_study(Least, "least") == "it is no instance of a class that inherits from Study"
+
+
+def test_the_names_that_are_taken_are_those_that_every_row_has() -> None:
+    assert set(CELLS.columns) == ROW_COLUMNS
+    assert set(cell_schema(Least()).names) == taken_columns(FakeParameters) | {"loss", "error"}
 
 
 def test_progress_columns_are_the_first_logged_ones() -> None:

@@ -25,10 +25,13 @@ P_co = TypeVar("P_co", bound=StudyParameters, covariant=True, default=StudyParam
 
 MOST_PROGRESS_COLUMNS = 5
 
-TAKEN = frozenset(
-    {"key", "study", "version", "seed", "status", "reason", "steps", "seconds", "step"}
-)
-"""Columns that every row has: no parameter and no measurement is called so."""
+ROW_COLUMNS = frozenset({"key", "study", "version", "seed", "status", "reason", "steps", "seconds"})
+"""Columns that every cell's row has beside its parameters and measurements."""
+
+
+def taken_columns(parameters: type[StudyParameters]) -> frozenset[str]:
+    """Return the columns that rows of cells with these parameters have before any measurement."""
+    return ROW_COLUMNS | parameters.model_fields.keys()
 
 
 @dataclass(frozen=True)

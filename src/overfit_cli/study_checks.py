@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from overfit_cli.parameters import StudyParameters, describe, is_finite_number
-from overfit_cli.study import TAKEN, Column, Study
+from overfit_cli.study import Column, Study, taken_columns
 
 LARGEST_VERSION = 2**63 - 1
 _VERSION = "it takes a whole number of at least 1"
@@ -54,9 +54,10 @@ def _problems(study: Study[StudyParameters], name: str) -> Iterator[str]:
     if not (isinstance(model, type) and issubclass(model, StudyParameters)):
         yield "its parameters must be a class that inherits from StudyParameters"
         return
-    taken = {*TAKEN, *describe(model)}
-    yield from _columns_problems("columns", study.columns, taken - {"step"})
-    yield from _columns_problems("trajectory_columns", study.trajectory_columns, taken)
+    describe(model)
+    taken = taken_columns(model)
+    yield from _columns_problems("columns", study.columns, taken)
+    yield from _columns_problems("trajectory_columns", study.trajectory_columns, taken | {"step"})
     if not study.columns:
         yield "its columns are none, so that nothing would be measured"
     known = {column.name for column in study.columns}
@@ -66,7 +67,9 @@ def _problems(study: Study[StudyParameters], name: str) -> Iterator[str]:
         yield f"its name is {study.name!r}"
 
 
-def _columns_problems(member: str, columns: Sequence[object], taken: set[str]) -> Iterator[str]:
+def _columns_problems(
+    member: str, columns: Sequence[object], taken: frozenset[str]
+) -> Iterator[str]:
     if not isinstance(columns, tuple):
         yield f"its {member} must be of type tuple"
         return

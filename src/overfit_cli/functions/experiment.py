@@ -37,9 +37,7 @@ class Description:
         problems = {
             "name": self.name is not None and text_problem(self.name),
             "version": version_problem(self.version),
-            "title": self.title is not None
-            and not isinstance(self.title, str)
-            and "it takes a text",
+            "title": not isinstance(self.title, str | None) and "it takes a text",
             "headline": not isinstance(self.headline, str) and "it takes the name of a column",
             "threshold": threshold_problem(self.threshold),
         }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from overfit_cli.study import TAKEN, Cell
+from overfit_cli.study import Cell, taken_columns
 from overfit_cli.training import Training
 
 MOST_STEPS = 2**63
@@ -26,7 +26,7 @@ def run_generator(
         TypeError, ValueError: if it yields no dict of numbers, or steps that don't rise.
     """
     row: dict[str, Any] = {}
-    columns = TAKEN - {"step"} | type(cell.parameters).model_fields.keys()
+    columns = taken_columns(type(cell.parameters))
     step, steps = -1, 0
     while True:
         try:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 
 from overfit_cli.parameters import Parameter, StudyParameters, Value
-from overfit_cli.study import TAKEN
+from overfit_cli.study import ROW_COLUMNS
 
 TYPES = {"int": int, "float": float, "bool": bool, "text": str}
 
@@ -89,7 +89,7 @@ def name_problem(name: str) -> str:
     """Return why no parameter can be called so; empty where it can."""
     if not name.isidentifier() or name.startswith("_"):
         return "a name begins with a letter"
-    if name in TAKEN:
+    if name in ROW_COLUMNS or name == "step":
         return "every row has a column of that name"
     return "the name is taken" if hasattr(StudyParameters, name) else ""
 

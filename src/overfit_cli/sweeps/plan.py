@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from overfit_cli.errors import UserError
+from overfit_cli.functions.record import FunctionRecord
 from overfit_cli.functions.study import FunctionStudy
 from overfit_cli.registry import blaming
 from overfit_cli.study import AnyStudy, Cell
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import Manifest, read_manifest
+from overfit_cli.sweeps.manifest import Run, read_manifest
 from overfit_cli.sweeps.schema import change_of
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.training import Device
@@ -128,10 +130,12 @@ def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
     Raises:
         UserError: if the directory has cells of another file of its name.
     """
-    manifest = read_manifest(directory.path) if isinstance(study, FunctionStudy) else None
-    if manifest is None or manifest.function is None or not isinstance(study, FunctionStudy):
+    if not isinstance(study, FunctionStudy):
         return ""
-    _check_file(study, manifest, directory)
+    manifest = read_manifest(directory.path)
+    if manifest is None or manifest.function is None:
+        return ""
+    _check_file(study, manifest.function, manifest.runs, directory)
     return change_of(manifest.function, study.record)
 
 
@@ -154,14 +158,12 @@ def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) ->
         )
 
 
-def _check_file(study: FunctionStudy, manifest: Manifest, directory: RunDirectory) -> None:
+def _check_file(
+    study: FunctionStudy, known: FunctionRecord, runs: Sequence[Run], directory: RunDirectory
+) -> None:
     """Refuse cells of a file that is another one than theirs, though it has its name."""
-    if manifest.function is None or not manifest.runs:
-        return
-    theirs, own = (
-        Path(record.reference.rpartition(":")[0]) for record in (manifest.function, study.record)
-    )
-    changed = manifest.runs[-1].source != study.source_digest
+    theirs, own = (Path(one.reference.rpartition(":")[0]) for one in (known, study.record))
+    changed = bool(runs) and runs[-1].source != study.source_digest
     if changed and theirs.is_file() and own.is_file() and not theirs.samefile(own):
         raise UserError(
             f"{directory.flag} {directory.path}: it holds cells of {theirs}, which is another "

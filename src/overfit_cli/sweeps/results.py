@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from overfit_cli.plain_text import visible
-from overfit_cli.study import AnyStudy, Cell, CellResult
+from overfit_cli.study import AnyStudy, Cell, CellResult, taken_columns
 from overfit_cli.sweeps.interrupts import Interrupted
 from overfit_cli.sweeps.rows import cell_table, trajectory_table
-from overfit_cli.sweeps.schema import CELLS
 from overfit_cli.sweeps.tasks import Batch
 from overfit_cli.training import Execution, Training
 
@@ -105,7 +104,7 @@ def _no_column(study: AnyStudy, name: object) -> str:
         return f"the study has no column {name!r}"
     if not isinstance(name, str) or not name:
         return f"{name!r} is no name of a column"
-    taken = name in CELLS.columns or name in study.parameters.model_fields
+    taken = name in taken_columns(study.parameters)
     return f"a column can't be called {name!r}, which every row has already" if taken else ""
 
 
