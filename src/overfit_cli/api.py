@@ -24,9 +24,10 @@ from overfit_cli.report.judge import Judged, judge_all, judge_cells, worth_showi
 from overfit_cli.study import AnyStudy, Study
 from overfit_cli.sweeps.execute import Backend
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.loading import load_logged_steps
 from overfit_cli.sweeps.python_values import grid_of_values, number, whole
 from overfit_cli.sweeps.refine import Refinement, boundary_target
-from overfit_cli.sweeps.schema import CELLS, cell_schema
+from overfit_cli.sweeps.schema import cell_schema
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def load(directory: str | Path, *, trajectories: bool = False) -> pd.DataFrame:
     Args:
         directory: what a sweep or a training wrote.
         trajectories: whether to return one row per cell and logged step instead, with the
-            parameters and the seed of its cell.
+            parameters, the seed and the status of its cell.
 
     Raises:
         UserError: if `directory` holds no cells.
@@ -150,9 +151,7 @@ def load(directory: str | Path, *, trajectories: bool = False) -> pd.DataFrame:
     cells = run.load_cells()
     if not trajectories:
         return cells
-    ends = list(cells.columns).index("status")
-    own = ["key", "seed", *cells.columns[list(CELLS.columns).index("status") : ends]]
-    return run.load_trajectories().merge(cells[own], on="key", suffixes=("", "_parameter"))
+    return load_logged_steps(run, cells)
 
 
 def draw(
@@ -209,7 +208,8 @@ def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = No
         *sources: the run directories to judge by, each for itself; without any, those in
             `results/`: the newest on which a claim can be measured decides it. Or one frame of
             cells, from anywhere: a row per cell, with `seed` and the study's columns; parameters
-            that are absent have their defaults.
+            that are absent have their defaults. With a column `step`, a row per cell and logged
+            step: then claims on trajectories are judged.
         study: whose cells a frame has, where it has no column `study`.
 
     Returns:

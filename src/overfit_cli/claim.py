@@ -94,6 +94,8 @@ class Claim:
         measure: from the study's cells, one row each (the failed ones too), to the measurement; it
             raises `not_run` or `inconclusive` where they don't decide.
         figure, preset: the names of those that show it; empty where none does.
+        reads: `cells`, or `trajectories`: then `measure` is given one row per cell and logged step
+            instead, with the parameters, the seed and the status of its cell.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Claim:
     measure: Callable[[pd.DataFrame], Measurement]
     figure: str = ""
     preset: str = ""
+    reads: Literal["cells", "trajectories"] = "cells"
 
     def __post_init__(self) -> None:
         """Refuse what can't measure.
@@ -117,7 +120,8 @@ class Claim:
         """Return what the claim makes of cells; where measuring it raises, it has decided nothing.
 
         Args:
-            cells: one row per cell, with the columns of the study.
+            cells: one row per cell, with the columns of the study; or one per cell and logged
+                step, where it reads trajectories.
         """
         try:
             found: object = self.measure(cells)

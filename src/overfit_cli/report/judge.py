@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +17,15 @@ from overfit_cli.functions.study import study_of_record
 from overfit_cli.parameters import describe
 from overfit_cli.registry import claims_of, installed_studies
 from overfit_cli.study import AnyStudy
-from overfit_cli.sweeps.loading import function_of, load_study_and_cells, usable_directories
+from overfit_cli.sweeps.loading import (
+    function_of,
+    load_logged_steps,
+    load_study_and_cells,
+    usable_directories,
+)
 from overfit_cli.sweeps.store import RunDirectory
+
+WITHOUT_STEPS = "It needs logged steps: sweep with --trajectories."
 
 
 @dataclass(frozen=True)
@@ -57,10 +65,10 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
         UserError: if a named directory holds no cells, or those of another version of its study.
     """
     directories = [RunDirectory(path) for path in sources] or usable_directories(root)
-    frames = [(directory.path, load_study_and_cells(directory)[1]) for directory in directories]
+    runs = [_Run(one, load_study_and_cells(one)[1]) for one in directories]
     judged = []
     for study in [*installed_studies(), *_functions(directories)]:
-        own = [frame for frame in frames if _is_of(frame[1], study.name)]
+        own = [run for run in runs if (run.cells["study"] == study.name).all()]
         for claim in claims_of(study):
             judged += _judge(study.name, claim, own, every=bool(sources))
     return judged
@@ -71,7 +79,8 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
 
     Args:
         cells: one row per cell, with `seed` and the study's columns. A parameter that is absent has
-            its default, and cells without a `status` are done.
+            its default, and cells without a `status` are done. With a column `step`, one row per
+            cell and logged step: then claims on trajectories are judged, and else those on cells.
         study: whose cells they are.
 
     Raises:
@@ -82,8 +91,28 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     absent: dict[str, Any] = {"status": "done", "reason": "", "study": study.name}
     absent |= {name: info.default for name, info in describe(study.parameters).items()}
     whole = cells.assign(**{name: one for name, one in absent.items() if name not in cells})
-    claims = claims_of(study)
+    reads = "trajectories" if "step" in cells else "cells"
+    claims = [claim for claim in claims_of(study) if claim.reads == reads]
     return [Judged(study.name, claim, claim.judge(whole), None) for claim in claims]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run directory and its cells; its logged steps are read when they are asked for."""
+
+    directory: RunDirectory
+    cells: pd.DataFrame
+
+    @functools.cached_property
+    def logged(self) -> pd.DataFrame:
+        return load_logged_steps(self.directory, self.cells)
+
+    def judge(self, claim: Claim) -> Measurement:
+        if claim.reads == "cells":
+            return claim.judge(self.cells)
+        if self.logged.empty:
+            return Measurement(verdict="not run", note=WITHOUT_STEPS)
+        return claim.judge(self.logged)
 
 
 def _functions(directories: Sequence[RunDirectory]) -> list[AnyStudy]:
@@ -110,24 +139,18 @@ def worth_showing(judged: Sequence[Judged]) -> list[Judged]:
     ]
 
 
-def _is_of(cells: pd.DataFrame, study: str) -> bool:
-    return bool((cells["study"] == study).all())
-
-
-def _judge(
-    study: str, claim: Claim, frames: Sequence[tuple[Path, pd.DataFrame]], *, every: bool
-) -> list[Judged]:
+def _judge(study: str, claim: Claim, runs: Sequence[_Run], *, every: bool) -> list[Judged]:
     """Measure a claim on the first directory that bears on it, or on every one."""
     reason = f"There are no cells of {study}."
     found: list[tuple[Measurement, Path]] = []
-    for path, cells in frames:
-        measurement = claim.judge(cells)
+    for run in runs:
+        measurement = run.judge(claim)
         if measurement.verdict == "not run":
             reason = measurement.note
         elif every or not found:
-            found.append((measurement, path))
+            found.append((measurement, run.directory.path))
     if not found:
         nothing = Measurement(verdict="not run", note=reason)
-        return [Judged(study, claim, nothing, None, has_cells=bool(frames))]
+        return [Judged(study, claim, nothing, None, has_cells=bool(runs))]
     alone = len(found) == 1
     return [Judged(study, claim, measurement, path, alone) for measurement, path in found]

@@ -55,6 +55,19 @@ def function_of(directory: RunDirectory) -> FunctionRecord | None:
     return None if manifest is None else manifest.function
 
 
+def load_logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per cell and logged step, with its cell's parameters, seed and status.
+
+    Args:
+        directory: a run directory.
+        cells: its cells.
+    """
+    ends = list(cells.columns).index("status")
+    parameters = cells.columns[list(CELLS.columns).index("status") : ends]
+    own = cells[["key", "study", "seed", "status", *parameters]]
+    return directory.load_trajectories().merge(own, on="key", suffixes=("", "_parameter"))
+
+
 def load_figure_data(directory: RunDirectory) -> FigureData:
     """Return everything that a figure may be drawn from.
 

@@ -89,13 +89,14 @@ def _one_after_the_other(in_turn: Paddles) -> Paddles:
 
 def add_distractors(
     settings: PathfinderSettings, random: np.random.Generator, targets: Paddles
-) -> Paddles:
+) -> tuple[Paddles, Integers]:
     """Add the distractors to scenes; each is tried a few times where it meets something.
 
     Returns:
-        The distractors' paddles after the targets', shape (scenes that took them all, paddles).
+        The distractors' paddles after the targets', shape (scenes that took them all, paddles), and
+        which scenes those are.
     """
-    placed = targets
+    placed, which = targets, np.arange(len(targets.middles))
     for _ in range(settings.distractors):
         shape = (len(placed.middles), settings.distractor_length)
         chains = Paddles(np.full(shape, _NOWHERE), np.ones(shape, dtype=complex))
@@ -107,8 +108,8 @@ def add_distractors(
             if not len(missing):
                 break
         placed = placed.then(chains)
-        placed = placed.take(np.delete(np.arange(shape[0]), missing))
-    return placed
+        placed, which = placed.take(kept := np.delete(np.arange(shape[0]), missing)), which[kept]
+    return placed, which
 
 
 def _grow_distractor(

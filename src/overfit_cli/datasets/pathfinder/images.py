@@ -27,7 +27,7 @@ from overfit_cli.datasets.pathfinder.scenes import Scenes, draw_scenes
 from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
 from overfit_cli.files import locked, write_whole
 
-GENERATOR_VERSION = 1
+GENERATOR_VERSION = 2
 """Raised whenever the same settings and seed would give other images."""
 
 CHUNK = 128

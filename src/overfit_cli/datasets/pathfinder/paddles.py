@@ -69,7 +69,7 @@ def blocked(
     Returns:
         Shape (scenes, tries).
     """
-    result = _outside(settings, tries)
+    result = outside(settings, tries)
     offsets = tries.middles[:, :, None] - placed.middles[:, None, :]
     near = offsets.real**2 + offsets.imag**2 < (settings.paddle_length + settings.clearance) ** 2
     near &= ~result[:, :, None]
@@ -86,8 +86,8 @@ def blocked(
     return result
 
 
-def _outside(settings: PathfinderSettings, tries: Paddles) -> Bools:
-    """Say which tries cross the border, shape (scenes, tries)."""
+def outside(settings: PathfinderSettings, tries: Paddles) -> Bools:
+    """Say which paddles cross the border, of the shape of their middles."""
     ends = tries.ends(settings)
     low, high = settings.border, settings.size - settings.border
     inside = (ends.real >= low) & (ends.real <= high) & (ends.imag >= low) & (ends.imag <= high)

@@ -51,32 +51,31 @@ def contour_of_paddles(settings: PathfinderSettings) -> Integers:
 def draw_scenes(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Scenes:
     """Draw `scenes` independent scenes.
 
-    Paddles are laid without regard to the label, which is a coin thrown in the end (see `place`).
+    The label is a coin that is thrown when the targets lie (see `place`); distractors are laid
+    without regard to it.
 
     Raises:
         UserError: if hardly any scene can be filled.
     """
-    paddles = _fill(settings, random, scenes)
-    targets = paddles.take(np.s_[:, : 2 * settings.contour_length])
-    return Scenes(paddles, *place(settings, random, targets))
-
-
-def _fill(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Paddles:
-    """Lay the paddles of `scenes` scenes, in rounds; shape (scenes, paddles)."""
-    rounds: list[Paddles] = []
+    rounds: list[Scenes] = []
     missing, tried, share = scenes, 0, 1 - SHARE_LEFT
     while missing > 0:
         starts = int(1.1 * missing / share) + 8
         tried += starts
         if tried > MOST_TRIES * scenes:
             raise UserError(_hardly_ever_fits(settings))
-        paddles = add_distractors(settings, random, grow_targets(settings, random, starts))
-        rounds.append(paddles)
-        missing -= len(paddles.middles)
-        share = max(len(paddles.middles), 1) / starts
-    return Paddles(
-        np.concatenate([part.middles for part in rounds])[:scenes],
-        np.concatenate([part.directions for part in rounds])[:scenes],
+        marked = place(settings, random, grow_targets(settings, random, starts))
+        paddles, kept = add_distractors(settings, random, marked.targets)
+        rounds.append(Scenes(paddles, marked.markers[kept], marked.labels[kept]))
+        missing -= len(kept)
+        share = max(len(kept), 1) / starts
+    return Scenes(
+        Paddles(
+            np.concatenate([part.paddles.middles for part in rounds])[:scenes],
+            np.concatenate([part.paddles.directions for part in rounds])[:scenes],
+        ),
+        np.concatenate([part.markers for part in rounds])[:scenes],
+        np.concatenate([part.labels for part in rounds])[:scenes],
     )
 
 

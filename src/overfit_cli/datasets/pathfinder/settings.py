@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from overfit_cli.errors import UserError
 
@@ -41,6 +42,7 @@ class PathfinderSettings:
         seed_distance: how far apart the two target contours begin.
         distance_tolerance: by how much the distances between the discs may differ of the two
             scenes between which a coin decides the label.
+        matched: what tells nothing of the label: the discs' distance, or their places altogether.
         antialiasing: points per pixel and axis at which ink is evaluated.
 
     Raises:
@@ -58,12 +60,14 @@ class PathfinderSettings:
     marker_radius: float = 1.5
     seed_distance: float = 7.0
     distance_tolerance: float = 0.5
+    matched: Literal["distance", "places"] = "distance"
     antialiasing: int = 2
 
     def __post_init__(self) -> None:
         """Refuse what can't be drawn, before anything tries."""
         for field in fields(self):
-            self._check_range(field.name)
+            if field.name != "matched":
+                self._check_range(field.name)
         self._check_room()
 
     @property

@@ -40,6 +40,7 @@ class BenignVit(Study[BenignVitParameters]):
     headline = "test_loss"
     threshold = theory.FIGURE_1_THRESHOLD
     claims_in = "overfit_cli.studies.benign_vit.claims"
+    worlds_in = "overfit_cli.studies.benign_vit.claims.worlds"
     progress_columns = (
         "train_loss",
         "test_loss",

@@ -45,6 +45,9 @@ class KernelPathfinderParameters(ClassifierParameters):
     distance_tolerance: float = _setting(
         "distance_tolerance", "by how much distances between discs may differ by label", "pixels"
     )
+    matched: Literal["distance", "places"] = parameter(
+        "distance", "what tells nothing of the label: the discs' distance, or all of their places"
+    )
     antialiasing: int = _setting("antialiasing", "points a pixel and axis at which ink is drawn")
 
     @property

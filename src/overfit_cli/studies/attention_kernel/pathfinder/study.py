@@ -22,7 +22,7 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
     """Whether a contour connects two discs, in images drawn here or LRA's."""
 
     name = "kernel-pathfinder"
-    version = 1
+    version = 2
     title = "Softmax against Gaussian attention on Pathfinder"
     parameters = KernelPathfinderParameters
     source_of_curves = "Song et al. 2024, figure 3"

@@ -123,7 +123,6 @@ def _about_zero(target: str) -> list[Claim]:
     gaussian, softmax = {**_GAUSSIAN, "target": target}, {**_SOFTMAX, "target": target}
     labels = f"labels {_LABELS[target]}"
     zero = ON_MOST_DRAWS.in_words("the share of seeds at zero, at the best step size,")
-    shown = {"figure": "curves", "preset": _PRESET}
     return [
         Claim(
             name=f"theorem3-gaussian-{target}",
@@ -132,7 +131,8 @@ def _about_zero(target: str) -> list[Claim]:
             f"reaches zero loss: {labels}.",
             holds_where=zero,
             measure=partial(_theorem, values=gaussian),
-            **shown,
+            figure="curves",
+            preset=_PRESET,
         ),
         Claim(
             name=f"zero-gaussian-{target}",
@@ -140,7 +140,8 @@ def _about_zero(target: str) -> list[Claim]:
             statement=f"Trained in W_Q alone, Gaussian attention reaches zero loss: {labels}.",
             holds_where=zero,
             measure=partial(_zero, values=gaussian),
-            **shown,
+            figure="curves",
+            preset=_PRESET,
         ),
         Claim(
             name=f"floor-softmax-{target}",
@@ -149,7 +150,8 @@ def _about_zero(target: str) -> list[Claim]:
             holds_where=f"{ON_FEW_DRAWS.in_words('the share of seeds at zero, at any step size,')}"
             f"; and {AT_FLOOR.in_words('the loss over its closed-form floor')}",
             measure=partial(_stops_at_floor, values=softmax),
-            **shown,
+            figure="curves",
+            preset=_PRESET,
         ),
     ]
 

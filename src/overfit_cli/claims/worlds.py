@@ -1,0 +1,125 @@
+"""Made-up worlds for claims that one number of each seed decides: parts for `Worlds`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overfit_cli.claims.calibration import Worlds
+from overfit_cli.claims.rules import FEWEST_WITHOUT_EXCEPTION, Margin
+
+Numbers: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Random: TypeAlias = np.random.Generator
+
+MakeNumbers: TypeAlias = Callable[[pd.DataFrame, Numbers, Random], pd.DataFrame]
+"""From a design and a number for each of its rows, the same for all of a seed, to its cells."""
+
+MakeBools: TypeAlias = Callable[[pd.DataFrame, Bools, Random], pd.DataFrame]
+"""The same with a yes or no for each row."""
+
+A_THIRD = 1 / 3
+"""The share of draws on which what is claimed without exception is broken where it is false."""
+
+
+def number_worlds(
+    make: MakeNumbers, margin: Margin, spread: float, *, logs: bool = False, true: float = math.nan
+) -> Worlds:
+    """Return worlds for a claim on the mean over seeds of a number.
+
+    Where the claim is false the number lies at an end of the margin, at either one as often. Where
+    nothing tells it does too, and there are half the seeds.
+
+    Args:
+        make: what makes cells of the numbers.
+        margin: the claim's.
+        spread: the standard deviation over seeds, as measured; of the logarithm with `logs`.
+        logs: whether the number is positive, and its logarithm what is averaged.
+        true: the number where the claim is true; by default the margin's middle, or six deviations
+            inside its one end.
+    """
+    low, high = ((math.log(end) if logs and end > 0 else end) for end in _ends(margin, logs))
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    inside = (
+        (low + high) / 2 if len(ends) == 2 else ends[0] + 6 * spread * (1 if low == ends[0] else -1)
+    )
+    if not math.isnan(true):
+        inside = math.log(true) if logs else true
+
+    def world(
+        design: pd.DataFrame, random: Random, centres: list[float], seeds: float
+    ) -> pd.DataFrame:
+        design = _share_of_seeds(design, seeds)
+        of_seeds = random.choice(centres) + spread * random.standard_normal(_seeds(design))
+        values = of_seeds[design["seed"].to_numpy()]
+        return make(design, np.exp(values) if logs else values, random)
+
+    return Worlds(
+        partial(world, centres=[inside], seeds=1.0),
+        partial(world, centres=ends, seeds=1.0),
+        partial(world, centres=ends, seeds=0.5),
+    )
+
+
+def share_worlds(make: MakeBools, margin: Margin, *, true: float | None = None) -> Worlds:
+    """Return worlds for a claim on the share of seeds on which something is so.
+
+    Args:
+        make: what makes cells of whether it is.
+        margin: the claim's; one of its ends is finite.
+        true: the share where the claim is true; by default all, or none.
+    """
+    least = math.isfinite(margin.least)
+    end = margin.least if least else margin.most
+    inside = float(least) if true is None else true
+
+    def world(design: pd.DataFrame, random: Random, share: float, seeds: float) -> pd.DataFrame:
+        design = _share_of_seeds(design, seeds)
+        of_seeds = random.random(_seeds(design)) < share
+        return make(design, of_seeds[design["seed"].to_numpy()], random)
+
+    return Worlds(
+        partial(world, share=inside, seeds=1.0),
+        partial(world, share=end, seeds=1.0),
+        partial(world, share=end, seeds=0.5),
+    )
+
+
+def exception_worlds(make: MakeBools) -> Worlds:
+    """Return worlds for a claim without exception, which is broken on no seed, or on a third.
+
+    Nothing tells where there are too few seeds, and none of them breaks it.
+
+    Args:
+        make: what makes cells of whether a seed breaks it.
+    """
+
+    def world(design: pd.DataFrame, random: Random, share: float, most: int) -> pd.DataFrame:
+        design = design[design["seed"] < most]
+        of_seeds = random.random(_seeds(design)) < share
+        return make(design, of_seeds[design["seed"].to_numpy()], random)
+
+    every = 2**31
+    return Worlds(
+        partial(world, share=0.0, most=every),
+        partial(world, share=A_THIRD, most=every),
+        partial(world, share=0.0, most=FEWEST_WITHOUT_EXCEPTION - 1),
+    )
+
+
+def _ends(margin: Margin, logs: bool) -> tuple[float, float]:
+    return (-math.inf if logs and margin.least <= 0 else margin.least), margin.most
+
+
+def _seeds(design: pd.DataFrame) -> int:
+    return int(design["seed"].max()) + 1
+
+
+def _share_of_seeds(design: pd.DataFrame, share: float) -> pd.DataFrame:
+    return design[design["seed"] < math.ceil(share * _seeds(design))]
