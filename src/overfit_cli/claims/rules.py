@@ -101,6 +101,12 @@ def judged_together(found: Mapping[str, tuple[Estimate, Margin]], *, note: str =
     return replace(each[decisive], details=details, note=f"{decisive}: {note}".strip())
 
 
+def from_logarithms(found: Estimate) -> Estimate:
+    """Return the estimate of a positive number from that of its logarithm."""
+    value, low, high = (math.exp(number) for number in found[:3])
+    return found._replace(value=value, low=low, high=high)
+
+
 def level_of_each(numbers: int) -> float:
     """Return the level of each of several intervals that hold together 95 times of 100."""
     return 1 - (1 - LEVEL) / numbers

@@ -5,7 +5,8 @@ from __future__ import annotations
 from overfit_cli.studies.benign_vit.claims.boundaries import BOUNDARIES
 from overfit_cli.studies.benign_vit.claims.dynamics import DYNAMICS
 from overfit_cli.studies.benign_vit.claims.figure_1 import FIGURE_1
+from overfit_cli.studies.benign_vit.claims.lemmas import LEMMAS
 from overfit_cli.studies.benign_vit.claims.steps import STEPS
 from overfit_cli.studies.benign_vit.claims.theorem_regime import THEOREM_REGIME
 
-CLAIMS = (*FIGURE_1, *DYNAMICS, *STEPS, *THEOREM_REGIME, *BOUNDARIES)
+CLAIMS = (*FIGURE_1, *DYNAMICS, *STEPS, *THEOREM_REGIME, *LEMMAS, *BOUNDARIES)

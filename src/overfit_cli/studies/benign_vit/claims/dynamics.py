@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -31,7 +33,7 @@ ON_MOST_SEEDS = Margin(least=2 / 3, because="two draws of three", fewest_seeds=1
 
 
 def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
-    """The cells of figure 3 (benign) or figure 4 (harmful)."""
+    """The cells of figure 3 (benign) or figure 4 (harmful), or their logged steps."""
     selection = Selection(
         BenignVitParameters,
         at={**SETTING, "n": POINTS[regime]["n"]},
@@ -90,6 +92,76 @@ def _ends(cells: pd.DataFrame, what: str, regime: Regime) -> tuple[pd.Series, pd
     return decides, cells["value_noise"]
 
 
-DYNAMICS = tuple(
-    _claim(regime, what) for regime in ("benign", "harmful") for what in ("attention", "value")
+GROWN: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "products": (
+        ("product_signal_signal", "product_signal_noise"),
+        ("product_noise_signal", "product_noise_noise"),
+    ),
+    "value-growth": (("value_plus", "value_noise"), ("value_minus", "value_noise")),
+    "attention-growth": (("attention_signal", "attention_noise"),),
+}
+"""What grows of the signal, and beside it of the noise, under the last word of the claim's name."""
+
+
+def _growth(steps: pd.DataFrame, regime: Regime, what: str) -> Measurement:
+    """Measure on how many seeds what should grows faster, from the first logged step to the last.
+
+    Of the signals' values the size is meant; both grow over the same steps, so that who grows
+    faster is who has grown more.
+    """
+    chosen = _chosen(steps, regime).sort_values("step")
+    ends = chosen.groupby("key").agg(["first", "last"])
+    fitted = ends["status", "last"] == "done"
+    right = fitted.copy()
+    details: dict[str, float] = {}
+    for signal, noise in GROWN[what]:
+        grown = {name: _grown(ends, name) for name in (signal, noise)}
+        lead = grown[signal] - grown[noise]
+        faster = lead if regime == "benign" else -lead
+        most = grown[signal if regime == "benign" else noise]
+        right &= (faster > 0) & (most > 0)
+        details |= {
+            f"growth of {name.replace('_', ' ')}, mean": float(values[fitted].mean())
+            for name, values in grown.items()
+        }
+    return judged(
+        share_of_seeds(right, ends["seed", "last"]),
+        ON_MOST_SEEDS,
+        details=details,
+        note="The share of seeds on which it does, over the whole training.",
+    )
+
+
+def _grown(ends: pd.DataFrame, name: str) -> pd.Series[float]:
+    """What a column has grown by; of a value its size."""
+    of = ends[name].abs() if name.startswith("value") else ends[name]
+    grown: pd.Series[float] = of["last"] - of["first"]
+    return grown
+
+
+def _growth_claim(regime: Regime, what: str) -> Claim:
+    winner, loser = ("signal", "noise") if regime == "benign" else ("noise", "signal")
+    statements = {
+        "products": f"the products ⟨q, k⟩ with the key of the {winner} grow faster than those with "
+        f"that of the {loser}, whichever of the two has the query",
+        "value-growth": f"the value x W_V w_O of the {winner} grows faster than that of the {loser}",
+        "attention-growth": f"more and more attention is paid to the {winner}",
+    }
+    return Claim(
+        name=f"dynamics-{regime}-{what}",
+        source=f"Jiang et al. 2024, appendix A, figure {3 if regime == 'benign' else 4}",
+        statement=f"Where overfitting is {regime}, {statements[what]}.",
+        holds_where=ON_MOST_SEEDS.in_words("the share of seeds on which it does"),
+        measure=lambda steps: _growth(steps, regime, what),
+        figure="dynamics",
+        preset=f"dynamics-{regime}",
+        reads="trajectories",
+    )
+
+
+_REGIMES: tuple[Regime, ...] = ("benign", "harmful")
+
+DYNAMICS = (
+    *(_claim(regime, what) for regime in _REGIMES for what in ("attention", "value")),
+    *(_growth_claim(regime, what) for regime in _REGIMES for what in GROWN),
 )

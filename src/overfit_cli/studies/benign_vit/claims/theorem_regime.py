@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.bounds import all_met
-from overfit_cli.analysis.intervals import Estimate, mean_estimate
+from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import done
 from overfit_cli.claims.powers import fitted_powers
 from overfit_cli.claims.rules import (
     Margin,
     around,
+    from_logarithms,
     judged,
     judged_together,
     level_of_each,
@@ -56,6 +57,9 @@ LOSS: dict[Regime, Margin] = {
     "benign": Margin(most=FIGURE_1_THRESHOLD, because="figure 1b's cut", fewest_seeds=5),
     "harmful": Margin(least=HARMFUL_LOSS, because="ln 2 = 0.69 is that of a guess", fewest_seeds=5),
 }
+LEAST_EPSILONS = 2
+NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", fewest_seeds=5)
+GROWS = Margin(least=0.1, because="1/C′ of order one, up to a factor of ten", fewest_seeds=5)
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,28 @@ OnSide = Callable[[pd.DataFrame, Regime], Measurement]
 
 
 def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
-    """Return the cells of the theorems' regime; None where one of its sides has no cell."""
+    """Return the cells of the theorems' regime; None where a side has none, or ε one value."""
+    chosen = _meeting_the_condition(cells)
+    benign, harmful = (theorem_side(chosen, side) for side in ("benign", "harmful"))
+    if benign.empty or harmful.empty or chosen["epsilon"].nunique() < LEAST_EPSILONS:
+        return None
+    return TheoremRegime(chosen, {"benign": benign, "harmful": harmful})
+
+
+def theorem_side(cells: pd.DataFrame, side: Regime) -> pd.DataFrame:
+    """Return the cells that meet the condition and are far enough on one side of the boundary."""
+    chosen = _meeting_the_condition(cells)
+    balance = learning_balance(chosen["sigma_p_tilde"] / chosen["sigma_p"], chosen["tokens"])
+    far = boundary_product(chosen["n"], chosen["snr"]) / balance
+    return chosen[far >= BENIGN_FROM if side == "benign" else far <= HARMFUL_UP_TO]
+
+
+def _meeting_the_condition(cells: pd.DataFrame) -> pd.DataFrame:
     drawn = cells[cells["initialisation"] == "condition"]
     settings = (of_row(BenignVitParameters, row) for _, row in drawn.iterrows())
     meets = [all_met(condition_items(one, one.output_scale)) for one in settings]
-    chosen = drawn[np.array(meets, dtype=bool)]
-    balance = learning_balance(chosen["sigma_p_tilde"] / chosen["sigma_p"], chosen["tokens"])
-    far = boundary_product(chosen["n"], chosen["snr"]) / balance
-    benign, harmful = chosen[far >= BENIGN_FROM], chosen[far <= HARMFUL_UP_TO]
-    if benign.empty or harmful.empty:
-        return None
-    return TheoremRegime(chosen, {"benign": benign, "harmful": harmful})
+    chosen: pd.DataFrame = drawn[np.array(meets, dtype=bool)]
+    return chosen
 
 
 def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
@@ -97,7 +112,8 @@ def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
         if regime is None:
             raise not_run(
                 "It needs cells with initialisation=condition that meet Condition 4.1, on both "
-                "sides of the boundary, as in `overfit sweep theorem-regime`."
+                f"sides of the boundary, at {LEAST_EPSILONS} values of epsilon, as in `overfit sweep "
+                "theorem-regime`."
             )
         return judge(regime)
 
@@ -128,18 +144,13 @@ def _steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measur
     level = level_of_each(len(ends))
     return judged_together(
         {
-            f"{name} steps over T": (_from_logarithms(mean_estimate(logs, level)), ORDER_OF_T)
+            f"{name} steps over T": (from_logarithms(mean_estimate(logs, level)), ORDER_OF_T)
             for name, logs in ends.items()
         },
         note=f"Over each seed's cells, geometric means over seeds; {len(cells)} cells, "
         f"{int(stopped.sum())} of them not fitted. T has a constant of 1"
         f"{', and σ̃_p in the place of σ_p' if strong else ''}.",
     )
-
-
-def _from_logarithms(found: Estimate) -> Estimate:
-    value, low, high = (float(np.exp(number)) for number in found[:3])
-    return found._replace(value=value, low=low, high=high)
 
 
 def _powers(cells: pd.DataFrame, side: Regime) -> Measurement:
@@ -172,6 +183,31 @@ def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     errors = cells["test_error"]
     more = {"test error, least": errors.min(), "test error, most": errors.max()}
     return replace(measured, details={**measured.details, **more})
+
+
+def _attention(cells: pd.DataFrame, side: Regime) -> Measurement:
+    """Measure the attention on the signal, mean over all tokens, where training ends."""
+    attention = done(cells)["train_attention_signal"]
+    return judged(
+        mean_estimate(attention.groupby(cells["seed"]).mean()),
+        NEAR_ONE,
+        details={"least": float(attention.min()), "most": float(attention.max())},
+        note="Mean over tokens, samples and each seed's cells.",
+    )
+
+
+def _test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
+    """Measure by how much the mean test margin grows as log(1/ε) does."""
+    at = done(cells).groupby(["seed", "epsilon"])["test_margin"].mean().unstack()
+    logs = np.log(1 / at.columns.to_numpy(dtype=np.float64))
+    slopes = pd.Series(np.polyfit(logs, at.to_numpy().T, 1)[0], index=at.index)
+    return judged(
+        mean_estimate(slopes),
+        GROWS,
+        details={f"test margin, ε = {epsilon:g}": float(at[epsilon].mean()) for epsilon in at},
+        note="What log(1/ε) multiplies in the test margin, seed by seed, each seed the mean of its "
+        "cells.",
+    )
 
 
 def _transition(regime: TheoremRegime) -> Measurement:
@@ -256,6 +292,22 @@ THEOREM_REGIME = (
         "harmful",
         "is of order one whatever ε is",
         f"{HARMFUL_UP_TO:g} times {BALANCE_IN_WORDS} or less",
+    ),
+    _claim(
+        "benign",
+        "attention",
+        " (section 5.3, stage 3)",
+        "the attention on the signal is nearly 1 when training ends",
+        NEAR_ONE.in_words("the attention, mean over tokens,"),
+        _attention,
+    ),
+    _claim(
+        "benign",
+        "test-margin",
+        " (Lemma 5.5)",
+        "the test margin grows as log(1/ε)",
+        GROWS.in_words("what log(1/ε) multiplies in the test margin"),
+        _test_margin,
     ),
     _claim(
         "harmful",
