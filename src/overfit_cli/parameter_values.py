@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Parameters = TypeVar("Parameters", bound=StudyParameters)
+Result = TypeVar("Result")
 
 
 def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
@@ -54,6 +55,25 @@ def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
 def of_row(model: type[Parameters], row: Mapping[str, Any] | pd.Series[Any]) -> Parameters:
     """Return the parameters of a cell, given its row; the row's other columns are passed over."""
     return model.model_validate({name: row[name] for name in model.model_fields})
+
+
+def of_rows(
+    model: type[Parameters], cells: pd.DataFrame, function: Callable[[Parameters], Result]
+) -> list[Result]:
+    """Return a function of each cell's parameters; it is called once for all cells that share them.
+
+    Args:
+        model: the study's parameters.
+        cells: one row per cell.
+        function: of the parameters.
+    """
+    names = list(model.model_fields)
+    found: dict[tuple[Any, ...], Result] = {}
+    points = list(zip(*(cells[name].tolist() for name in names), strict=True))
+    for point in points:
+        if point not in found:
+            found[point] = function(model.model_validate(dict(zip(names, point, strict=True))))
+    return [found[point] for point in points]
 
 
 def build(

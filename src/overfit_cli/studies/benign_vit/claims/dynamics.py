@@ -144,7 +144,7 @@ def _growth_claim(regime: Regime, what: str) -> Claim:
     statements = {
         "products": f"the products ⟨q, k⟩ with the key of the {winner} grow faster than those with "
         f"that of the {loser}, whichever of the two has the query",
-        "value-growth": f"the value x W_V w_O of the {winner} grows faster than that of the {loser}",
+        "value-growth": f"the value x W_V w_O of the {winner} grows faster than the {loser}'s",
         "attention-growth": f"more and more attention is paid to the {winner}",
     }
     return Claim(

@@ -23,7 +23,7 @@ from overfit_cli.claims.rules import (
     level_of_each,
     within_a_factor,
 )
-from overfit_cli.parameter_values import of_row
+from overfit_cli.parameter_values import of_rows
 from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
 from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -98,8 +98,9 @@ def theorem_side(cells: pd.DataFrame, side: Regime) -> pd.DataFrame:
 
 def _meeting_the_condition(cells: pd.DataFrame) -> pd.DataFrame:
     drawn = cells[cells["initialisation"] == "condition"]
-    settings = (of_row(BenignVitParameters, row) for _, row in drawn.iterrows())
-    meets = [all_met(condition_items(one, one.output_scale)) for one in settings]
+    meets = of_rows(
+        BenignVitParameters, drawn, lambda one: all_met(condition_items(one, one.output_scale))
+    )
     chosen: pd.DataFrame = drawn[np.array(meets, dtype=bool)]
     return chosen
 
@@ -112,8 +113,8 @@ def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
         if regime is None:
             raise not_run(
                 "It needs cells with initialisation=condition that meet Condition 4.1, on both "
-                f"sides of the boundary, at {LEAST_EPSILONS} values of epsilon, as in `overfit sweep "
-                "theorem-regime`."
+                f"sides of the boundary, at {LEAST_EPSILONS} values of epsilon, as in `overfit "
+                "sweep theorem-regime`."
             )
         return judge(regime)
 
@@ -132,8 +133,9 @@ def _steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measur
         side: which one.
         strong: whether T has σ̃_p in the place of σ_p.
     """
-    settings = [of_row(BenignVitParameters, row) for _, row in cells.iterrows()]
-    over = cells["steps"] / [predicted_steps(one, one.output_scale, side) for one in settings]
+    over = cells["steps"] / of_rows(
+        BenignVitParameters, cells, lambda one: predicted_steps(one, one.output_scale, side)
+    )
     if strong:
         over = over * (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
     stopped = cells["status"] != "done"

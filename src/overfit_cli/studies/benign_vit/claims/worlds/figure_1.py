@@ -45,18 +45,25 @@ def figure_1(
         factor: C over figure 1's, at the middle N.
         noise: how many times as strong as measured.
     """
-    ns = np.sort(design["n"].unique())
-    seeds = np.sort(design["seed"].unique())
     middle = np.sqrt(factor * FIGURE_1_CONSTANT / MIDDLE_N)
-    median = np.log(middle) - np.log(ns / MIDDLE_N) / power  # (rows,)
-    shift = noise * (_of_seeds(random, len(seeds)) + _of_rows(random, len(ns), len(seeds)))
-    table = pd.DataFrame(median[:, None] + shift, index=ns, columns=seeds)
-    at = table.stack().reindex(pd.MultiIndex.from_frame(design[["n", "seed"]])).to_numpy()
-    away = np.log(design["snr"].to_numpy()) - at
+    median = np.log(middle) - np.log(design["n"] / MIDDLE_N) / power
+    at = median + noise * shifts(design, random)
+    away = np.log(design["snr"]) - at
+    return design.assign(steps=10, train_loss=0.009, test_loss=test_loss(away.to_numpy()))
+
+
+def test_loss(away: np.ndarray) -> np.ndarray:
+    """Return the test loss where log(SNR) is so far beyond the crossing."""
     odds = np.exp(np.interp(away, *SHAPE) + 1.8 * np.minimum(away - SHAPE[0][0], 0))
-    return design.assign(
-        status="done", reason="", steps=10, train_loss=0.009, test_loss=GUESS / (1 + odds)
-    )
+    return np.asarray(GUESS / (1 + odds))
+
+
+def shifts(design: pd.DataFrame, random: np.random.Generator) -> np.ndarray:
+    """Draw by how much each cell's curve crosses beyond the median one, in log(SNR)."""
+    ns, row = np.unique(design["n"], return_inverse=True)
+    seeds, column = np.unique(design["seed"], return_inverse=True)
+    of_rows = _of_rows(random, len(ns), len(seeds))
+    return np.asarray((_of_seeds(random, len(seeds)) + of_rows)[row, column])
 
 
 def _of_seeds(random: np.random.Generator, seeds: int) -> np.ndarray:
@@ -108,7 +115,7 @@ def _two_seeds(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFram
     return figure_1(design[design["seed"] < 2], random)
 
 
-WORLDS: Mapping[str, Worlds] = {
+FIGURE_1: Mapping[str, Worlds] = {
     "fig1-fitted": Worlds(
         partial(unfitted, share=0.0),
         partial(unfitted, share=1 - FITTED.least),

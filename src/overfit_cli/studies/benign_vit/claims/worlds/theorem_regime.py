@@ -1,0 +1,121 @@
+"""Made-up worlds for the claims of Theorems 4.1 and 4.2 where their condition is met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overfit_cli.claims.calibration import Worlds
+from overfit_cli.claims.rules import around
+from overfit_cli.claims.worlds import number_worlds
+from overfit_cli.parameter_values import of_rows
+from overfit_cli.studies.benign_vit.claims import theorem_regime as claims
+from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
+from overfit_cli.studies.benign_vit.claims.steps import TOLERANCE
+from overfit_cli.studies.benign_vit.claims.worlds.figure_1 import shifts, test_loss
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory.predictions import (
+    STEP_POWERS,
+    Regime,
+    predicted_steps,
+)
+
+MIDDLE_N, MIDDLE_SNR = 64.0, 1.8
+"""Where the boundaries of worlds of any power meet."""
+
+
+def _cells(design: pd.DataFrame) -> pd.DataFrame:
+    """Cells that are fitted and of which nothing else is known."""
+    return design.assign(train_loss=design["epsilon"], test_error=0.0, steps=1e6)
+
+
+def _steps(
+    design: pd.DataFrame,
+    ratios: NDArray[np.float64],
+    random: np.random.Generator,
+    side: Regime,
+    *,
+    strong: bool = False,
+) -> pd.DataFrame:
+    """Cells that take so many times T steps."""
+    predicted = np.array(
+        of_rows(
+            BenignVitParameters,
+            design,
+            lambda one: predicted_steps(one, one.output_scale, side),
+        )
+    )
+    if strong:
+        predicted /= (design["sigma_p_tilde"] / design["sigma_p"]).to_numpy() ** 2
+    return _cells(design).assign(steps=ratios * predicted)
+
+
+def _powers(
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator, side: Regime
+) -> pd.DataFrame:
+    """Cells whose steps scale with ‖μ‖ by a power of their own, and with the rest as T does."""
+    theory = {**STEP_POWERS[side], "snr": powers}
+    logs = sum(theory[name] * np.log(design[name].to_numpy(dtype=np.float64)) for name in theory)
+    return _cells(design).assign(
+        steps=1e8 * np.exp(logs + 0.01 * random.standard_normal(len(design)))
+    )
+
+
+def _loss(
+    design: pd.DataFrame, losses: NDArray[np.float64], random: np.random.Generator, side: Regime
+) -> pd.DataFrame:
+    """Cells whose test loss is so large at the largest ε, and falls with it where it should."""
+    share = design["epsilon"] / design["epsilon"].max()
+    falls = share.to_numpy() if side == "benign" else 1.0
+    scatter = np.exp(0.001 * random.standard_normal(len(design)))
+    return _cells(design).assign(test_loss=np.abs(losses) * falls * scatter)
+
+
+def _attention(
+    design: pd.DataFrame, attention: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    return _cells(design).assign(train_attention_signal=attention)
+
+
+def _test_margin(
+    design: pd.DataFrame, slopes: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    return _cells(design).assign(test_margin=2 + slopes * np.log(1 / design["epsilon"]))
+
+
+def _boundary(
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    """Cells whose boundary is N·SNR^p = C, with half of figure 1's noise."""
+    at = np.log(MIDDLE_SNR) - np.log(design["n"] / MIDDLE_N) / powers[0]
+    away = np.log(design["snr"]) - at - shifts(design, random) / 2
+    return _cells(design).assign(test_loss=test_loss(away.to_numpy()))
+
+
+def _of_side(side: Regime) -> dict[str, Worlds]:
+    power = around(STEP_POWERS[side]["snr"], TOLERANCE, "")
+    return {
+        f"theorem-{side}-steps": number_worlds(
+            partial(_steps, side=side), claims.ORDER_OF_T, 0.05, logs=True
+        ),
+        f"theorem-{side}-powers": number_worlds(partial(_powers, side=side), power, 0.01),
+        f"theorem-{side}-test-loss": number_worlds(
+            partial(_loss, side=side), claims.LOSS[side], 0.01
+        ),
+    }
+
+
+THEOREM_REGIME: Mapping[str, Worlds] = {
+    **_of_side("benign"),
+    **_of_side("harmful"),
+    "theorem-harmful-steps-strong-noise": number_worlds(
+        partial(_steps, side="harmful", strong=True), claims.ORDER_OF_T, 0.05, logs=True
+    ),
+    "theorem-benign-attention": number_worlds(_attention, claims.NEAR_ONE, 0.005),
+    "theorem-benign-test-margin": number_worlds(_test_margin, claims.GROWS, 0.02),
+    "theorem-transition": number_worlds(_boundary, EXPONENT, 0.0),
+}
