@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import numpy as np
@@ -9,8 +12,26 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv, stdtrit
 
 LEVEL = 0.95
+"""How often a single claim's interval holds its number."""
+
+_level = ContextVar("level", default=LEVEL)
 FEWEST_FOR_MEDIAN = 6
 """With fewer seeds the median's interval has no ends."""
+
+
+def level_of_each(numbers: int) -> float:
+    """Return the level of each of several intervals that hold together as often as one does."""
+    return 1 - (1 - _level.get()) / numbers
+
+
+@contextmanager
+def at_level(level: float) -> Iterator[None]:
+    """Give intervals another level than `LEVEL`, where none is asked for."""
+    token = _level.set(level)
+    try:
+        yield
+    finally:
+        _level.reset(token)
 
 
 class Estimate(NamedTuple):
@@ -35,13 +56,14 @@ class Estimate(NamedTuple):
         return not (np.isnan(self.low) or (self.low == -np.inf and self.high == np.inf))
 
 
-def mean_estimate(values: ArrayLike, level: float = LEVEL) -> Estimate:
+def mean_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
     """Return the mean of independent values with its t interval.
 
     Args:
         values: shape (seeds,), finite.
-        level: how often such intervals hold the mean.
+        level: how often such intervals hold the mean; by default that of one interval.
     """
+    level = level or level_of_each(1)
     sample = np.asarray(values, dtype=np.float64)
     count, mean = len(sample), float(sample.mean())
     kind = f"{100 * level:.4g} % t over {count} seeds"
@@ -51,34 +73,35 @@ def mean_estimate(values: ArrayLike, level: float = LEVEL) -> Estimate:
     return Estimate(mean, float(mean - half), float(mean + half), kind, count)
 
 
-def share_estimate(successes: int, tries: int, level: float = LEVEL) -> Estimate:
+def share_estimate(successes: int, tries: int, level: float | None = None) -> Estimate:
     """Return the share of successes with its exact interval (Clopper and Pearson 1934).
 
     Args:
         successes: of independent tries.
         tries: at least one.
-        level: how often such intervals hold the probability, at least.
+        level: how often such intervals hold the probability, at least; by default that of one.
     """
-    tail = (1 - level) / 2
+    tail = (1 - (level or level_of_each(1))) / 2
     failures = tries - successes
     low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
     high = float(betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
-    kind = f"{100 * level:.4g} % exact over {tries} seeds"
+    kind = f"{100 * (1 - 2 * tail):.4g} % exact over {tries} seeds"
     return Estimate(successes / tries, low, high, kind, tries)
 
 
-def median_estimate(values: ArrayLike, level: float = LEVEL) -> Estimate:
+def median_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
     """Return the median of independent values with its interval by order statistics.
 
     It holds for any distribution, and for values that are infinite: what is beyond a grid.
 
     Args:
         values: shape (seeds,), without nan.
-        level: how often such intervals hold the median, at least.
+        level: how often such intervals hold the median, at least; by default that of one.
 
     Returns:
         The median; its interval is infinite on both sides with fewer than `FEWEST_FOR_MEDIAN`.
     """
+    level = level or level_of_each(1)
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     count = len(ordered)
     # So many are left out on each side: seldom are that few, or fewer, on one side of the median.

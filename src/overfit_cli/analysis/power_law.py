@@ -9,9 +9,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overfit_cli.analysis.crossings import crossing_table
-from overfit_cli.analysis.intervals import Estimate
+from overfit_cli.analysis.intervals import Estimate, level_of_each
 
 Floats = NDArray[np.float64]
+
+BEYOND_AN_END = 50
+"""How many bootstrap draws should lie outside an interval, or its ends are chance."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def fit_power_law(
         crossings: columns `y`, `seed`, `crossing` and `side`, as `crossings` returns them; rows
             where y isn't positive are left out.
         y: the name of the column of y.
-        repeats: how many bootstrap draws.
+        repeats: how many bootstrap draws, at least: a higher level takes more of them.
         seed: of the bootstrap.
 
     Returns:
@@ -66,13 +69,16 @@ def fit_power_law(
     fitted = _fits(log_y, medians[used][None])[0]
     if not np.isfinite(fitted).all():
         return None
+    level = level_of_each(1)
+    repeats = max(repeats, round(BEYOND_AN_END / (1 - level)))
     drawn = np.random.default_rng(seed).integers(seeds, size=(repeats, seeds))
     fits = _fits(log_y, row_medians(log_x[:, drawn]).T)
-    ends = np.percentile(fits[np.isfinite(fits).all(axis=1)], [2.5, 97.5], axis=0)
+    tails = [50 * (1 - level), 50 * (1 + level)]
+    ends = np.percentile(fits[np.isfinite(fits).all(axis=1)], tails, axis=0)
     exponents, logarithms = np.vstack([fitted, ends]).T
     with np.errstate(over="ignore"):
         constants = np.exp(logarithms)
-    kind = f"95 % bootstrap over {seeds} seeds"
+    kind = f"{100 * level:.4g} % bootstrap over {seeds} seeds"
     exponent, constant = (
         Estimate(float(three[0]), float(three[1]), float(three[2]), kind, seeds)
         for three in (exponents, constants)

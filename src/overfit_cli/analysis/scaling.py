@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import LEVEL, Estimate, mean_estimate
+from overfit_cli.analysis.intervals import Estimate, mean_estimate
 
 
 def scaling_exponents(
-    cells: pd.DataFrame, axes: Sequence[str], value: str, level: float = LEVEL
+    cells: pd.DataFrame, axes: Sequence[str], value: str, level: float | None = None
 ) -> dict[str, Estimate] | None:
     """Fit log(value) = c + Σ p_axis log(axis) by least squares, for each seed by itself.
 

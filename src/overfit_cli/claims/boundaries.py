@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.boundaries import Boundary
-from overfit_cli.analysis.intervals import Estimate, mean_estimate, median_estimate
+from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate, median_estimate
 from overfit_cli.claim import inconclusive
-from overfit_cli.claims.rules import level_of_each
 
 BySeed = Callable[[Boundary], "pd.Series[float]"]
 """A number of a boundary for each seed."""

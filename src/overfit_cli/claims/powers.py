@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import Estimate
+from overfit_cli.analysis.intervals import Estimate, level_of_each
 from overfit_cli.analysis.scaling import scaling_exponents
 from overfit_cli.claim import inconclusive
 from overfit_cli.claims.cells import done, varying
-from overfit_cli.claims.rules import level_of_each
 
 
 def fitted_powers(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from overfit_cli.analysis.intervals import LEVEL, Estimate, share_estimate
+from overfit_cli.analysis.intervals import Estimate, level_of_each, share_estimate
 from overfit_cli.claim import Interval, Measurement, Verdict
 
 if TYPE_CHECKING:
@@ -107,11 +107,6 @@ def from_logarithms(found: Estimate) -> Estimate:
     return found._replace(value=value, low=low, high=high)
 
 
-def level_of_each(numbers: int) -> float:
-    """Return the level of each of several intervals that hold together 95 times of 100."""
-    return 1 - (1 - LEVEL) / numbers
-
-
 def share_of_seeds(right: pd.Series[bool], seeds: pd.Series[int]) -> Estimate:
     """Return the share of the seeds on which all cells are right, with its exact interval.
 
@@ -142,7 +137,8 @@ def without_exception(
         details: further numbers.
     """
     found = share_of_seeds(~broken, seeds)
-    verdict: Verdict = "holds" if found.seeds >= FEWEST_WITHOUT_EXCEPTION else "inconclusive"
+    fewest = max(FEWEST_WITHOUT_EXCEPTION, math.log(1 - level_of_each(1)) / math.log(2 / 3))
+    verdict: Verdict = "holds" if found.seeds >= fewest else "inconclusive"
     return Measurement(
         verdict="fails" if broken.any() else verdict,
         value=found.value,

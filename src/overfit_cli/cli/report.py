@@ -32,7 +32,7 @@ def report(
 ) -> int:
     """Judge the claims of the papers by what was run."""
     from overfit_cli.report.judge import judge_all, worth_showing
-    from overfit_cli.report.page import sentences, verdict_table, write_report
+    from overfit_cli.report.page import families, sentences, verdict_table, write_report
 
     output = console()
     named = [path for source in sources or [] if (path := read_path("--from", source))]
@@ -42,6 +42,8 @@ def report(
     if shown:
         output.print(verdict_table(shown))
     for sentence in sentences(shown):
+        output.print(sentence, soft_wrap=False)
+    for sentence in families(shown):
         output.print(sentence, soft_wrap=False)
     if len(shown) < len(judged):
         left = len(judged) - len(shown)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.analysis.intervals import at_level, level_of_each
+from overfit_cli.claim import Claim, Measurement, Verdict
 from overfit_cli.errors import UserError
 from overfit_cli.functions.study import study_of_record
 from overfit_cli.parameters import describe
@@ -39,6 +41,8 @@ class Judged:
         directory: the run directory that it was measured on; None where there was none.
         alone: whether the claim is judged in no other directory.
         has_cells: whether there were cells of the study at all.
+        family: how many of the study's claims have an interval; 0 where it isn't one of them.
+        together: the verdict where all those intervals hold together as often as one of them does.
     """
 
     study: str
@@ -47,6 +51,8 @@ class Judged:
     directory: Path | None
     alone: bool = True
     has_cells: bool = True
+    family: int = 0
+    together: Verdict | None = None
 
     @property
     def name(self) -> str:
@@ -69,8 +75,12 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
     judged = []
     for study in [*installed_studies(), *_functions(directories)]:
         own = [run for run in runs if (run.cells["study"] == study.name).all()]
-        for claim in claims_of(study):
-            judged += _judge(study.name, claim, own, every=bool(sources))
+        found = [
+            one
+            for claim in claims_of(study)
+            for one in _judge(study.name, claim, own, every=bool(sources))
+        ]
+        judged += _as_a_family(found, partial(_measure, own))
     return judged
 
 
@@ -93,7 +103,27 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     whole = cells.assign(**{name: one for name, one in absent.items() if name not in cells})
     reads = "trajectories" if "step" in cells else "cells"
     claims = [claim for claim in claims_of(study) if claim.reads == reads]
-    return [Judged(study.name, claim, claim.judge(whole), None) for claim in claims]
+    judged = [Judged(study.name, claim, claim.judge(whole), None) for claim in claims]
+    return _as_a_family(judged, lambda one: one.claim.judge(whole))
+
+
+def _measure(runs: Sequence[_Run], one: Judged) -> Measurement:
+    return next(run for run in runs if run.directory.path == one.directory).judge(one.claim)
+
+
+def _as_a_family(
+    judged: Sequence[Judged], measure: Callable[[Judged], Measurement]
+) -> list[Judged]:
+    """Judge again the claims that have an interval, at the level of all of them together."""
+    family = sum(one.measurement.interval is not None for one in judged)
+
+    def again(one: Judged) -> Judged:
+        if one.measurement.interval is None:
+            return one
+        with at_level(level_of_each(family)):
+            return replace(one, family=family, together=measure(one).verdict)
+
+    return [again(one) for one in judged]
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from overfit_cli.analysis.intervals import LEVEL, level_of_each
 from overfit_cli.claim import Interval, Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.files import make_folder, reason_of, write_whole
 from overfit_cli.plain_text import in_markdown, visible
 from overfit_cli.report.judge import Judged
+from overfit_cli.words import plural
 
 _COLOURS = {
     "holds": "green",
@@ -24,6 +26,8 @@ _COLOURS = {
     "vacuous": "cyan",
     "not run": "dim",
 }
+
+_HEADINGS = ("claim", "verdict", "all together", "measured", "holds where", "source")
 
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
@@ -48,6 +52,25 @@ def sentences(judged: Sequence[Judged]) -> list[str]:
         f"{one.name}: {_in_words(one.measurement)} Holds where {one.claim.holds_where}."
         for one in judged
     ]
+
+
+def families(judged: Sequence[Judged]) -> list[str]:
+    """Return a sentence on each study's claims together: their level, and which verdicts change."""
+    found = []
+    for study in dict.fromkeys(one.study for one in judged if one.family):
+        own = [one for one in judged if one.study == study and one.family]
+        changed = [
+            f"{one.name} is {one.together}"
+            for one in own
+            if one.together != one.measurement.verdict
+        ]
+        but = f" but {', '.join(changed)}" if changed else ""
+        found.append(
+            f"{study}: {plural(own[0].family, 'claim')} with an interval at {LEVEL:.0%} each. For "
+            f"{LEVEL:.0%} of all together each takes {level_of_each(own[0].family):.2%}: then "
+            f"every verdict stays{but}."
+        )
+    return found
 
 
 def write_report(judged: Sequence[Judged], folder: Path) -> list[Path]:
@@ -87,9 +110,9 @@ def _markdown(judged: Sequence[Judged]) -> str:
     for study in dict.fromkeys(one.study for one in judged):
         own = [one for one in judged if one.study == study]
         lines += [f"## {in_markdown(study)}", ""]
-        lines += ["| claim | verdict | measured | holds where | source |", "|---|---|---|---|---|"]
+        lines += [f"| {' | '.join(_HEADINGS)} |", "|---" * len(_HEADINGS) + "|"]
         lines += [f"| {' | '.join(_table_cells(one))} |" for one in own]
-        lines.append("")
+        lines += ["", *(in_markdown(sentence) for sentence in families(own)), ""]
         for one in own:
             where = f" (from {in_markdown(str(one.directory))})" if one.directory else ""
             words = in_markdown(_in_words(one.measurement))
@@ -102,6 +125,7 @@ def _table_cells(one: Judged) -> list[str]:
     """A claim's row of the table in Markdown."""
     others = (
         one.measurement.verdict,
+        one.together or "–",
         number_in_words(one.measurement),
         one.claim.holds_where,
         one.claim.source,
@@ -136,6 +160,7 @@ def _json(judged: Sequence[Judged]) -> str:
             "interval": _interval(one.measurement.interval),
             "details": {name: _finite(value) for name, value in one.measurement.details.items()},
             "note": one.measurement.note,
+            "family": {"claims": one.family, "verdict": one.together} if one.family else None,
             "directory": str(one.directory) if one.directory else None,
         }
         for one in judged

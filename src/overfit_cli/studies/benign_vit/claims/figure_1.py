@@ -7,7 +7,7 @@ import pandas as pd
 
 from overfit_cli.analysis.boundaries import crossing_products
 from overfit_cli.analysis.crossings import crossings
-from overfit_cli.analysis.intervals import mean_estimate, median_estimate, middle
+from overfit_cli.analysis.intervals import level_of_each, mean_estimate, median_estimate, middle
 from overfit_cli.analysis.power_law import fit_power_law
 from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Selection, done, whole_columns
@@ -16,7 +16,6 @@ from overfit_cli.claims.rules import (
     around,
     judged,
     judged_together,
-    level_of_each,
     share_of_seeds,
     within_a_factor,
 )

@@ -12,14 +12,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import Estimate, mean_estimate
+from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.rules import (
     Margin,
     from_logarithms,
     judged,
     judged_together,
-    level_of_each,
     within_a_factor,
 )
 from overfit_cli.parameter_values import of_row

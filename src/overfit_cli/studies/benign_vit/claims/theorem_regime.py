@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.bounds import all_met
-from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import done
 from overfit_cli.claims.powers import fitted_powers
@@ -20,7 +20,6 @@ from overfit_cli.claims.rules import (
     from_logarithms,
     judged,
     judged_together,
-    level_of_each,
     within_a_factor,
 )
 from overfit_cli.parameter_values import of_rows

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_estimate, share_estimate
+from overfit_cli.analysis.intervals import level_of_each, mean_estimate, share_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Values, done
 from overfit_cli.claims.rules import (
@@ -15,7 +15,6 @@ from overfit_cli.claims.rules import (
     Margin,
     judged,
     judged_together,
-    level_of_each,
     vacuous,
     without_exception,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import Estimate, share_estimate
+from overfit_cli.analysis.intervals import Estimate, level_of_each, share_estimate
 from overfit_cli.claims.cells import Selection, Values
-from overfit_cli.claims.rules import Margin, level_of_each
+from overfit_cli.claims.rules import Margin
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 SOURCE = "Song et al. 2024"
