@@ -18,7 +18,7 @@ from tests.command import run
 
 def test_every_cell_of_the_theorems_regime_meets_condition_4_1() -> None:
     cells = settings(preset("theorem-regime"))
-    assert len(cells) == 680
+    assert len(cells) == 1360
     for one in cells:
         missed = [str(item) for item in condition_items(one, one.output_scale) if item.decades > 0]
         assert not missed
@@ -34,13 +34,13 @@ def test_weights_drawn_as_the_condition_asks_lie_within_its_bounds() -> None:
 
 def test_the_condition_is_gone_through_and_shown_where_it_is_tightest() -> None:
     said = study.notes(preset("theorem-regime"))
-    assert "is met by 680 of 680 cells" in said[0]
+    assert "is met by 1360 of 1360 cells" in said[0]
     for number, words in ((1, "1.48e+10 ≤ d_h: it is 1.5e+10"), (9, "ε ≤ 0.0241: it is 0.024")):
         [line] = [line for line in said if line.startswith(f"  ({number}) ")]
         assert words in line
     narrow = study.notes(preset("theorem-regime", d="1e15"))
-    assert "is met by 0 of 680 cells" in narrow[0]
-    assert "missed by 3.0 decades; 680 cells miss it" in narrow[2]
+    assert "is met by 0 of 1360 cells" in narrow[0]
+    assert "missed by 3.0 decades; 1360 cells miss it" in narrow[2]
     assert not study.notes(preset("fig1"))
 
 
@@ -55,7 +55,8 @@ def test_the_tightest_cell_is_the_one_that_misses_most() -> None:
 def theorems_cells() -> pd.DataFrame:
     """The preset's cells as the theorems have them: a boundary at 300, a loss that goes with ε."""
     rows = []
-    for one, cell in zip(settings(preset("theorem-regime")), preset("theorem-regime"), strict=True):
+    cells = preset("theorem-regime", snr="0.26,0.45,1.3,1.6,1.75,1.9,2.5,2.95,3.2,3.9")
+    for one, cell in zip(settings(cells), cells, strict=True):
         product = one.n * one.snr**2
         benign = 0.1 * (one.epsilon / 0.024) ** 0.5
         regime: Regime = "benign" if product > 300 else "harmful"
@@ -65,6 +66,7 @@ def theorems_cells() -> pd.DataFrame:
             | {"seed": cell.seed, "status": "done", "reason": ""}
             | {"steps": round(2 * predicted_steps(one, 1.0, regime))}
             | {"test_loss": 0.69 * (benign / 0.69) ** shares, "test_error": 0.5 * (1 - shares)}
+            | {"train_attention_signal": 0.95, "test_margin": np.log(1 / one.epsilon)}
         )
     return pd.DataFrame(rows)
 
@@ -74,7 +76,10 @@ THEOREM = [name for name in BY_NAME if name.startswith("theorem-")]
 
 @pytest.mark.parametrize("name", THEOREM)
 def test_the_theorems_hold_on_cells_that_follow_them(name: str) -> None:
-    found = measure(name, theorems_cells())
+    cells = theorems_cells()
+    if name == "theorem-harmful-steps-strong-noise":  # σ̃_p is 10 σ_p
+        cells = cells.assign(steps=cells["steps"] / 100)
+    found = measure(name, cells)
     assert found.verdict == "holds", found.note
 
 
@@ -98,7 +103,7 @@ def with_products(cells: pd.DataFrame, low: float, high: float, **values: object
 def test_a_test_loss_that_never_comes_down_breaks_theorem_4_1() -> None:
     cells = theorems_cells().assign(test_loss=0.69)
     assert measure("theorem-benign-test-loss", cells).verdict == "fails"
-    assert measure("theorem-transition", cells).verdict == "fails"
+    assert measure("theorem-transition", cells).verdict == "inconclusive", "there is no boundary"
     assert measure("theorem-harmful-test-loss", cells).verdict == "holds"
 
 
@@ -109,7 +114,7 @@ def test_the_test_losses_must_go_with_epsilon_as_stated() -> None:
     falling = with_products(cells, 0, 60, test_loss=50 * cells["epsilon"])
     assert measure("theorem-harmful-test-loss", falling).verdict == "fails"
     weak = with_products(cells, 600, np.inf, test_loss=cells["epsilon"] ** 0.1 / 10)
-    uneven = weak["test_loss"] * weak["epsilon"] ** (0.02 * (weak["seed"] - 2))
+    uneven = weak["test_loss"] * weak["epsilon"] ** (0.02 * (weak["seed"] - 4.5))
     assert measure("theorem-benign-test-loss", weak.assign(test_loss=uneven)).verdict == (
         "inconclusive"
     )
@@ -130,7 +135,7 @@ def test_powers_are_not_judged_by_one_of_three_axes() -> None:
     some = cells[(cells["n"] == 96) & cells["snr"].isin([0.26, 3.2])]
     for side in ("benign", "harmful"):
         found = measure(f"theorem-{side}-powers", some)
-        assert found.verdict == "inconclusive"
+        assert found.verdict == "not run"
         assert "snr, n takes one value" in found.note
 
 
@@ -153,9 +158,11 @@ def test_failed_cells_leave_it_open_unless_they_took_longer_than_the_theorem_all
     late = with_products(cells, 900, np.inf, **stopped, steps=cells["steps"] * 20)
     assert measure("theorem-benign-steps", late).verdict == "fails"
     none = cells.assign(status="failed", reason="step limit", steps=10)
-    assert measure("theorem-benign-steps", none).note == "0 of 120 cells reach ε."
+    assert (
+        measure("theorem-benign-steps", none).note == "160 of 160 cells failed too early to tell."
+    )
     diverged = with_products(cells, 900, np.inf, status="failed", reason="diverged")
-    assert measure("theorem-benign-steps", diverged).verdict == "fails"
+    assert measure("theorem-benign-steps", diverged).verdict == "inconclusive"
 
 
 def test_a_probe_takes_seconds_whatever_the_cell_takes() -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import Estimate, level_of_each
 from overfit_cli.analysis.scaling import scaling_exponents
-from overfit_cli.claim import inconclusive
+from overfit_cli.claim import inconclusive, not_run
 from overfit_cli.claims.cells import done, varying
 
 
@@ -28,13 +28,14 @@ def fitted_powers(
         needed: those that must.
 
     Raises:
-        UndecidedError: `inconclusive`, where cells failed or don't tell the axes apart.
+        UndecidedError: `not run` where a needed one doesn't vary; `inconclusive`, where cells
+            failed or don't tell the axes apart.
     """
     fitted = done(cells)
     varied = varying(fitted, axes)
     constant = [name for name in needed if name not in varied]
     if constant:
-        raise inconclusive(f"In these {len(cells)} cells {', '.join(constant)} takes one value.")
+        raise not_run(f"In these {len(cells)} cells {', '.join(constant)} takes one value.")
     found = scaling_exponents(fitted, varied, value, level_of_each(len(needed)))
     if found is None:
         raise inconclusive("No seed has cells that tell the axes apart.")

@@ -41,12 +41,16 @@ class Margin:
     fewest_seeds: int = 3
 
     def verdict(self, found: Estimate) -> Verdict:
-        """Return the verdict: inside it holds, outside it fails, across an end it is open."""
+        """Return the verdict: inside it holds, outside it fails, across an end it is open.
+
+        An interval that is nothing but infinity lies beyond what was measured, and fails nothing.
+        """
         if found.seeds < self.fewest_seeds or math.isnan(found.low) or math.isnan(found.high):
             return "inconclusive"
         if self.least <= found.low and found.high <= self.most:
             return "holds"
-        return "fails" if found.high < self.least or found.low > self.most else "inconclusive"
+        below = -math.inf < found.high < self.least
+        return "fails" if below or self.most < found.low < math.inf else "inconclusive"
 
     def __str__(self) -> str:
         """Say where the interval must lie."""
@@ -98,7 +102,8 @@ def judged_together(found: Mapping[str, tuple[Estimate, Margin]], *, note: str =
     details: dict[str, float] = {}
     for name, (number, _) in found.items():
         details |= {name: number.value, f"{name}, from": number.low, f"{name}, to": number.high}
-    return replace(each[decisive], details=details, note=f"{decisive}: {note}".strip())
+    words = " ".join(part for part in (f"{decisive}:", note, each[decisive].note) if part)
+    return replace(each[decisive], details=details, note=words)
 
 
 def from_logarithms(found: Estimate) -> Estimate:

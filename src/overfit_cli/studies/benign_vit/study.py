@@ -31,7 +31,7 @@ class BenignVit(Study[BenignVitParameters]):
     """A two-layer Vision Transformer on signal and noise tokens; see `Study` for the members."""
 
     name = "benign-vit"
-    version = 3
+    version = 4
     title = "Benign and harmful overfitting of a two-layer Vision Transformer"
     paper = "Jiang et al. 2024"
     parameters = BenignVitParameters

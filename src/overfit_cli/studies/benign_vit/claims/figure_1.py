@@ -78,10 +78,11 @@ def _contour(cells: pd.DataFrame) -> Measurement:
     found = found[(found["n"] >= SMALLEST_N) & (found["side"] != "unknown")]
     if found.empty:
         raise inconclusive(f"There is no curve at n ≥ {SMALLEST_N}.")
-    products = crossing_products(found, "n", FIGURE_1_EXPONENT)
-    by_seed = products.groupby(found["seed"]).agg(middle)
+    products, *ends = crossing_products(found, "n", FIGURE_1_EXPONENT), *_ends(cells, found)
+    middles = [one.groupby(found["seed"]).agg(middle) for one in (products, *ends)]
+    of_products, of_least, of_most = map(median_estimate, middles)
     return judged(
-        median_estimate(by_seed),
+        of_products._replace(low=of_least.low, high=of_most.high),
         CONTOUR,
         details={
             "values of n": found["n"].nunique(),
@@ -92,6 +93,16 @@ def _contour(cells: pd.DataFrame) -> Measurement:
         f"each seed's median over n ≥ {SMALLEST_N}. Curves that never cross count as beyond the "
         "grid.",
     )
+
+
+def _ends(cells: pd.DataFrame, found: pd.DataFrame) -> list[pd.Series[float]]:
+    """The least and the most that N·SNR² can be at crossings, where they lie beyond the grid."""
+    edges = GRID.of(cells).groupby("n")["snr"].agg(["min", "max"]).loc[found["n"]]
+    least = found["crossing"].where(found["side"] == "crosses", 0.0)
+    least = least.mask(found["side"] == "above", edges["max"].to_numpy())
+    most = found["crossing"].where(found["side"] == "crosses", np.inf)
+    most = most.mask(found["side"] == "below", edges["min"].to_numpy())
+    return [found["n"] * end**FIGURE_1_EXPONENT for end in (least, most)]
 
 
 def _sides(cells: pd.DataFrame) -> Measurement:
