@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint docs bench reproduce results clean
+.PHONY: demo test test-all lint docs error-rates bench reproduce results clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -12,6 +12,9 @@ demo: $(VENV)/installed
 	$(BIN)/overfit plot heatmap
 
 test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-all: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/installed-dev
@@ -22,6 +25,9 @@ lint: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-dev
 	$(BIN)/python -m docs.generate
+
+error-rates: $(VENV)/installed-dev
+	$(BIN)/python -m docs.calibrate
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.engine

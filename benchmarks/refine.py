@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import overfit_cli
-from overfit_cli.analysis.crossings import crossings, interval_by_row
+from overfit_cli.analysis.crossings import crossings, medians_by_row
 
 LOW, HIGH, POINTS, COARSE = 0.16, 15.6, 100, 8
 SPACING = (HIGH - LOW) / (POINTS - 1)
@@ -41,7 +41,7 @@ def sweep(out: Path, seeds: str, points: int, *more: str) -> tuple[pd.DataFrame,
 def boundary(cells: pd.DataFrame) -> pd.DataFrame:
     """Return crossings by N."""
     found = crossings(cells, "snr", "n", "test_loss", THRESHOLD)
-    return interval_by_row(found, "n").set_index("n")
+    return medians_by_row(found, "n").set_index("n")
 
 
 def differences(full: pd.DataFrame, refined: pd.DataFrame) -> pd.Series:

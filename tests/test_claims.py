@@ -57,7 +57,8 @@ def test_every_claim_holds_on_cells_that_follow_the_paper(name: str) -> None:
 
 def test_cells_that_are_not_fitted_are_counted_and_their_seeds_weighed() -> None:
     frame = cells()
-    frame.loc[7, ["status", "train_loss"]] = ["failed", 0.3]
+    frame.loc[7, "status"] = "failed"
+    frame.loc[7, "train_loss"] = 0.3
     one = measure("fig1-fitted", frame)
     assert (one.verdict, one.value) == ("inconclusive", 16 / 17)
     assert one.details["cells that aren't fitted"] == 1

@@ -1,4 +1,4 @@
-"""Curves that cross a threshold, and the uncertainty of their mean crossing."""
+"""Curves that cross a threshold, and the uncertainty of their median crossing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from overfit_cli.analysis.crossings import crossing
+from overfit_cli.analysis.intervals import middle
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
+
+MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
+"""By how much a median of normal numbers is less certain than their mean."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +78,33 @@ def falls(known: pd.DataFrame) -> bool:
     return bool((ends["last"] < ends["first"]).sum() >= (ends["last"] > ends["first"]).sum())
 
 
+def median_position(curves: list[Curve]) -> float:
+    """Return the median of where curves cross, as a logarithm of x.
+
+    It is infinite where it lies beyond the grid, and nan without any curve.
+    """
+    known = [_position(curve) for curve in curves if curve.state != "unknown"]
+    return middle(known) if known else math.nan
+
+
 def between_points(curves: list[Curve]) -> float:
-    """The half-width, in log x, that is due to where crossings lie between sampled points."""
-    widths = np.array([curve.width for curve in curves])
-    deviation = math.sqrt(float((widths**2).sum()) / 12) / len(curves)
+    """The half-width, in log x, of the median that is due to where the middle curves cross.
+
+    Returns:
+        0 where the median lies beyond the grid.
+    """
+    ordered = sorted((one for one in curves if one.state != "unknown"), key=_position)
+    of_median = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
+    widths = np.array([one.width for one in of_median if one.state == "crosses"])
+    if len(widths) < len(of_median) or not of_median:
+        return 0.0
+    deviation = math.sqrt(float((widths**2).sum()) / 12) / len(widths)
     return float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * deviation
+
+
+def _position(curve: Curve) -> float:
+    beyond = {"above": math.inf, "below": -math.inf}
+    return beyond.get(curve.state, curve.at)
 
 
 def positions(curves: list[Curve]) -> Floats:

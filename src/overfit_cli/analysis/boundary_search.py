@@ -1,10 +1,10 @@
 """The search for a boundary: where to sample next, to know at which x a column crosses.
 
-A curve is the column along x at one y and one seed. What is wanted at each y is the mean crossing
-over all seeds of the search, to a tolerance. It is uncertain for two reasons: each curve's crossing
-lies somewhere between two sampled points, and not all seeds need to have been run. Both are
-narrowed where they are largest. Nothing here trains, and nothing is random: the same results ask
-for the same points.
+A curve is the column along x at one y and one seed. What is wanted at each y is the median crossing
+over all seeds of the search, to a tolerance; a curve that never crosses does so beyond the grid. It
+is uncertain for two reasons: each curve's crossing lies somewhere between two sampled points, and
+not all seeds need to have been run. Both are narrowed where they are largest. Nothing here trains,
+and nothing is random: the same results ask for the same points.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.boundary_curves import (
+    MEDIAN_OVER_MEAN,
     Curve,
     Spread,
     between_points,
     curve_of,
     falls,
+    median_position,
     positions,
     spread_of,
 )
@@ -52,7 +54,7 @@ class Search:
     Attributes:
         y: the values of y.
         coarse: the x of the coarse grid, ascending and positive, at least two of them.
-        seeds: over which the mean crossing is wanted.
+        seeds: over which the median crossing is wanted.
         threshold: in the unit of the column.
         tolerance: half the width of the interval that is good enough, in the unit of x.
     """
@@ -70,7 +72,7 @@ class Found:
 
     Attributes:
         y: which.
-        crossing: the geometric mean over the seeds that cross; nan without any.
+        crossing: the median over the seeds; nan where it lies beyond the grid.
         half_width: of its 95 % interval, in the unit of x; nan without a crossing, infinite with
             one seed of several.
         crossing_seeds, never_seeds: how many of the seeds run cross, and stay on one side.
@@ -137,20 +139,20 @@ def _found(search: Search, y: float, curves: list[Curve], spread: Spread) -> Fou
     others: list[str] = [curve.state for curve in curves if curve.state in ("above", "below")]
     side = max(sorted(set(others)), key=others.count) if others else ""
     all_run = len(curves) == len(search.seeds)
-    if not crossing_ones:
-        return Found(y, math.nan, math.nan, 0, len(others), side, all_run and bool(others))
-    centre = math.exp(np.mean([curve.at for curve in crossing_ones]))
-    between_seeds = spread.error(
+    counts = len(crossing_ones), len(others), side
+    open_ended = any(_is_open(search, curve) for curve in curves)
+    at = median_position(curves)
+    if not math.isfinite(at):
+        return Found(y, math.nan, math.nan, *counts, all_run and bool(others) and not open_ended)
+    between_seeds = MEDIAN_OVER_MEAN * spread.error(
         positions(crossing_ones),
         len(curves),
         len(search.seeds),
         crossing=len(crossing_ones),
         sampled=True,
     )
-    half = centre * math.hypot(between_points(crossing_ones), between_seeds)
-    open_ended = any(_is_open(search, curve) for curve in curves)
-    converged = half <= search.tolerance and not open_ended
-    return Found(y, centre, half, len(crossing_ones), len(others), side, converged)
+    half = math.exp(at) * math.hypot(between_points(curves), between_seeds)
+    return Found(y, math.exp(at), half, *counts, half <= search.tolerance and not open_ended)
 
 
 def _is_open(search: Search, curve: Curve) -> bool:
@@ -170,16 +172,15 @@ def _narrowed(
         for x in _further(search, curve, is_decreasing)
     ]
     crossing_ones = [curve for curve in curves if curve.state == "crosses"]
-    enough = _SHARE * search.tolerance
-    if crossing_ones:
-        centre = math.exp(np.mean([curve.at for curve in crossing_ones]))
-        if centre * between_points(crossing_ones) > enough:
-            widest = max(curve.width for curve in crossing_ones)
-            asked += [
-                Point(y, curve.seed, _rounded(curve.middle))
-                for curve in crossing_ones
-                if curve.width >= widest / 2
-            ]
+    at = median_position(curves)
+    if math.exp(at) * between_points(curves) > _SHARE * search.tolerance:
+        near = [one for one in crossing_ones if abs(one.at - at) <= one.width]
+        widest = max((curve.width for curve in near), default=math.inf)
+        asked += [
+            Point(y, curve.seed, _rounded(curve.middle))
+            for curve in near
+            if curve.width >= widest / 2
+        ]
     run = {curve.seed for curve in curves}
     left = [seed for seed in search.seeds if seed not in run]
     wanted = _seeds_wanted(search, crossing_ones, len(curves), spread)
@@ -194,7 +195,7 @@ def _seeds_wanted(search: Search, crossing_ones: list[Curve], run: int, spread: 
     every, at = len(search.seeds), positions(crossing_ones)
     if len(at) == 0:
         return every
-    enough = _SHARE * search.tolerance / math.exp(at.mean())
+    enough = _SHARE * search.tolerance / math.exp(at.mean()) / MEDIAN_OVER_MEAN
     for count in range(run, every):
         if spread.error(at, count, every, crossing=count * len(at) // run, sampled=False) <= enough:
             return count

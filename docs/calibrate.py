@@ -1,0 +1,94 @@
+"""Error rates of all claims, as `docs/error-rates.md`: `python -m docs.calibrate`.
+
+Each claim is judged many times in its made-up worlds, at the design of its preset. It takes about
+half an hour, so the page is made when a claim, a rule or a preset has changed; a test says where it
+lists other claims than there are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from joblib import Parallel, delayed
+
+from overfit_cli.claims.calibration import Rates
+from overfit_cli.registry import claims_of, installed_studies
+from overfit_cli.report.calibration import Calibrated, calibrate
+from overfit_cli.study import AnyStudy
+
+PAGE = Path(__file__).parent / "error-rates.md"
+RUNS = 200
+
+HEADINGS = (
+    "claim",
+    "cells",
+    "seeds",
+    "true: holds",
+    "true: fails",
+    "false: holds",
+    "false: fails",
+    "open: holds or fails",
+)
+
+INTRODUCTION = """# Error rates of the verdicts
+
+Every claim is judged in three made-up worlds, {runs} times in each: one in which it is true, one in
+which it is false by no more than its margin, and one in which it is as false and half of the seeds
+are missing. Cells and seeds are those of the claim's preset, and seeds differ as much as measured.
+"Holds" in a false or open world and "fails" in a true or open one are errors; a share of 5 % of
+them is allowed, which with {runs} runs may show as up to {most:.0%}. The rest is `inconclusive`.
+
+`python -m docs.calibrate` makes this page. [verdicts.md](verdicts.md) explains the rules, and
+`overfit_cli.judge(cells)` judges worlds of your own.
+"""
+
+
+def page(runs: int) -> str:
+    """Return the page, from so many runs in each world."""
+    from scipy.stats import binom
+
+    most = float(binom.ppf(0.999, runs, 0.05)) / runs
+    parts = [INTRODUCTION.format(runs=runs, most=most)]
+    for study in studies():
+        names = [claim.name for claim in claims_of(study)]
+        rows = Parallel(n_jobs=-1)(delayed(row)(study.name, name, runs) for name in names)
+        lines = [HEADINGS, ["---"] * len(HEADINGS), *rows]
+        table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
+        parts.append(f"\n## {study.name}\n\n{table}")
+    return "".join(parts)
+
+
+def studies() -> list[AnyStudy]:
+    """Return the studies that make claims."""
+    return [study for study in installed_studies() if claims_of(study) and study.worlds_in]
+
+
+def row(study_name: str, claim_name: str, runs: int) -> Sequence[str]:
+    """Return a claim's row of the table."""
+    study = next(study for study in studies() if study.name == study_name)
+    [found] = calibrate(study, runs, frozenset({claim_name}))
+    return cells_of_row(found)
+
+
+def cells_of_row(found: Calibrated) -> Sequence[str]:
+    """Return the cells of a claim's row."""
+    true, false, neither = (found.found[truth] for truth in ("true", "false", "open"))
+    shares = [
+        true.share("holds"),
+        true.share("fails"),
+        false.share("holds"),
+        false.share("fails"),
+        _decided(neither),
+    ]
+    counts = (f"{found.cells}", f"{found.seeds}")
+    return (found.claim.name, *counts, *(f"{100 * share:.1f} %" for share in shares))
+
+
+def _decided(found: Rates) -> float:
+    return found.share("holds") + found.share("fails")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS))
