@@ -161,12 +161,13 @@ def exactly(
 
     Args:
         right: whether it is as claimed.
-        value: the number that says so.
+        value: the number that says so; nan where it isn't known, which decides nothing.
         note: what else a reader must know.
         details: further numbers.
     """
+    verdict: Verdict = "holds" if right else "fails"
     return Measurement(
-        verdict="holds" if right else "fails",
+        verdict="inconclusive" if math.isnan(value) else verdict,
         value=value,
         details=details or {},
         note=f"Nothing is drawn. {note}".strip(),

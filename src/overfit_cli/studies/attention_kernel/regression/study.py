@@ -95,6 +95,7 @@ class KernelRegression(Study[KernelRegressionParameters]):
         Column("condition_12", "decades by which condition (12) fails; negative where it holds"),
     )
     claims_in = "overfit_cli.studies.attention_kernel.regression.claims"
+    worlds_in = "overfit_cli.studies.attention_kernel.regression.claims.worlds"
     trajectory_columns = (
         Column("train_loss", "loss", symbol="f"),
         Column("floor", "closed-form floor"),
