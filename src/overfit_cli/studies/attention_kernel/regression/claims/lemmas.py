@@ -13,60 +13,60 @@ from overfit_cli.claims.rules import WITHOUT_EXCEPTION, without_exception
 from overfit_cli.studies.attention_kernel.regression.claims.selection import SOURCE, selection
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Cells that bear on lemmas, and the preset that has them."""
 
     values: Values
     preset: str
 
 
-class _Lemma(NamedTuple):
+class Lemma(NamedTuple):
     """A lemma's claim: its name and its place in the paper, what it bounds, and the column."""
 
     name: str
     place: str
     statement: str
     column: str
-    cells: _Place
+    cells: Place
 
 
-_SOFTMAX = _Place({"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_GAUSSIAN = _Place({"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_QUERY = _Place({"kernel": "gaussian", "trained": "query"}, "kernel-theorem3")
+_SOFTMAX = Place({"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
+_GAUSSIAN = Place({"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
+_QUERY = Place({"kernel": "gaussian", "trained": "query"}, "kernel-theorem3")
 
 FROM_BELOW = "lemma_least"
 """The column of the one bound from below; all others are from above."""
 
 LEMMAS = (
-    _Lemma(
+    Lemma(
         "lemma2-scores",
         "Lemma 2 (1, 2)",
         "Softmax attention changes by at most φ_i per change of W_Q, and ψ_i per change of W_K.",
         "lemma_scores",
         _SOFTMAX,
     ),
-    _Lemma(
+    Lemma(
         "lemma2-gradients",
         "Lemma 2 (4, 5)",
         "A sample's gradients in W_Q and W_K are at most Q_i and K_i times its residual.",
         "lemma_gradients",
         _SOFTMAX,
     ),
-    _Lemma(
+    Lemma(
         "lemma3-outputs",
         "Lemma 3 (1), constant (90)",
         "From a step to the next the outputs change by at most Z times the change of the weights.",
         "lemma_outputs",
         _SOFTMAX,
     ),
-    _Lemma(
+    Lemma(
         "lemma3-gradients",
         "Lemma 3 (2), constant (98)",
         "From a step to the next the gradient changes by at most G times the change of weights.",
         "lemma_change",
         _SOFTMAX,
     ),
-    _Lemma(
+    Lemma(
         "lemma7-scores",
         "Lemma 7 (1, 2)",
         "The Gaussian's scores and their derivative change by at most the lemma's multiples of the "
@@ -74,7 +74,7 @@ LEMMAS = (
         "lemma_scores",
         _GAUSSIAN,
     ),
-    _Lemma(
+    Lemma(
         "lemma7-least",
         "Lemma 7 (3)",
         "The Gaussian's gradient in a sample's scores is at least min |V_i W_O| · min S_i times "
@@ -82,21 +82,21 @@ LEMMAS = (
         FROM_BELOW,
         _GAUSSIAN,
     ),
-    _Lemma(
+    Lemma(
         "lemma7-gradients",
         "Lemma 7 (4)",
         "A sample's gradient in W_Q is at most Q'_i times its residual.",
         "lemma_gradients",
         _GAUSSIAN,
     ),
-    _Lemma(
+    Lemma(
         "lemma8-outputs",
         "Lemma 8 (1), constant in its proof",
         "With W_Q alone, the Gaussian's outputs change by at most Z' times the change of weights.",
         "lemma_outputs",
         _QUERY,
     ),
-    _Lemma(
+    Lemma(
         "lemma8-gradients",
         "Lemma 8 (2), constant in its proof",
         "With W_Q alone, the Gaussian's gradient changes by at most G' times the change of "
@@ -107,7 +107,7 @@ LEMMAS = (
 )
 
 
-def _within(cells: pd.DataFrame, column: str, place: _Place) -> Measurement:
+def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
     """Measure whether a left side is ever on the wrong side of its right side, and how near."""
     chosen = done(selection(place.values, place.preset, any_target=True).of(cells), 1.0)
     ratio = chosen[column].astype(float).dropna()
