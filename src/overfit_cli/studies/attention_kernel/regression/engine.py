@@ -247,8 +247,12 @@ def squared_norm(fixed: Constants, gradients: Mapping[str, Gradient]) -> Tensor:
 
     That of one is g · G g, for values times ‖W_O,h‖²; so a difference of two gradients has one too.
     """
-    found = torch.zeros_like(fixed.learning_rate)
+    found = []
     for name, one in gradients.items():
-        by_head = linalg.vecdot(one.projected.flatten(2), one.times_gram.flatten(2))
-        found = found + (fixed.output_squared * by_head if name == "value" else by_head).sum(1)
-    return found.clamp(min=0)
+        if name == "value":
+            by_head = linalg.vecdot(one.projected.flatten(2), one.times_gram.flatten(2))
+            found.append((fixed.output_squared * by_head).sum(1))
+        else:
+            found.append(linalg.vecdot(one.projected.flatten(1), one.times_gram.flatten(1)))
+    total: Tensor = sum(found[1:], found[0])
+    return total.clamp(min=0)

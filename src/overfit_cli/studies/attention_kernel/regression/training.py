@@ -89,11 +89,11 @@ class _BatchTraining:
         for step in engine.gradient_descent(self._fixed, self._state, self._steps):
             self._counts.add(step.number, step.out.loss, self._bounds(step.number))
             self._descent.add(step.out.loss, engine.squared_norm(self._fixed, step.gradients))
-            if before is not None and before.number in logged:
+            if before is not None:
                 self._ratios.add(before, step)
-            if step.number in logged:
+            before = step if step.number in logged else None
+            if before is not None:
                 self._measure(step.number, step.state, step.out)
-            before = step
 
     def _bounds(self, step: int) -> dict[str, Tensor]:
         learning_rate = self._fixed.learning_rate
@@ -172,7 +172,7 @@ class _BatchTraining:
 
     def _lipschitz(self, place: int) -> dict[str, float]:
         """Ratios of changes along the path, and the same over the proofs' constants on it."""
-        trained, path = self._fixed.trained, float(self._descent.path[place])
+        trained, path = self._fixed.trained, float(self._descent.path()[place])
         of = lemmas.sizes(self._problems[place], trained, path)
         constants = lemmas.lipschitz_constants(of, self._fixed.kernel, trained)
         outputs, gradients = (float(one[place]) for one in self._ratios.largest())
