@@ -124,7 +124,7 @@ CLAIMS = (
         source=f"{_SOURCE}; of the Gaussian, ours",
         statement="At the weights where softmax meets condition (12) Gaussian attention's gradient "
         "in W_Q is not zero.",
-        holds_where=EXACTLY,
+        holds_where=f"it is above 0; {EXACTLY}",
         measure=partial(_gaussian, preset=_MET),
         figure="curves",
         preset=_MET,
@@ -133,7 +133,7 @@ CLAIMS = (
         name="example-gaussian-far",
         source=f"{_SOURCE}; of the Gaussian, ours",
         statement="With drawn weights and label 2 the Gaussian's gradient in W_Q is not zero.",
-        holds_where=WITHOUT_EXCEPTION,
+        holds_where=f"{WITHOUT_EXCEPTION}: it is above 0",
         measure=partial(_gaussian, preset=_DRAWN),
         figure="curves",
         preset=_DRAWN,

@@ -167,6 +167,9 @@ def _zero_by_theorem(cells: pd.DataFrame, values: Values) -> Measurement:
     return unless_condition("8", chosen, _zero_loss(cells, values))
 
 
+_SHARE = ON_MOST_DRAWS.in_words("the share of seeds at zero, at the best step size,")
+
+
 def zero_claims(kernel: KernelName) -> list[Claim]:
     """The claims that a kernel reaches zero loss with all weights trained: Theorem 2's, and ours.
 
@@ -176,14 +179,13 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
     values: Values = {"kernel": kernel, "trained": "all"}
     said, name, _ = _said_of(kernel, 2)
     subject = "softmax" if kernel == "softmax" else "Gaussian"
-    share = ON_MOST_DRAWS.in_words("the share of seeds at zero, at the best step size,")
     return [
         Claim(
             name=f"{name}-zero",
             source=f"{SOURCE}, {said}",
             statement="Where condition (8) is met and W_Q, W_K and W_V are trained, "
             f"{subject} attention reaches zero loss.",
-            holds_where=share,
+            holds_where=_SHARE,
             measure=partial(_zero_by_theorem, values=values),
             figure="curves",
             preset=_THEOREM_2,
@@ -192,7 +194,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
             name=f"zero-{kernel}-all",
             source=f"{SOURCE}, {said}; without condition (8), ours",
             statement=f"With W_Q, W_K and W_V trained, {subject} attention reaches zero loss.",
-            holds_where=share,
+            holds_where=_SHARE,
             measure=partial(_zero_loss, values=values),
             figure="curves",
             preset=_THEOREM_2,
