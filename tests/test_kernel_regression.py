@@ -15,6 +15,7 @@ from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
 from overfit_cli.studies.attention_kernel.regression import (
     engine,
+    lemmas,
     measures,
     reference,
     theory,
@@ -106,7 +107,7 @@ def test_single_precision_follows_the_same_path() -> None:
 
 
 def test_a_cell_gives_the_same_row_whatever_it_is_trained_with() -> None:
-    """To 1e-9: a matrix product's last bits hang on where in memory its factors lie."""
+    """To 1e-9: a matrix product's last bits depend on where in memory its factors lie."""
     cells = [
         cell(settings(target=target, learning_rate=rate), seed)
         for target in ("below", "inside")
@@ -325,6 +326,179 @@ def test_the_example_has_its_own_sizes_and_refuses_others() -> None:
         build(KernelRegressionParameters, {"instance": "example", "n": 3}, flags)
     with pytest.raises(UserError, match=r"--set value_gap 0.5: with instance=random"):
         build(KernelRegressionParameters, {"value_gap": 0.5}, flags)
+
+
+def test_the_examples_label_and_weights_can_be_told() -> None:
+    told = {"instance": "example", "label": 2.995, "weights": "identity", "sigma_w": 0.1}
+    problem = draw_problem(KernelRegressionParameters.model_validate(told), 3)
+    assert (problem.labels == 2.995).all()
+    assert np.array_equal(problem.query, 0.1 * np.eye(2)[None])
+    assert np.array_equal(problem.query, problem.key)
+    flags: dict[str, str] = {}
+    with pytest.raises(UserError, match="--set label 3: with instance=random, label takes 2"):
+        build(KernelRegressionParameters, {"label": "3"}, flags)
+    with pytest.raises(UserError, match="with instance=random, weights takes drawn"):
+        build(KernelRegressionParameters, {"weights": "identity"}, flags)
+
+
+def test_told_weights_meet_condition_12_for_softmax_alone() -> None:
+    """By 0.03 decades; the Gaussian's δ is 0, for a token's query is its own key."""
+    told = {"instance": "example", "label": 2.995, "weights": "identity", "sigma_w": 0.1}
+    found = {}
+    for kernel in ("softmax", "gaussian"):
+        parameters = KernelRegressionParameters.model_validate(
+            told | {"kernel": kernel, "training_steps": 20}
+        )
+        found[kernel] = trained(cell(parameters))[0].measurements
+    assert found["softmax"]["condition_12"] == pytest.approx(-0.0298, abs=1e-3)
+    assert found["softmax"]["gradient_query_start"] == 0
+    assert found["softmax"]["start_loss"] == found["softmax"]["train_loss"] > 0
+    assert found["gaussian"]["condition_12"] == math.inf
+    assert found["gaussian"]["gradient_query_start"] > 0
+
+
+def test_only_the_training_of_values_takes_fewer_features_than_tokens() -> None:
+    flags: dict[str, str] = {}
+    narrow = {"n": "4", "tokens": "4", "d": "4"}
+    build(KernelRegressionParameters, narrow | {"trained": "value"}, flags)
+    with pytest.raises(UserError, match="d takes a whole number of at least 16"):
+        build(KernelRegressionParameters, narrow | {"trained": "all"}, flags)
+
+
+def test_wide_weights_have_no_full_rank_where_heads_are_narrow() -> None:
+    """D d ≥ N n² doesn't make δ positive: with d < n the rank is at most N n d."""
+    wide = settings(d=16, d_h=2, heads=1)
+    assert 16 * 2 >= 3 * 3**2
+    assert float(measures.smallest_of_scores(*at_start(wide)[:2])) < 1e-12
+    enough = settings(d=16, d_h=3, heads=1)
+    assert float(measures.smallest_of_scores(*at_start(enough)[:2])) > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("kernel", "what"), [("softmax", "query"), ("gaussian", "query"), ("softmax", "all")]
+)
+def test_descent_and_ratios_of_changes_are_those_of_the_plain_loop(kernel: str, what: str) -> None:
+    """To 1e-8: a change is a difference, and loses digits."""
+    parameters = settings(kernel=kernel, trained=what, learning_rate=0.2, training_steps=30)
+    [result] = trained(cell(parameters, 4))
+    path = list(oracle.plain_path(parameters, 4))
+    squares = np.cumsum([float(gradient.square().sum()) for *_, gradient in path])
+    start = path[0][0]
+    falls = [(start - path[t][0]) / (0.2 * squares[t - 1]) for t in range(1, 31)]
+    assert result.measurements["descent"] == pytest.approx(min(falls), rel=1e-9)
+    outputs, gradients = [], []
+    for step in training.logged_steps(30)[:-1]:
+        (_, here, weights, slope), (_, there, moved, other) = path[step], path[step + 1]
+        length = float((moved - weights).norm())
+        outputs.append(float((there - here).norm()) / length)
+        gradients.append(float((other - slope).norm()) / length)
+    assert result.measurements["lipschitz_outputs"] == pytest.approx(max(outputs), rel=1e-8)
+    assert result.measurements["lipschitz_gradients"] == pytest.approx(max(gradients), rel=1e-8)
+
+
+def test_nothing_falls_where_the_gradient_is_zero() -> None:
+    """The example's softmax: a loss that stays breaks no descent, and no ratio can be told."""
+    parameters = KernelRegressionParameters.model_validate(
+        {"instance": "example", "kernel": "softmax", "training_steps": 20}
+    )
+    found = trained(cell(parameters))[0].measurements
+    assert not {"descent", "lipschitz_outputs", "lemma_outputs"} & set(found)
+
+
+def lemma_ratios(kernel: str) -> tuple[dict[str, float], Any, lemmas.Sizes]:
+    parameters = settings(kernel=kernel, trained="all")
+    problem = draw_problem(parameters, 7)
+    found = lemmas.initial_ratios(*at_start(parameters, 7), [problem])
+    return {name: one for name, [one] in found.items()}, problem, lemmas.sizes(problem)
+
+
+def test_lemma_2_is_measured_as_autograd_and_the_paper_have_it() -> None:
+    found, problem, of = lemma_ratios("softmax")
+    scores, gradients = [], []
+    for i, x in enumerate(problem.inputs):
+        size, n, heads = np.linalg.norm(x), 3, 2
+        for which, other in (("query", of.key), ("key", of.query)):
+            largest = math.sqrt(sum(other**2))
+            norms = [oracle.norm_of_attention(problem, i, head, which) for head in range(heads)]
+            scores.append(max(norms) / (n / math.sqrt(4) * size**2 * largest))
+            bound = n * math.sqrt(heads) * size**3 * of.output * largest * of.value
+            gradient = np.linalg.norm(oracle.gradient_of_sample(problem, "softmax", i, which))
+            residual = oracle.residual_of_sample(problem, "softmax", i)
+            gradients.append(gradient / (bound * residual))
+    assert found["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
+    assert found["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
+    assert max(scores + gradients) < 1
+    assert math.isnan(found["lemma_least"])
+
+
+def test_lemma_7_is_measured_as_autograd_and_the_paper_have_it() -> None:
+    found, problem, of = lemma_ratios("gaussian")
+    scores, gradients, least = [], [], []
+    values = token_values(problem)
+    for i, x in enumerate(problem.inputs):
+        size, n, width = np.linalg.norm(x), 3, 4
+        residual = oracle.residual_of_sample(problem, "gaussian", i)
+        slopes = oracle.gradient_of_sample(problem, "gaussian", i, "query")
+        for head in range(2):
+            first, second = oracle.norms_of_gaussian_scores(problem, i, head)
+            both = math.hypot(of.query[head], of.key[head])
+            bound = math.sqrt(2 * n / width) * size**2 * both
+            scores += [first / bound, second / (math.sqrt(n) * size**2)]
+            bound *= size * of.output * of.value * residual
+            gradients.append(np.linalg.norm(slopes[head]) / bound)
+        fixed, state, out = at_start(settings(kernel="gaussian", trained="all"), 7)
+        slope = engine.gradient_in_scores(fixed, state, out)[0, :, i].norm()
+        smallest = np.abs(values[i]).min() * float(out.attention[0, :, i].min())
+        least.append(float(slope) / (smallest * residual))
+    assert found["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
+    assert found["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
+    assert found["lemma_least"] == pytest.approx(min(least), rel=1e-9)
+    assert max(scores + gradients) < 1 < min(least)
+
+
+def test_the_constants_of_lemma_3_are_those_of_its_proof() -> None:
+    """Equations (87) to (99) for one head and one sample, where no maximum is taken."""
+    problem = draw_problem(settings(n=1, heads=1), 2)
+    of = lemmas.sizes(problem)
+    [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
+    phi, psi = n / 2 * x**2 * k, n / 2 * x**2 * q
+    z = math.sqrt((n * x**3 * o * v) ** 2 * (q**2 + k**2) + (n * x * o) ** 2)
+    reach = n * v * x * o + y
+    p = z * x * v * o + reach * x * o
+    l_query = n * p + 2 * reach * o * x * v * n * math.hypot(phi, psi)
+    l_value = math.hypot(phi, psi) * x * o * reach + n * o * z
+    outputs, gradients = lemmas.lipschitz_constants(of, KERNELS["softmax"], "all")
+    assert outputs == pytest.approx(z)
+    assert gradients == pytest.approx(2 * l_query + l_value)
+    alone, _ = lemmas.lipschitz_constants(of, KERNELS["softmax"], "query")
+    assert alone == pytest.approx(n * x**3 * o * k * v)
+
+
+def test_the_constants_of_lemma_8_are_those_of_its_proof() -> None:
+    problem = draw_problem(settings(n=1, heads=1, kernel="gaussian"), 2)
+    of = lemmas.sizes(problem, path=0.5)
+    assert of.query[0] == pytest.approx(lemmas.sizes(problem).query[0] + 0.5)
+    [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
+    z = math.sqrt(2 * n / 4) * x**3 * o * v * math.hypot(q, k)
+    reach = n * v * x * o + y
+    largest = reach * o * x * v
+    p = z * x * v * o + reach * x * o
+    spread = math.sqrt(n) * x**2 * (q + k)
+    outputs, gradients = lemmas.lipschitz_constants(of, KERNELS["gaussian"], "query")
+    assert outputs == pytest.approx(z)
+    assert gradients == pytest.approx(
+        largest * math.sqrt(n) * x**2 + spread * (p + largest * spread)
+    )
+    assert np.isnan(lemmas.lipschitz_constants(of, KERNELS["gaussian"], "all")).all()
+
+
+def test_lemmas_are_left_out_where_there_are_too_many_scores_or_another_kernel() -> None:
+    for parameters in (
+        settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1, kernel="softmax"),
+        settings(kernel="gaussian-eq11", training_steps=1),
+    ):
+        [result] = trained(cell(parameters))
+        assert not set(lemmas.COLUMNS) & set(result.measurements)
 
 
 def test_a_diverged_cell_is_a_failure_with_its_step() -> None:

@@ -1,15 +1,19 @@
-"""The matrices of the theorems written out: B, and the Jacobian of the attention scores."""
+"""The matrices of the theorems written out, and what lemmas bound, by autograd."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
-from overfit_cli.studies.attention_kernel.regression.data import Problem
+from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
+from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+from overfit_cli.studies.attention_kernel.regression.reference import TRAINED, MultiHeadAttention
 
 
 def mixed_tokens(problem: Problem, kernel: str) -> np.ndarray:
@@ -40,3 +44,79 @@ def score_jacobian(problem: Problem, kernel: str, head: int) -> np.ndarray:
     query = torch.tensor(problem.query[head])
     jacobian = torch.func.jacrev(scores)(query)
     return np.asarray(jacobian.flatten(1))
+
+
+def plain_path(
+    parameters: KernelRegressionParameters, seed: int
+) -> Iterator[tuple[float, Tensor, Tensor, Tensor]]:
+    """The loss, the outputs, what is trained and its gradient, each a vector, at each step."""
+    problem = draw_problem(parameters, seed)
+    model = MultiHeadAttention(problem, KERNELS[parameters.kernel], torch.float64)
+    x, y = torch.tensor(problem.inputs), torch.tensor(problem.labels)
+    moved = [getattr(model, name) for name in TRAINED[parameters.trained]]
+    for _ in range(parameters.training_steps + 1):
+        outputs = model(x)
+        loss = (outputs - y).square().sum() / 2
+        gradients = torch.autograd.grad(loss, moved)
+        flat = torch.cat([one.detach().flatten() for one in moved])
+        yield (
+            loss.item(),
+            outputs.detach().flatten(),
+            flat,
+            torch.cat([one.flatten() for one in gradients]),
+        )
+        with torch.no_grad():
+            for one, gradient in zip(moved, gradients, strict=True):
+                one.sub_(parameters.learning_rate * gradient)
+
+
+def norm_of_attention(problem: Problem, sample: int, head: int, which: str) -> float:
+    """‖∂S_ih/∂W_h‖ of softmax as an operator, by autograd, for W_Q (`query`) or W_K (`key`)."""
+    x = torch.tensor(problem.inputs[sample])
+    weights = {name: torch.tensor(getattr(problem, name)[head]) for name in ("query", "key")}
+
+    def attention(own: Tensor) -> Tensor:
+        used = weights | {which: own}
+        scores = (x @ used["query"]) @ (x @ used["key"]).mT / math.sqrt(own.shape[-1])
+        return torch.softmax(scores, -1).flatten()
+
+    return _operator_norm(torch.func.jacrev(attention)(weights[which]))
+
+
+def norms_of_gaussian_scores(problem: Problem, sample: int, head: int) -> tuple[float, float]:
+    """‖∂C_ih/∂W_Q,h‖ and ‖∂²C_ih/∂W_Q,h²‖ as operators on a change of W_Q,h, by autograd."""
+    x, key = torch.tensor(problem.inputs[sample]), torch.tensor(problem.key[head])
+
+    def scores(query: Tensor) -> Tensor:
+        apart = (x @ query)[:, None] - (x @ key)[None]
+        return (-apart.square().sum(-1) / (2 * math.sqrt(query.shape[-1]))).flatten()
+
+    query = torch.tensor(problem.query[head])
+    first = torch.func.jacrev(scores)
+    second = torch.func.jacrev(first)(query)  # (scores, features, width, features, width)
+    return _operator_norm(first(query)), _operator_norm(second.flatten(0, 2))
+
+
+def _operator_norm(jacobian: Tensor) -> float:
+    """The largest singular value of a Jacobian whose last two axes are the weights'."""
+    return float(torch.linalg.matrix_norm(jacobian.flatten(-2).flatten(0, -2), 2))
+
+
+def gradient_of_sample(problem: Problem, kernel: str, sample: int, which: str) -> np.ndarray:
+    """∂f(M; X_i)/∂W by autograd, (heads, features, width)."""
+    model = MultiHeadAttention(problem, KERNELS[kernel], torch.float64)
+    x, y = (torch.tensor(one[sample : sample + 1]) for one in (problem.inputs, problem.labels))
+    loss = (model(x) - y).square().sum() / 2
+    return np.asarray(torch.autograd.grad(loss, getattr(model, which))[0])
+
+
+def residual_of_sample(problem: Problem, kernel: str, sample: int) -> float:
+    """‖MH(M; X_i) − y_i‖."""
+    x = problem.inputs[sample]
+    outputs = sum(
+        attention_by_definition(kernel, x @ query, x @ key) @ x @ value @ output
+        for query, key, value, output in zip(
+            problem.query, problem.key, problem.value, problem.output, strict=True
+        )
+    )
+    return float(np.linalg.norm(outputs - problem.labels[sample]))

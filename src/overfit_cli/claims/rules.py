@@ -20,6 +20,8 @@ WITHOUT_EXCEPTION = (
     "can't"
 )
 
+EXACTLY = "nothing is drawn, so that one cell decides"
+
 
 @dataclass(frozen=True)
 class Margin:
@@ -150,6 +152,32 @@ def without_exception(
         interval=Interval(found.low, found.high, found.kind),
         details=details or {},
         note=f"The share of seeds without an exception. {note}".strip(),
+    )
+
+
+def exactly(
+    right: bool,
+    value: float,
+    *,
+    note: str = "",
+    details: Mapping[str, float] | None = None,
+) -> Measurement:
+    """Return the measurement of an instance in which nothing is drawn: it decides by itself.
+
+    There is no interval: another seed would give the same number.
+
+    Args:
+        right: whether it is as claimed.
+        value: the number that says so; nan where it isn't known, which decides nothing.
+        note: what else a reader must know.
+        details: further numbers.
+    """
+    verdict: Verdict = "holds" if right else "fails"
+    return Measurement(
+        verdict="inconclusive" if math.isnan(value) else verdict,
+        value=value,
+        details=details or {},
+        note=f"Nothing is drawn. {note}".strip(),
     )
 
 

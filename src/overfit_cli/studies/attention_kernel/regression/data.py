@@ -2,7 +2,8 @@
 
 The theorems leave the draws open. Here X has entries N(0, 1/D), W_Q and W_K N(0, σ_W²), W_O
 N(0, 1/d), and W_V is the smallest for which every token's value X W_V W_O is uniform in [1, 2]:
-then the hull of the values, where softmax attention must stay, is known.
+then the hull of the values, where softmax attention must stay, is known. With fewer features than
+tokens (D < N n), which only W_V's training takes, values are as near to that as X can bring them.
 """
 
 from __future__ import annotations
@@ -91,6 +92,9 @@ def _labels(parameters: KernelRegressionParameters, values: Floats, seed: int) -
 
 def _query_and_key(parameters: KernelRegressionParameters, seed: int) -> dict[str, Floats]:
     shape = (parameters.heads, parameters.d, parameters.d_h)
+    if parameters.weights == "identity":
+        same = np.broadcast_to(parameters.sigma_w * np.eye(parameters.d, parameters.d_h), shape)
+        return {"query": same, "key": same}
     return {
         name: parameters.sigma_w * named_rng(seed, "init", name).standard_normal(shape)
         for name in ("query", "key")
@@ -98,15 +102,15 @@ def _query_and_key(parameters: KernelRegressionParameters, seed: int) -> dict[st
 
 
 def _example(parameters: KernelRegressionParameters, seed: int) -> Problem:
-    """Section 4.2.2's example with a = 1: both token values are 3, or 3 ± ε; labels are 2.
+    """Section 4.2.2's example with a = 1: both token values are 3, or 3 ± ε; both labels are y.
 
-    Where ε is 0 softmax attention gives 3 whatever W_Q and W_K, so the loss is 1 and its gradient
-    in them is zero.
+    Where ε is 0 softmax attention gives 3 whatever W_Q and W_K, so the loss is (3 − y)² and its
+    gradient in them is zero. The paper leaves y, W_Q and W_K open.
     """
     gap = parameters.value_gap
     return Problem(
         inputs=np.eye(2)[None],
-        labels=np.full((1, 2), 2.0),
+        labels=np.full((1, 2), parameters.label),
         **_query_and_key(parameters, seed),
         value=np.array([[[2.0 + gap, 1.0], [1.0, 2.0 - gap]]]),
         output=np.ones((1, 2)),

@@ -13,13 +13,13 @@ Song et al. 2024).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, linalg
 
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.kernels import Kernel
@@ -78,6 +78,40 @@ class ForwardPass:
     attention: Tensor
     residual: Tensor
     loss: Tensor
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """A gradient in queries, keys or token values, and what a step makes of it.
+
+    Attributes:
+        projected: ∂f/∂q, shape (cells, heads, samples, tokens, width).
+        times_gram: G ∂f/∂q, in the same shape.
+    """
+
+    projected: Tensor
+    times_gram: Tensor
+
+    def minus(self, other: Gradient) -> Gradient:
+        """Return the difference from another one; the product with G is linear."""
+        return Gradient(self.projected - other.projected, self.times_gram - other.times_gram)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of gradient descent.
+
+    Attributes:
+        number: 0 at the initial weights.
+        state: queries, keys and token values.
+        out: attention, residuals and losses.
+        gradients: those of what is trained, under `query`, `key` and `value`.
+    """
+
+    number: int
+    state: Projections
+    out: ForwardPass
+    gradients: Mapping[str, Gradient]
 
 
 def set_up(
@@ -173,24 +207,52 @@ def times_gram(fixed: Constants, gradient: Tensor) -> Tensor:
     return (fixed.gram @ gradient.flatten(2, 3)).view_as(gradient)
 
 
-def gradient_descent(
-    fixed: Constants, state: Projections, steps: int
-) -> Iterator[tuple[int, Projections, ForwardPass]]:
-    """Give the number, the state and the forward pass of every step from 0 to `steps`."""
+def gradient_descent(fixed: Constants, state: Projections, steps: int) -> Iterator[Step]:
+    """Give every step from 0 to `steps`, with the gradients that the next one is made of."""
     rate = fixed.learning_rate[:, None, None, None, None]
     value_rate = (fixed.learning_rate[:, None] * fixed.output_squared)[..., None, None]
-    for step in range(steps + 1):
+    for number in range(steps + 1):
         out = forward(fixed, state)
-        yield step, state, out
+        gradients = _gradients(fixed, state, out)
+        yield Step(number, state, out, gradients)
         query, key, value = state.query, state.key, state.value
-        if fixed.trained != "value":
-            scores = gradient_in_scores(fixed, state, out)
-            gradient = gradient_in_queries(fixed.kernel, scores, state)
-            query = query - rate * times_gram(fixed, gradient)
-        if fixed.trained == "all":
-            gradient = gradient_in_keys(fixed.kernel, scores, state)
-            key = key - rate * times_gram(fixed, gradient)
-        if fixed.trained != "query":
-            change = times_gram(fixed, gradient_in_values(out)[..., None]).squeeze(-1)
-            value = value - value_rate * change
+        if "query" in gradients:
+            query = query - rate * gradients["query"].times_gram
+        if "key" in gradients:
+            key = key - rate * gradients["key"].times_gram
+        if "value" in gradients:
+            value = value - value_rate * gradients["value"].times_gram.squeeze(-1)
         state = Projections(query, key, value)
+
+
+def _gradients(fixed: Constants, state: Projections, out: ForwardPass) -> dict[str, Gradient]:
+    """Return the gradients in what is trained, by name."""
+    found = {}
+    if fixed.trained != "value":
+        scores = gradient_in_scores(fixed, state, out)
+        found["query"] = _through_gram(fixed, gradient_in_queries(fixed.kernel, scores, state))
+    if fixed.trained == "all":
+        found["key"] = _through_gram(fixed, gradient_in_keys(fixed.kernel, scores, state))
+    if fixed.trained != "query":
+        found["value"] = _through_gram(fixed, gradient_in_values(out)[..., None])
+    return found
+
+
+def _through_gram(fixed: Constants, gradient: Tensor) -> Gradient:
+    return Gradient(gradient, times_gram(fixed, gradient))
+
+
+def squared_norm(fixed: Constants, gradients: Mapping[str, Gradient]) -> Tensor:
+    """Return the squared norm in the weights of some gradients together, (cells,).
+
+    That of one is g · G g, for values times ‖W_O,h‖²; so a difference of two gradients has one too.
+    """
+    found = []
+    for name, one in gradients.items():
+        if name == "value":
+            by_head = linalg.vecdot(one.projected.flatten(2), one.times_gram.flatten(2))
+            found.append((fixed.output_squared * by_head).sum(1))
+        else:
+            found.append(linalg.vecdot(one.projected.flatten(1), one.times_gram.flatten(1)))
+    total: Tensor = sum(found[1:], found[0])
+    return total.clamp(min=0)

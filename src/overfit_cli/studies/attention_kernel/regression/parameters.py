@@ -14,6 +14,13 @@ from overfit_cli.study import Cell
 EXAMPLE = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "target": "below"}
 """What section 4.2.2's example fixes: its sizes, and the side of the values its labels lie on."""
 
+OF_THE_EXAMPLE: dict[str, tuple[object, str]] = {
+    "value_gap": (0, "it sets the example's two token values apart."),
+    "label": (2, "it is the label of the example's tokens."),
+    "weights": ("drawn", "only the example's weights can be told."),
+}
+"""What no random instance has: the value it keeps there, and what it is."""
+
 LARGEST_SPECTRUM = 4096
 """The most rows of a matrix whose singular values are computed; beyond it they are left out."""
 
@@ -37,6 +44,12 @@ class KernelRegressionParameters(StudyParameters):
         symbol=r"\epsilon",
         at_least=0,
         at_most=2.5,
+    )
+    label: float = parameter(
+        2.0, "in the example, the label of both tokens", symbol="y", at_least=-100, at_most=100
+    )
+    weights: Literal["drawn", "identity"] = parameter(
+        "drawn", "in the example, W_Q and W_K: drawn, or both σ_W times the identity"
     )
     n: int = parameter(4, "training samples", symbol="N", at_least=1, at_most=1000)
     tokens: int = parameter(4, "tokens of a sample", symbol="n", at_least=2, at_most=1000)
@@ -65,18 +78,21 @@ class KernelRegressionParameters(StudyParameters):
         return EXAMPLE | given
 
     def refusals(self) -> Iterator[str]:
-        """Give sentences on dependent token rows, and on a gap that only the example has."""
+        """Give sentences on dependent token rows, and on what only the example has."""
+        if self.instance == "example":
+            return
         rows = self.n * self.tokens
-        if self.instance == "random" and self.d < rows:
+        # what W_V's training is about needs no hull, and so no values that are as they were drawn
+        if self.trained != "value" and self.d < rows:
             yield (
                 f"--set d {self.d}: with n={self.n} and tokens={self.tokens}, d takes a whole "
                 f"number of at least {rows}, so that token rows are independent (D ≥ N n)."
             )
-        if self.instance == "random" and self.value_gap > 0:
-            yield (
-                f"--set value_gap {self.value_gap:g}: with instance=random, value_gap takes 0; "
-                "it sets the example's two token values apart."
-            )
+        for name, (value, meaning) in OF_THE_EXAMPLE.items():
+            given = getattr(self, name)
+            if given != value:
+                words = given if isinstance(given, str) else f"{given:g}"
+                yield f"--set {name} {words}: with instance=random, {name} takes {value}; {meaning}"
 
 
 RegressionCell = Cell[KernelRegressionParameters]

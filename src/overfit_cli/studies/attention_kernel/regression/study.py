@@ -46,11 +46,12 @@ class KernelRegression(Study[KernelRegressionParameters]):
     """One attention layer that fits one label per token.
 
     Norms are Frobenius norms in the weights. A count of violations runs over all steps at which the
-    bound is above 1e-20 of the starting loss: below, the loss is round-off.
+    bound is above 1e-20 of the starting loss: below, the loss is round-off. Lemmas 2 and 7 are
+    measured at the initial weights, 3 and 8 from logged steps to the next ones.
     """
 
     name = "kernel-regression"
-    version = 1
+    version = 2
     title = "Softmax against Gaussian attention on a regression problem"
     paper = "Song et al. 2024"
     parameters = KernelRegressionParameters
@@ -81,11 +82,20 @@ class KernelRegression(Study[KernelRegressionParameters]):
         Column("violations_paper", "steps above the bound of the paper's rate", kind="int"),
         Column("violations_corrected", "steps above the bound of the corrected rate", kind="int"),
         Column("pl_ratio_min", "smallest squared gradient over twice the loss, at logged steps"),
+        Column("descent", "fall of the loss over η times the squared gradients so far, least"),
+        Column("lipschitz_outputs", "change of the outputs over that of the weights, most"),
+        Column("lipschitz_gradients", "change of the gradient over that of the weights, most"),
+        Column("lemma_scores", "Lemma 2 (1, 2) or 7 (1, 2), left over right side, most"),
+        Column("lemma_gradients", "Lemma 2 (4, 5) or 7 (4), left over right side, most"),
+        Column("lemma_least", "Lemma 7 (3), left over right side, least"),
+        Column("lemma_outputs", "Lemma 3 (1) or 8 (1), left over right side, most"),
+        Column("lemma_change", "Lemma 3 (2) or 8 (2), left over right side, most"),
         Column("log10_gamma", "decimal logarithm of Theorem 3's rate", symbol=r"\log_{10}\gamma"),
         Column("condition_8", "decades by which condition (8) fails; negative where it holds"),
         Column("condition_12", "decades by which condition (12) fails; negative where it holds"),
     )
     claims_in = "overfit_cli.studies.attention_kernel.regression.claims"
+    worlds_in = "overfit_cli.studies.attention_kernel.regression.claims.worlds"
     trajectory_columns = (
         Column("train_loss", "loss", symbol="f"),
         Column("floor", "closed-form floor"),
@@ -175,7 +185,8 @@ def _bytes_of_tensors(cell: RegressionCell) -> float:
     rows = settings.n * settings.tokens
     heads = settings.heads * rows * (6 * settings.d_h + 5 * settings.tokens)
     scores = rows * settings.tokens
-    singular = scores * settings.d * settings.d_h if scores <= LARGEST_SPECTRUM else 0
+    wide = max(settings.d * settings.d_h, settings.heads * settings.tokens**2)
+    singular = scores * wide if scores <= LARGEST_SPECTRUM else 0
     weights = 2 * settings.heads * settings.d * settings.d_h
     return 8.0 * (heads + rows * (rows + settings.d * (1 + settings.heads)) + weights + singular)
 

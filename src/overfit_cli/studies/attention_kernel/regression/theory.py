@@ -59,14 +59,14 @@ def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
         lambda_b: the smallest singular value of B₀.
     """
     samples, tokens, _ = problem.inputs.shape
-    query, key = _largest(problem.query), _largest(problem.key)
+    query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
     smallest = min(float(query.min()), float(key.min()), lambda_b)
     above = float(
         tokens**2
         * math.sqrt(samples * len(query))
         * np.linalg.norm(problem.inputs) ** 5
         * float((query**2 + key**2).sum())
-        * float(_largest(problem.value).max())
+        * float(largest_singular_values(problem.value).max())
         * residual
     )
     below = float(np.linalg.norm(problem.output)) * lambda_b**2 * smallest * NU
@@ -82,9 +82,11 @@ def condition_12(problem: Problem, residual: float, delta: float) -> float:
         delta: the smallest singular value of ∂C/∂W_Q, over heads.
     """
     tokens = problem.inputs.shape[1]
-    query, key = _largest(problem.query), _largest(problem.key)
+    query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
     size = float(np.linalg.norm(problem.inputs))
-    value = float(_largest(problem.value).max()) * float(np.linalg.norm(problem.output))
+    value = float(largest_singular_values(problem.value).max()) * float(
+        np.linalg.norm(problem.output)
+    )
     smallest = float(np.abs(token_values(problem)).min())
     by_head: list[float] = [
         _decades(tokens * size**5 * (q + k))
@@ -100,15 +102,15 @@ def log10_gamma(problem: Problem, delta: float) -> float:
 
     κ = exp(−9/4 ‖X‖² (λ_Q² + λ_K²)) is the proof's lower bound of every entry of S.
     """
-    query, key = _largest(problem.query), _largest(problem.key)
+    query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
     size = float(np.linalg.norm(problem.inputs))
     kappa = -2.25 * size**2 * float((query**2 + key**2).max()) / math.log(10)
     smallest = float(np.abs(token_values(problem)).min())
     return _decades(0.5 * delta**2 * smallest**2) + 2 * kappa
 
 
-def _largest(weights: Floats) -> Floats:
-    """The largest singular value of each head's matrix, shape (heads,)."""
+def largest_singular_values(weights: Floats) -> Floats:
+    """Return the largest singular value of each head's matrix, shape (heads,)."""
     return cast(Floats, np.linalg.norm(weights, 2, axis=(1, 2)))
 
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
-from overfit_cli.studies.attention_kernel.regression import engine, measures, theory
+from overfit_cli.studies.attention_kernel.regression import engine, lemmas, measures, theory
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.regression.engine import (
     Constants,
     ForwardPass,
     Projections,
+)
+from overfit_cli.studies.attention_kernel.regression.over_steps import (
+    ROUND_OFF,
+    Descent,
+    LipschitzRatios,
+    StepCounts,
+    bound,
 )
 from overfit_cli.studies.attention_kernel.regression.parameters import (
     KernelRegressionParameters,
@@ -22,15 +29,6 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
 )
 from overfit_cli.study import CellResult, Results
 from overfit_cli.training import Training
-
-DIVERGED = 1e12
-"""A cell whose loss is more than this times its start has diverged."""
-
-ROUND_OFF = 1e-20
-"""Shares of the starting loss below this are round-off: bounds and ratios aren't checked there."""
-
-SLACK = 1e-9
-"""A loss is above a bound only if it is so by this share."""
 
 FIRST_STEPS, RATIO = 10, 1.08
 
@@ -57,39 +55,6 @@ def train_batch(
         yield run.result(place, cell)
 
 
-def bound(rate: Tensor, learning_rate: Tensor, step: int) -> Tensor:
-    """Return (1 − ηα)^step, (cells,): 0 where ηα is above 1, nan where the rate α is."""
-    shares = (1 - learning_rate * rate).clamp(min=0) ** step
-    return torch.where(rate.isnan(), torch.nan, shares)  # nan to the power of 0 is 1
-
-
-class StepCounts:
-    """Counts over all steps of a batch, kept as tensors (cells,) so that nothing waits for a GPU.
-
-    Attributes:
-        start: the loss at step 0.
-        millionth: the first step at 1e-6 of it; −1 before.
-        diverged: the first step of a diverged loss; −1 before.
-        violations: steps above the bound of each rate, by its name.
-    """
-
-    def __init__(self, start: Tensor, rates: Iterable[str]) -> None:
-        count = torch.zeros_like(start, dtype=torch.int64)
-        self.start = start
-        self.millionth = count - 1
-        self.diverged = count - 1
-        self.violations = {name: count.clone() for name in rates}
-
-    def add(self, step: int, loss: Tensor, bounds: Mapping[str, Tensor]) -> None:
-        """Count a step, given the losses there and the bounds on their share of the start."""
-        share = loss / self.start
-        gone = ~torch.isfinite(loss) | (share > DIVERGED)
-        self.diverged = torch.where(gone & (self.diverged < 0), step, self.diverged)
-        self.millionth = torch.where((share <= 1e-6) & (self.millionth < 0), step, self.millionth)
-        for name, limit in bounds.items():
-            self.violations[name] += (share > limit * (1 + SLACK)) & (limit > ROUND_OFF)
-
-
 class _BatchTraining:
     """A batch in training: its initial measurements, its counts, and the last step logged."""
 
@@ -111,16 +76,24 @@ class _BatchTraining:
         self._initial = _initial_measurements(self._fixed, self._state, self._last, problems)
         self._rates = {name: self._tensor(self._initial[f"rate_{name}"]) for name in RATES}
         self._counts = StepCounts(self._last.loss, RATES)
+        self._descent = Descent(self._last.loss, self._fixed.learning_rate)
+        self._ratios = LipschitzRatios(self._fixed, self._last.loss)
+        self._problems = problems
         self._smallest_ratio = torch.full_like(self._last.loss, torch.inf)
         self._gradient = self._last.loss
 
     def train(self) -> None:
         """Take all steps."""
         logged = set(logged_steps(self._steps))
-        for step, state, out in engine.gradient_descent(self._fixed, self._state, self._steps):
-            self._counts.add(step, out.loss, self._bounds(step))
-            if step in logged:
-                self._measure(step, state, out)
+        before: engine.Step | None = None
+        for step in engine.gradient_descent(self._fixed, self._state, self._steps):
+            self._counts.add(step.number, step.out.loss, self._bounds(step.number))
+            self._descent.add(step.out.loss, engine.squared_norm(self._fixed, step.gradients))
+            if before is not None:
+                self._ratios.add(before, step)
+            before = step if step.number in logged else None
+            if before is not None:
+                self._measure(step.number, step.state, step.out)
 
     def _bounds(self, step: int) -> dict[str, Tensor]:
         learning_rate = self._fixed.learning_rate
@@ -189,11 +162,26 @@ class _BatchTraining:
             "smallest_attention": float(measures.smallest_attention(self._last)[place]),
             "steps_to_millionth": millionth if millionth >= 0 else math.nan,
             "pl_ratio_min": float(self._smallest_ratio[place]),
+            "descent": float(self._descent.least()[place]),
+            **self._lipschitz(place),
         }
         if not math.isnan(initial["rate_paper"]):
             for name in RATES:
                 measured[f"violations_{name}"] = int(counts.violations[name][place])
         return measured
+
+    def _lipschitz(self, place: int) -> dict[str, float]:
+        """Ratios of changes along the path, and the same over the proofs' constants on it."""
+        trained, path = self._fixed.trained, float(self._descent.path()[place])
+        of = lemmas.sizes(self._problems[place], trained, path)
+        constants = lemmas.lipschitz_constants(of, self._fixed.kernel, trained)
+        outputs, gradients = (float(one[place]) for one in self._ratios.largest())
+        return {
+            "lipschitz_outputs": outputs,
+            "lipschitz_gradients": gradients,
+            "lemma_outputs": outputs / constants[0],
+            "lemma_change": gradients / constants[1],
+        }
 
     def _tensor(self, values: Sequence[float]) -> Tensor:
         return self._fixed.learning_rate.new_tensor(values)
@@ -219,6 +207,7 @@ def _initial_measurements(
         "stability": stability.tolist(),
         **{f"gradient_{name}_start": value.sqrt().tolist() for name, value in gradients.items()},
         **{name: [one[name] for one in by_cell] for name in by_cell[0]},
+        **lemmas.initial_ratios(fixed, state, out, problems),
     }
 
 

@@ -1,4 +1,4 @@
-"""The claims of Theorems 1 to 3 and of section 4.2.2's example.
+"""The claims of Theorems 1 to 3, their lemmas and remarks, and section 4.2.2's example.
 
 A theorem says that a step size exists: each is judged at the step size that serves it best, and
 the sentence says how the others did.
@@ -9,7 +9,15 @@ from __future__ import annotations
 from overfit_cli.studies.attention_kernel.regression.claims import (
     convergence,
     example,
+    lemmas,
     linear_rates,
+    sizes,
 )
 
-CLAIMS = (*linear_rates.CLAIMS, *convergence.CLAIMS, *example.CLAIMS)
+CLAIMS = (
+    *linear_rates.CLAIMS,
+    *convergence.CLAIMS,
+    *example.CLAIMS,
+    *sizes.CLAIMS,
+    *lemmas.CLAIMS,
+)

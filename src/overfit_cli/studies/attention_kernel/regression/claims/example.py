@@ -1,12 +1,18 @@
-"""Section 4.2.2's example: a gradient of exactly zero at a loss of one, and how it is escaped."""
+"""Section 4.2.2's example: a gradient of exactly zero at a loss above zero, and the escape from it.
+
+The paper leaves the label and W_Q and W_K open. With some of them condition (12) is met and nothing
+is drawn; with weights drawn and a label further away it isn't met.
+"""
 
 from __future__ import annotations
+
+from functools import partial
 
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import Values, done
-from overfit_cli.claims.rules import WITHOUT_EXCEPTION, without_exception
+from overfit_cli.claims.rules import EXACTLY, WITHOUT_EXCEPTION, exactly, without_exception
 from overfit_cli.studies.attention_kernel.regression.claims.linear_rates import unless_condition
 from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     SOURCE,
@@ -15,93 +21,140 @@ from overfit_cli.studies.attention_kernel.regression.claims.selection import (
 )
 
 _SOURCE = f"{SOURCE}, section 4.2.2, example"
-_PRESET = "kernel-example"
+_MET, _DRAWN = "kernel-example-condition", "kernel-example"
+_WEIGHTS: Values = {"label": 2.995, "weights": "identity", "sigma_w": 0.1}
+"""With these softmax attention meets condition (12)."""
 
 
-def _cells(cells: pd.DataFrame, kernel: str, **more: object) -> pd.DataFrame:
+def _cells(cells: pd.DataFrame, preset: str, kernel: str, **more: object) -> pd.DataFrame:
     values: Values = {"instance": "example", "trained": "query", "kernel": kernel, **more}
-    return selection(values, _PRESET).of(cells)
+    return selection({**values, **(_WEIGHTS if preset == _MET else {})}, preset).of(cells)
+
+
+def _stuck(chosen: pd.DataFrame) -> tuple[pd.Series[bool], dict[str, float]]:
+    """Whether gradients are exactly zero and the loss stays above zero; and by which numbers."""
+    gradients = chosen[["gradient_query_start", "gradient_key_start"]].astype(float).max(axis=1)
+    start, end = chosen["start_loss"].astype(float), chosen["train_loss"].astype(float)
+    return (gradients == 0) & (start > 0) & (start == end), {
+        "cells": len(chosen),
+        "largest gradient": float(gradients.max()),
+        "least loss at the end": float(end.min()),
+        "steps": float(chosen["steps"].max()),
+        "decades by which (12) is missed, most": float(chosen["condition_12"].max()),
+    }
 
 
 def _vanishing_gradient(cells: pd.DataFrame) -> Measurement:
-    """Measure softmax attention's gradient and loss where both token values are equal."""
-    chosen = _cells(cells, "softmax", value_gap=0.0)
-    gradients = chosen[["gradient_query_start", "gradient_key_start"]].astype(float).max(axis=1)
-    start, end = chosen["start_loss"].astype(float), chosen["train_loss"].astype(float)
-    found = without_exception(
-        (gradients != 0) | (start <= 0) | (start != end),
-        chosen["seed"],
-        details={
-            "cells": len(chosen),
-            "largest gradient": float(gradients.max()),
-            "least loss at the end": float(end.min()),
-            "steps": float(chosen["steps"].max()),
-        },
-    )
+    """Measure softmax's gradient and loss where token values are equal and (12) is met."""
+    chosen = _cells(cells, _MET, "softmax", value_gap=0.0)
+    right, numbers = _stuck(chosen)
+    note = "The largest gradient in W_Q or W_K, at the start."
+    found = exactly(bool(right.all()), numbers["largest gradient"], note=note, details=numbers)
     return unless_condition("12", chosen, found)
 
 
-def _gaussian_gradient(cells: pd.DataFrame) -> Measurement:
-    """Measure Gaussian attention's gradient where both token values are equal."""
-    chosen = _cells(cells, "gaussian", value_gap=0.0)
-    gradient = chosen["gradient_query_start"].astype(float)
-    return without_exception(
-        gradient <= 0,
-        chosen["seed"],
-        details={
-            "least gradient": float(gradient.min()),
-            "largest gradient": float(gradient.max()),
-            **zero_by_step_size(chosen),
-        },
+def _vanishing_gradient_far(cells: pd.DataFrame) -> Measurement:
+    """Measure the same with drawn weights and label 2."""
+    chosen = _cells(cells, _DRAWN, "softmax", value_gap=0.0)
+    right, numbers = _stuck(chosen)
+    return unless_condition(
+        "12", chosen, without_exception(~right, chosen["seed"], details=numbers)
     )
 
 
-def _escape(cells: pd.DataFrame) -> Measurement:
+def _gaussian(cells: pd.DataFrame, preset: str) -> Measurement:
+    """Measure Gaussian attention's gradient where both token values are equal."""
+    chosen = _cells(cells, preset, "gaussian", value_gap=0.0)
+    gradient = chosen["gradient_query_start"].astype(float)
+    numbers = {
+        "least gradient": float(gradient.min()),
+        "largest gradient": float(gradient.max()),
+        "least δ": float(chosen["delta"].min()),
+        **zero_by_step_size(chosen),
+    }
+    if preset == _DRAWN:
+        return without_exception(gradient <= 0, chosen["seed"], details=numbers)
+    note = "The gradient in W_Q. As W_Q = W_K, δ is 0 and Theorem 3 says nothing of the Gaussian."
+    return exactly(bool((gradient > 0).all()), float(gradient.min()), note=note, details=numbers)
+
+
+def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure softmax attention's gradient and final loss where the token values differ."""
-    chosen = done(_cells(cells, "softmax"), 1.0)
+    chosen = done(_cells(cells, preset, "softmax"), 1.0)
     chosen = chosen[chosen["value_gap"] > 0]
     if chosen.empty:
-        raise not_run(f"It needs cells of value_gap above 0, as in `overfit sweep {_PRESET}`.")
+        raise not_run(f"It needs cells of value_gap above 0, as in `overfit sweep {preset}`.")
     gradient = chosen["gradient_query_start"].astype(float)
     loss = chosen["relative_loss"].astype(float)
-    worst = loss.groupby(chosen["value_gap"]).max()
-    return without_exception(
-        (gradient <= 0) | (loss >= 1),
-        chosen["seed"],
-        details={
-            "least gradient": float(gradient.min()),
-            **{f"largest final loss over its start, ε {gap:g}": one for gap, one in worst.items()},
-        },
-    )
+    right = (gradient > 0) & (loss < 1)
+    least = (1 - loss).groupby(chosen["value_gap"]).min()
+    numbers = {
+        "least gradient": float(gradient.min()),
+        **{f"least fall as a share of the start, ε {gap:g}": one for gap, one in least.items()},
+    }
+    if preset == _DRAWN:
+        return without_exception(~right, chosen["seed"], details=numbers)
+    note = "The least fall of the loss, as a share of its start."
+    found = exactly(bool(right.all()), float(least.min()), note=note, details=numbers)
+    return unless_condition("12", chosen, found)
 
 
 CLAIMS = (
     Claim(
         name="example-gradient",
         source=_SOURCE,
-        statement="Where both token values are equal, softmax attention's gradient in W_Q and W_K "
-        "is zero at a loss above zero, and the loss stays.",
-        holds_where=f"{WITHOUT_EXCEPTION}: the gradients are exactly 0 and the loss never changes",
+        statement="Where condition (12) is met and both token values are equal, softmax's gradient "
+        "in W_Q and W_K is zero at a loss above zero, and the loss stays.",
+        holds_where=f"the gradients are exactly 0 and the loss never changes; {EXACTLY}",
         measure=_vanishing_gradient,
         figure="curves",
-        preset=_PRESET,
+        preset=_MET,
+    ),
+    Claim(
+        name="example-gradient-far",
+        source=_SOURCE,
+        statement="So it is with drawn weights and label 2.",
+        holds_where=f"{WITHOUT_EXCEPTION}: the gradients are exactly 0 and the loss never changes",
+        measure=_vanishing_gradient_far,
+        figure="curves",
+        preset=_DRAWN,
     ),
     Claim(
         name="example-gaussian",
-        source=_SOURCE,
-        statement="There Gaussian attention's gradient in W_Q is not zero.",
-        holds_where=WITHOUT_EXCEPTION,
-        measure=_gaussian_gradient,
+        source=f"{_SOURCE}; of the Gaussian, ours",
+        statement="At the weights where softmax meets condition (12) Gaussian attention's gradient "
+        "in W_Q is not zero.",
+        holds_where=f"it is above 0; {EXACTLY}",
+        measure=partial(_gaussian, preset=_MET),
         figure="curves",
-        preset=_PRESET,
+        preset=_MET,
+    ),
+    Claim(
+        name="example-gaussian-far",
+        source=f"{_SOURCE}; of the Gaussian, ours",
+        statement="With drawn weights and label 2 the Gaussian's gradient in W_Q is not zero.",
+        holds_where=f"{WITHOUT_EXCEPTION}: it is above 0",
+        measure=partial(_gaussian, preset=_DRAWN),
+        figure="curves",
+        preset=_DRAWN,
     ),
     Claim(
         name="example-escape",
         source=f"{_SOURCE}; ours",
-        statement="Token values of 3 ± ε let softmax attention escape.",
-        holds_where=f"{WITHOUT_EXCEPTION}: its gradient is above 0, and its loss falls",
-        measure=_escape,
+        statement="Where condition (12) is met, token values of 3 ± ε let softmax escape.",
+        holds_where=f"its gradient is above 0, and its loss falls; {EXACTLY}",
+        measure=partial(_escape, preset=_MET),
         figure="curves",
-        preset=_PRESET,
+        preset=_MET,
+    ),
+    Claim(
+        name="example-escape-far",
+        source=f"{_SOURCE}; ours",
+        statement="With drawn weights and label 2, token values of 3 ± ε let softmax attention "
+        "escape.",
+        holds_where=f"{WITHOUT_EXCEPTION}: its gradient is above 0, and its loss falls",
+        measure=partial(_escape, preset=_DRAWN),
+        figure="curves",
+        preset=_DRAWN,
     ),
 )

@@ -17,6 +17,7 @@ from overfit_cli.claims.rules import (
     vacuous,
     without_exception,
 )
+from overfit_cli.studies.attention_kernel.kernels import KernelName
 from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     ON_MOST_DRAWS,
     SOURCE,
@@ -31,6 +32,9 @@ BITES = 0.5
 
 MET = Margin(most=0.0, because="left side over right side is at most 1", fewest_seeds=3)
 
+_THEOREM_2 = "kernel-theorem2"
+_ANALOGUE = "end of section 4.1, which says of the Gaussian, without stating it, what is similar to"
+
 _HEADS = {"one": (1,), "several": (2, 4)}
 _TRAINED = {"value": "W_V alone", "all": "W_Q, W_K and W_V"}
 _CONSTANTS = {
@@ -41,28 +45,37 @@ _CONSTANTS = {
 }
 
 
-def rate_claim(kind: str, trained: str, heads: str) -> Claim:
+def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
     """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights).
 
     Args:
         kind: `paper` or `corrected`, the constant in the rate α.
         trained: `value` or `all`.
         heads: `one` or `several`.
+        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
     """
     theorem = 1 if trained == "value" else 2
     corrected = ", with the constant that its proof carries" if kind == "corrected" else ""
     numbers = _HEADS[heads]
-    values: Values = {"kernel": "softmax", "trained": trained, "heads": numbers}
+    values: Values = {"kernel": kernel, "trained": trained, "heads": numbers}
+    said, name, subject = _said_of(kernel, theorem)
     return Claim(
-        name=f"theorem{theorem}-{kind}-{heads}",
-        source=f"{SOURCE}, Theorem {theorem}{corrected}",
-        statement=f"With {_TRAINED[trained]} trained and H = {' or '.join(map(str, numbers))}, the "
-        f"loss is at most (1 − ηα)^t of its start, α = {_CONSTANTS[kind, trained]}.",
+        name=f"{name}-{kind}-{heads}",
+        source=f"{SOURCE}, {said}{corrected}",
+        statement=f"With {_TRAINED[trained]} trained and H = {' or '.join(map(str, numbers))}, "
+        f"{subject} is at most (1 − ηα)^t of its start, α = {_CONSTANTS[kind, trained]}.",
         holds_where=f"{WITHOUT_EXCEPTION} (at step sizes small enough to descend)",
         measure=partial(_bound, kind=kind, values=values, theorem=theorem),
         figure="curves",
         preset=f"kernel-theorem{theorem}",
     )
+
+
+def _said_of(kernel: KernelName, theorem: int) -> tuple[str, str, str]:
+    """Where the paper bounds the loss of a kernel, the claims' name, and what is bounded."""
+    if kernel == "softmax":
+        return f"Theorem {theorem}", f"theorem{theorem}", "the loss"
+    return f"{_ANALOGUE}, Theorem {theorem}", f"theorem{theorem}-gaussian", "the Gaussian's loss"
 
 
 def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Measurement:
@@ -137,12 +150,9 @@ def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Cla
     )
 
 
-_ALL: Values = {"kernel": "softmax", "trained": "all"}
-
-
-def _zero_loss(cells: pd.DataFrame) -> Measurement:
-    """Measure on how many seeds softmax attention reaches zero loss with all weights trained."""
-    chosen = selection(_ALL, "kernel-theorem2").of(cells)
+def _zero_loss(cells: pd.DataFrame, values: Values) -> Measurement:
+    """Measure on how many seeds a kernel reaches zero loss with all weights trained."""
+    chosen = selection(values, _THEOREM_2).of(cells)
     return judged(
         most_at_zero(chosen),
         ON_MOST_DRAWS,
@@ -152,12 +162,45 @@ def _zero_loss(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _zero_by_theorem(cells: pd.DataFrame) -> Measurement:
-    chosen = done(selection(_ALL, "kernel-theorem2").of(cells), 1.0)
-    return unless_condition("8", chosen, _zero_loss(cells))
+def _zero_by_theorem(cells: pd.DataFrame, values: Values) -> Measurement:
+    chosen = done(selection(values, _THEOREM_2).of(cells), 1.0)
+    return unless_condition("8", chosen, _zero_loss(cells, values))
 
 
 _SHARE = ON_MOST_DRAWS.in_words("the share of seeds at zero, at the best step size,")
+
+
+def zero_claims(kernel: KernelName) -> list[Claim]:
+    """The claims that a kernel reaches zero loss with all weights trained: Theorem 2's, and ours.
+
+    Args:
+        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
+    """
+    values: Values = {"kernel": kernel, "trained": "all"}
+    said, name, _ = _said_of(kernel, 2)
+    subject = "softmax" if kernel == "softmax" else "Gaussian"
+    return [
+        Claim(
+            name=f"{name}-zero",
+            source=f"{SOURCE}, {said}",
+            statement="Where condition (8) is met and W_Q, W_K and W_V are trained, "
+            f"{subject} attention reaches zero loss.",
+            holds_where=_SHARE,
+            measure=partial(_zero_by_theorem, values=values),
+            figure="curves",
+            preset=_THEOREM_2,
+        ),
+        Claim(
+            name=f"zero-{kernel}-all",
+            source=f"{SOURCE}, {said}; without condition (8), ours",
+            statement=f"With W_Q, W_K and W_V trained, {subject} attention reaches zero loss.",
+            holds_where=_SHARE,
+            measure=partial(_zero_loss, values=values),
+            figure="curves",
+            preset=_THEOREM_2,
+        ),
+    ]
+
 
 CLAIMS = (
     *(
@@ -166,24 +209,12 @@ CLAIMS = (
         for kind in ("paper", "corrected")
         for heads in _HEADS
     ),
-    Claim(
-        name="theorem2-zero",
-        source=f"{SOURCE}, Theorem 2",
-        statement="Where condition (8) is met and W_Q, W_K and W_V are trained, softmax attention "
-        "reaches zero loss.",
-        holds_where=_SHARE,
-        measure=_zero_by_theorem,
-        figure="curves",
-        preset="kernel-theorem2",
+    *zero_claims("softmax"),
+    condition_claim("8", 2, {"kernel": "softmax", "trained": "all"}, _THEOREM_2),
+    *(
+        rate_claim(kind, "all", heads, "gaussian")
+        for kind in ("paper", "corrected")
+        for heads in _HEADS
     ),
-    Claim(
-        name="zero-softmax-all",
-        source=f"{SOURCE}, Theorem 2; without condition (8), ours",
-        statement="With W_Q, W_K and W_V trained, softmax attention reaches zero loss.",
-        holds_where=_SHARE,
-        measure=_zero_loss,
-        figure="curves",
-        preset="kernel-theorem2",
-    ),
-    condition_claim("8", 2, _ALL, "kernel-theorem2"),
+    *zero_claims("gaussian"),
 )

@@ -1,0 +1,286 @@
+"""Bounds of Lemmas 2, 3, 7 and 8 (Song et al. 2024, appendix): how near to them a cell comes.
+
+Lemmas 2 and 3 are about softmax, 7 and 8 about the Gaussian of section 4.2.1; other kernels have
+none. All numbers are left sides over right sides: at most 1 where a lemma bounds from above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
+from overfit_cli.studies.attention_kernel.regression import engine
+from overfit_cli.studies.attention_kernel.regression.data import Floats, Problem
+from overfit_cli.studies.attention_kernel.regression.engine import (
+    Constants,
+    ForwardPass,
+    Projections,
+    Trained,
+)
+from overfit_cli.studies.attention_kernel.regression.parameters import LARGEST_SPECTRUM
+from overfit_cli.studies.attention_kernel.regression.theory import largest_singular_values
+
+SOFTMAX, GAUSSIAN = KERNELS["softmax"], KERNELS["gaussian"]
+
+COLUMNS = ("lemma_scores", "lemma_gradients", "lemma_least")
+
+
+class Sizes(NamedTuple):
+    """What the bounds are made of.
+
+    Attributes:
+        tokens, width: n and d.
+        inputs, labels: ‖X_i‖ and ‖y_i‖, shape (samples,).
+        query, key: σ_max(W_Q,h) and σ_max(W_K,h), shape (heads,).
+        value: σ_max(W_V), the largest over heads.
+        output: ‖W_O‖ of all heads together.
+    """
+
+    tokens: int
+    width: int
+    inputs: Floats
+    labels: Floats
+    query: Floats
+    key: Floats
+    value: float
+    output: float
+
+    @property
+    def root_heads(self) -> float:
+        """√H."""
+        return math.sqrt(len(self.query))
+
+
+def sizes(problem: Problem, trained: Trained = "query", path: float = 0.0) -> Sizes:
+    """Return the sizes of a problem and of all weights that a path from its initial ones passes.
+
+    Args:
+        problem: the start.
+        trained: what moves along the path.
+        path: its length; no singular value changes by more.
+    """
+    found = Sizes(
+        tokens=problem.inputs.shape[1],
+        width=problem.query.shape[-1],
+        inputs=np.linalg.norm(problem.inputs, axis=(1, 2)),
+        labels=np.linalg.norm(problem.labels, axis=1),
+        query=largest_singular_values(problem.query),
+        key=largest_singular_values(problem.key),
+        value=float(largest_singular_values(problem.value).max()),
+        output=float(np.linalg.norm(problem.output)),
+    )
+    if trained != "value":
+        found = found._replace(query=found.query + path)
+    if trained == "all":
+        found = found._replace(key=found.key + path)
+    return found if trained == "query" else found._replace(value=found.value + path)
+
+
+def change_of_attention(of: Sizes, weights: Floats) -> Floats:
+    """Return Lemma 2's φ_i, from W_K, or ψ_i, from W_Q (33, 34), shape (samples,)."""
+    found: Floats = of.tokens / math.sqrt(of.width) * of.inputs**2 * np.linalg.norm(weights)
+    return found
+
+
+def softmax_gradient(of: Sizes, weights: Floats) -> Floats:
+    """Return Lemma 2's Q_i, from W_K, or K_i, from W_Q (36, 37), shape (samples,)."""
+    largest = of.output * np.linalg.norm(weights) * of.value
+    found: Floats = of.tokens * of.root_heads * of.inputs**3 * largest
+    return found
+
+
+def change_of_scores(of: Sizes) -> Floats:
+    """Return the right side of Lemma 7 (1), shape (heads, samples)."""
+    largest = np.sqrt(of.query**2 + of.key**2)[:, None]
+    found: Floats = math.sqrt(2 * of.tokens / of.width) * of.inputs**2 * largest
+    return found
+
+
+def gaussian_gradient(of: Sizes) -> Floats:
+    """Return Lemma 7's Q'_i (60), shape (heads, samples)."""
+    return change_of_scores(of) * of.inputs * of.output * of.value
+
+
+def lipschitz_constants(of: Sizes, kernel: Kernel, trained: Trained) -> tuple[float, float]:
+    """Return the proofs' constants of outputs and of gradients: Z and G, or Z' and G'.
+
+    Those of Lemma 3 for softmax, in W_Q alone or in all weights (90, 99), and of Lemma 8 for the
+    Gaussian, in W_Q alone (equations after 101 and 109): only terms of what is trained. nan else.
+    """
+    if kernel == SOFTMAX and trained != "value":
+        return _constants_of_lemma_3(of, everything=trained == "all")
+    if kernel == GAUSSIAN and trained == "query":
+        return _constants_of_lemma_8(of)
+    return math.nan, math.nan
+
+
+def _constants_of_lemma_3(of: Sizes, everything: bool) -> tuple[float, float]:
+    samples, root = len(of.inputs), of.tokens * of.root_heads
+    in_query = softmax_gradient(of, of.key)
+    others = [softmax_gradient(of, of.query), root * of.inputs * of.output] if everything else []
+    z = np.sqrt(sum(np.square(one) for one in (in_query, *others)))  # (samples,)
+    spread = np.hypot(change_of_attention(of, of.key), change_of_attention(of, of.query))
+    l_query = root * (_residual_change(of, z) + 2 * _largest_residual(of) * spread)
+    reach = root * of.value * of.inputs * of.output + of.labels
+    l_value = spread * of.inputs * of.output * reach + root * of.output * z
+    outputs = samples * math.sqrt(sum(one.max() ** 2 for one in (in_query, *others)))
+    gradients = 2 * l_query.max() + l_value.max() if everything else l_query.max()
+    return outputs, samples * float(gradients)
+
+
+def _constants_of_lemma_8(of: Sizes) -> tuple[float, float]:
+    samples = len(of.inputs)
+    z = np.linalg.norm(gaussian_gradient(of), axis=0)  # (samples,)
+    size = math.sqrt(of.tokens) * of.inputs**2
+    scores = size * float((of.query + of.key).max())
+    largest = _largest_residual(of)
+    l_query = largest * size + scores * (_residual_change(of, z) + largest * scores)
+    return samples * float(z.max()), samples * float(l_query.max())
+
+
+def _largest_residual(of: Sizes) -> float:
+    """R̄ (95): bounds every (MH(X_i) − y_i) W_Oᵀ V'ᵀ."""
+    inputs, labels = float(np.linalg.norm(of.inputs)), float(np.linalg.norm(of.labels))
+    largest = of.tokens * of.root_heads * of.value * inputs * of.output + labels
+    return largest * of.output * inputs * of.value
+
+
+def _residual_change(of: Sizes, z: Floats) -> Floats:
+    """P_i (97, 108), shape (samples,): bounds the change of those."""
+    reach = of.tokens * of.root_heads * of.value * of.inputs * of.output + of.labels
+    found: Floats = (z * of.value + reach) * of.inputs * of.output
+    return found
+
+
+def initial_ratios(
+    fixed: Constants, state: Projections, out: ForwardPass, problems: Sequence[Problem]
+) -> dict[str, list[float]]:
+    """Return Lemma 2's and Lemma 7's ratios at the initial weights, by column and cell.
+
+    `lemma_scores` is the largest over samples, of Lemma 2 (1) and (2) or Lemma 7 (1) and (2);
+    `lemma_gradients` that of Lemma 2 (4) and (5) or Lemma 7 (4); `lemma_least` is the smallest of
+    Lemma 7 (3). nan where there are too many scores, and for other kernels.
+    """
+    samples, tokens = state.query.shape[2:4]
+    nothing = dict.fromkeys(COLUMNS, [math.nan] * len(problems))
+    if fixed.kernel not in (SOFTMAX, GAUSSIAN) or samples * tokens**2 > LARGEST_SPECTRUM:
+        return nothing
+    every = [sizes(problem) for problem in problems]
+    lemma = _lemma_2 if fixed.kernel == SOFTMAX else _lemma_7
+    return nothing | {name: one.tolist() for name, one in lemma(fixed, state, out, every).items()}
+
+
+def _lemma_2(
+    fixed: Constants, state: Projections, out: ForwardPass, every: Sequence[Sizes]
+) -> dict[str, Tensor]:
+    by_query, by_key = (norm.amax(1) for norm in attention_norms(fixed, state, out))
+    in_query, in_key = (norm.square().sum(1).sqrt() for norm in _gradient_norms(fixed, state, out))
+    residual = out.residual.norm(dim=-1)  # (cells, samples)
+    phi = _stacked(fixed, [change_of_attention(of, of.key) for of in every])
+    psi = _stacked(fixed, [change_of_attention(of, of.query) for of in every])
+    q = _stacked(fixed, [softmax_gradient(of, of.key) for of in every])
+    k = _stacked(fixed, [softmax_gradient(of, of.query) for of in every])
+    return {
+        "lemma_scores": torch.maximum(by_query / phi, by_key / psi).amax(1),
+        "lemma_gradients": torch.maximum(
+            _share(in_query, q * residual), _share(in_key, k * residual)
+        ).amax(1),
+    }
+
+
+def _lemma_7(
+    fixed: Constants, state: Projections, out: ForwardPass, every: Sequence[Sizes]
+) -> dict[str, Tensor]:
+    scores = score_norms(fixed, state) / _stacked(fixed, [change_of_scores(of) for of in every])
+    residual = out.residual.norm(dim=-1)  # (cells, samples)
+    bound = _stacked(fixed, [gaussian_gradient(of) for of in every]) * residual[:, None]
+    in_query, _ = _gradient_norms(fixed, state, out)
+    in_scores = engine.gradient_in_scores(fixed, state, out).square().sum((1, 3, 4)).sqrt()
+    smallest = state.value.abs().amin((1, 3)) * out.attention.amin((1, 3, 4))  # (cells, samples)
+    above = in_scores / (smallest * residual)
+    return {
+        "lemma_scores": torch.maximum(scores.amax(1), curvature_ratios(fixed, state)).amax(1),
+        "lemma_gradients": _share(in_query, bound).amax((1, 2)),
+        "lemma_least": above.where(smallest * residual > 0, torch.inf).amin(1),
+    }
+
+
+def attention_norms(
+    fixed: Constants, state: Projections, out: ForwardPass
+) -> tuple[Tensor, Tensor]:
+    """Return ‖∂S_ih/∂W_Q,h‖ and ‖∂S_ih/∂W_K,h‖ as operators, (cells, heads, samples), for softmax.
+
+    A row of the first is x_k ⊗ S_kj (k_j − Σ_l S_kl k_l)/√d, and of the second
+    S_kj (x_j − Σ_l S_kl x_l) ⊗ q_k/√d.
+    """
+    root = math.sqrt(state.key.shape[-1])
+    inputs = fixed.inputs[:, None].expand(-1, state.key.shape[1], -1, -1, -1)
+
+    def changes(vectors: Tensor) -> Tensor:
+        """S_kj (v_j − Σ_l S_kl v_l), (cells, heads, samples, k, j, width)."""
+        away = vectors[..., None, :, :] - (out.attention @ vectors)[..., :, None, :]
+        return out.attention[..., None] * away
+
+    by_query = _operator_norms(inputs[..., :, None, :], changes(state.key) / root)
+    by_key = _operator_norms(state.query[..., :, None, :] / root, changes(inputs))
+    return by_query, by_key
+
+
+def score_norms(fixed: Constants, state: Projections) -> Tensor:
+    """Return ‖∂C_ih/∂W_Q,h‖ as an operator, (cells, heads, samples), for the Gaussian."""
+    root = math.sqrt(state.key.shape[-1])
+    away = (state.key[..., None, :, :] - state.query[..., :, None, :]) / root
+    return _operator_norms(fixed.inputs[:, None, :, :, None, :], away)
+
+
+def curvature_ratios(fixed: Constants, state: Projections) -> Tensor:
+    """Return Lemma 7 (2)'s left over right side, (cells, samples): it depends on X and d alone.
+
+    The change of ∂C_kj/∂W_Q is −x_k ⊗ x_k dW_Q/√d for each of n keys, and the bound √n ‖X_i‖².
+    """
+    lengths = fixed.inputs.norm(dim=-1, keepdim=True)
+    largest: Tensor = torch.linalg.matrix_norm(lengths * fixed.inputs, 2)
+    return largest / (math.sqrt(state.key.shape[-1]) * fixed.inputs.square().sum((-2, -1)))
+
+
+def _operator_norms(left: Tensor, right: Tensor) -> Tensor:
+    """The largest singular value of the matrix of rows left_kj ⊗ right_kj, by its n² × n² square.
+
+    Shapes (cells, heads, samples, k, j, any): left may have one j, or one head.
+    """
+    products = torch.einsum("...kja,...lma->...kjlm", right, right)
+    outer = torch.einsum("...kja,...lma->...kjlm", left, left)
+    square = (products * outer).flatten(-4, -3).flatten(-2, -1)
+    largest: Tensor = torch.linalg.eigvalsh(square)[..., -1]
+    return largest.clamp(min=0).sqrt()
+
+
+def _gradient_norms(
+    fixed: Constants, state: Projections, out: ForwardPass
+) -> tuple[Tensor, Tensor]:
+    """‖∂f(M; X_i)/∂W_Q,h‖ and the same for W_K, each (cells, heads, samples)."""
+    scores = engine.gradient_in_scores(fixed, state, out)
+    gram = (fixed.inputs @ fixed.inputs.mT)[:, None]  # (cells, 1, samples, tokens, tokens)
+
+    def norm(gradient: Tensor) -> Tensor:
+        return (gradient * (gram @ gradient)).sum((-2, -1)).clamp(min=0).sqrt()
+
+    return (
+        norm(engine.gradient_in_queries(fixed.kernel, scores, state)),
+        norm(engine.gradient_in_keys(fixed.kernel, scores, state)),
+    )
+
+
+def _stacked(fixed: Constants, arrays: Sequence[Floats]) -> Tensor:
+    return fixed.learning_rate.new_tensor(np.stack(arrays))
+
+
+def _share(left: Tensor, right: Tensor) -> Tensor:
+    """Left over right side; 0 where there is nothing to bound."""
+    return (left / right).where(right > 0, 0.0)
