@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Values, done
-from overfit_cli.claims.rules import WITHOUT_EXCEPTION, without_exception
+from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous, without_exception
 from overfit_cli.studies.attention_kernel.regression.claims.selection import SOURCE, selection
 
 
@@ -33,6 +34,9 @@ class Lemma(NamedTuple):
 _SOFTMAX = Place({"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
 _GAUSSIAN = Place({"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
 _QUERY = Place({"kernel": "gaussian", "trained": "query"}, "kernel-theorem3")
+
+LOOSE = 0.01
+"""A bound that nothing comes nearer to than this share of it could not have been broken."""
 
 FROM_BELOW = "lemma_least"
 """The column of the one bound from below; all others are from above."""
@@ -114,7 +118,8 @@ def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
     if ratio.empty:
         raise inconclusive("No cell has the numbers: too many scores, or nothing moved.")
     below = column == FROM_BELOW
-    return without_exception(
+    nearest = 1 / float(ratio.min()) if below else float(ratio.max())
+    found = without_exception(
         ratio < 1 if below else ratio > 1,
         chosen.loc[ratio.index, "seed"],
         details={
@@ -123,6 +128,13 @@ def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
             "median": float(ratio.median()),
             "most": float(ratio.max()),
         },
+    )
+    if nearest > LOOSE:
+        return found
+    return vacuous(
+        found,
+        f"The bound is too loose to be broken: no cell comes within a factor of {1 / LOOSE:g}.",
+        {"decades between the bound and what is nearest": -math.log10(nearest)},
     )
 
 
