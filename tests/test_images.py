@@ -16,6 +16,7 @@ import torch
 from torch.nn import functional
 
 import overfit_cli
+from overfit_cli.claims.calibration import TRUTHS, errors, rates
 from overfit_cli.datasets.digits import Digits, built_in_digits
 from overfit_cli.datasets.mnist import IMAGES, LABELS, read_idx, read_mnist
 from overfit_cli.errors import UserError
@@ -24,6 +25,7 @@ from overfit_cli.studies.benign_vit.images.data import image_task, ring_noise
 from overfit_cli.studies.benign_vit.images.model import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.images.study import study
+from overfit_cli.studies.benign_vit.images.worlds import WORLDS
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution
@@ -325,7 +327,9 @@ def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     assert "SNR 0.2" in text
     assert "SNR 2" in text
     said = run("report", "--from=runs", "--out=r", cwd=tmp_path).stdout
-    assert "9 of 9 cells reach a training loss of 2.29" in " ".join(said.split())
+    words = " ".join(said.split())
+    assert "fig2-fitted inconclusive" in words
+    assert "The share of seeds on which every cell is fitted." in words
     shutil.rmtree(tmp_path / "r")
 
 
@@ -333,10 +337,10 @@ def frame(sign: float = -1.0) -> pd.DataFrame:
     rows = [
         BenignVitImagesParameters().model_dump()
         | {"n": n, "snr": snr, "seed": seed, "status": "done", "epochs": 9.0}
-        | {"train_loss": 0.009, "test_loss": 1 + sign * (n / 1000 + snr / 10)}
+        | {"train_loss": 0.009, "test_loss": 3 * 40 ** (sign * (n / 800 + snr / 2 - 1))}
         for n in (200, 500, 800)
         for snr in (0.2, 0.6, 2.0)
-        for seed in range(3)
+        for seed in range(6)
     ]
     return pd.DataFrame(rows)
 
@@ -350,10 +354,36 @@ def test_verdicts_follow_the_numbers() -> None:
         assert by_name[name].judge(frame(sign=1.0)).verdict == "fails"
         assert by_name[name].judge(frame().query("seed == 0")).verdict == "inconclusive"
     unfitted = frame()
-    unfitted.loc[4, "status"], unfitted.loc[4, "train_loss"] = "failed", 0.4
+    unfitted["status"] = np.where(unfitted["snr"] == 0.2, "failed", "done")
+    unfitted["train_loss"] = np.where(unfitted["snr"] == 0.2, 0.4, 0.009)
     found = by_name["fig2-fitted"].judge(unfitted)
     assert found.verdict == "fails"
-    assert "26 of 27 cells" in found.note
+    assert found.details["cells that aren't fitted"] == 18
+    assert by_name["fig2-transition"].judge(unfitted).verdict == "inconclusive"
+
+
+def test_a_transition_has_one_corner_above_a_guess_and_the_other_below_the_cut() -> None:
+    [claim] = [claim for claim in CLAIMS if claim.name == "fig2-transition"]
+    found = claim.judge(frame())
+    assert found.verdict == "holds"
+    ends = [found.details[f"test loss at the {end} N and ratio"] for end in ("least", "largest")]
+    assert ends == pytest.approx([3 * 40**0.65, 3 / 40])
+    for factor, corner in ((0.05, "least"), (4.0, "largest")):
+        cells = frame()
+        found = claim.judge(cells.assign(test_loss=factor * cells["test_loss"]))
+        assert found.verdict == "fails"
+        assert f"test loss at the {corner} N and ratio: N from 200 to 800" in found.note
+    assert claim.judge(frame().query("seed < 4")).verdict == "inconclusive"
+    assert set(WORLDS) == {claim.name for claim in CLAIMS}
+
+
+@pytest.mark.parametrize("name", ["fig2-transition", "fig2-fitted"])
+def test_made_up_worlds_are_seldom_misjudged(name: str) -> None:
+    [claim] = [claim for claim in CLAIMS if claim.name == name]
+    for truth in TRUTHS:
+        found = rates(claim, getattr(WORLDS[name], truth), frame(), 20, truth)
+        assert all(share <= 0.1 for share in errors(truth, found).values()), (truth, found)
+        assert truth != "true" or found.share("holds") > 0.8
 
 
 def test_digits_are_taken_by_row() -> None:

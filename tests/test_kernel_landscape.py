@@ -18,6 +18,7 @@ from torch.nn import functional
 from overfit_cli import landscapes
 from overfit_cli.analysis import surfaces
 from overfit_cli.claim import Measurement
+from overfit_cli.claims.calibration import TRUTHS, errors, rates
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.landscapes import SavedLosses
@@ -32,6 +33,7 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLand
 from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
+from overfit_cli.studies.attention_kernel.landscape.worlds import WORLDS
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.interrupts import Interrupted
 from overfit_cli.sweeps.results import train_all
@@ -577,14 +579,15 @@ def test_claims_follow_which_kernel_has_more(name: str) -> None:
     assert set(COLUMNS) == set(BY_NAME)
     found = measure(name, frame(8, 4))
     assert found.verdict == "holds"
-    expected = 4 * 1.05 if name == "landscape-minima" else 1
+    expected = math.log2(9.4 / 5.2) if name == "landscape-minima" else 1
     assert found.value == pytest.approx(expected, rel=1e-2)
-    assert "in 8 of 8 pairs:" in found.note
-    assert found.interval == "95 % t over networks"
+    assert found.details["pairs in which softmax has more"] == 8
+    assert found.interval is not None
+    assert found.interval.kind == "95 % t over 4 seeds"
     assert measure(name, frame(4, 8)).verdict == "fails"
     found = measure(name, frame(4, 4))
     assert (found.verdict, found.value) == ("inconclusive", 0)
-    assert "(and as much in 8)" in found.note
+    assert found.details["pairs in which both have as much"] == 8
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -595,15 +598,16 @@ def test_networks_that_disagree_leave_a_claim_open(name: str) -> None:
 
 
 def test_the_interval_is_over_networks_not_over_pairs() -> None:
-    """Differences 1, 1 and 3, 3 of two pairs each, and 2, 2: mean 2, deviation 1 over three."""
-    cells = frame(1, 1, seeds=3)
-    for seed, difference in enumerate((1.0, 3.0, 2.0)):
+    """Ratios 2¹, 2³, 2² and 2² of two pairs each: mean 2, deviation √(2/3) over four."""
+    cells = frame(1, 1)
+    for seed, power in enumerate((1, 3, 2, 2)):
         own = cells["seed"] == seed
-        cells.loc[own, "interior_minima"] = 0.0
-        cells.loc[own & (cells["kernel"] == "softmax"), "interior_minima"] = difference
-    found = measure("landscape-minima", cells)
+        cells.loc[own, "sharpness"] = 1.0
+        cells.loc[own & (cells["kernel"] == "softmax"), "sharpness"] = 2.0**power
+    found = measure("landscape-sharpness", cells)
     assert found.value == pytest.approx(2)
-    assert found.high == pytest.approx(2 + 4.302653 / math.sqrt(3))
+    assert found.interval is not None
+    assert found.interval.high == pytest.approx(2 + 3.182446 * math.sqrt(2 / 3) / 2)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -611,7 +615,8 @@ def test_the_interval_is_over_networks_not_over_pairs() -> None:
 def test_few_networks_or_pairs_leave_a_claim_open(name: str, seeds: int, pairs: int) -> None:
     found = measure(name, frame(8, 4, seeds=seeds, pairs=pairs))
     assert found.verdict == "inconclusive"
-    assert f"{seeds} networks with at least {pairs} pairs" in found.note
+    words = "takes 4 seeds, and there are 2" if seeds == 2 else "has 1 pairs of directions: fewer"
+    assert words in found.note
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -632,17 +637,28 @@ def test_a_pair_that_failed_under_one_kernel_is_left_out(name: str) -> None:
     gone = (cells["seed"] == 0) & (cells["pair"] == 2) & (cells["kernel"] == "gaussian")
     cells.loc[gone, "status"] = "failed"
     cells.loc[gone, COLUMNS[name]] = np.nan
-    assert "in 11 of 11 pairs" in measure(name, cells).note
+    found = measure(name, cells)
+    assert found.details["pairs of directions"] == 11
+    assert found.details["pairs in which softmax has more"] == 11
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_flat_surface_has_no_ratio_and_a_difference_all_the_same(name: str) -> None:
+def test_a_flat_surface_has_no_ratio_though_its_minima_can_be_counted(name: str) -> None:
     """Such is the loss of a network whose head is dead."""
     cells = frame(8, 4)
     cells.loc[(cells["seed"] == 0) & (cells["kernel"] == "gaussian"), COLUMNS[name]] = 0.0
     found = measure(name, cells)
     if name == "landscape-minima":
-        assert found.verdict == "holds"
+        assert found.value == pytest.approx((3 * math.log2(9.4 / 5.2) + math.log2(9)) / 4, rel=0.02)
     else:
         assert found.verdict == "inconclusive"
         assert found.note == "In 2 of 8 pairs a surface is flat, and there is no ratio."
+
+
+def test_every_claim_has_worlds_and_counts_are_seldom_misjudged() -> None:
+    """In the false world one kernel's minima have the longer tail."""
+    assert set(WORLDS) == set(BY_NAME)
+    claim, design = BY_NAME["landscape-minima"], frame(1, 1)
+    for truth in TRUTHS:
+        found = rates(claim, getattr(WORLDS[claim.name], truth), design, 30, truth)
+        assert all(share <= 0.1 for share in errors(truth, found).values()), (truth, found)

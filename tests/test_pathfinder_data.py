@@ -10,13 +10,18 @@ import zlib
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from overfit_cli.analysis.shortcut_rules import majority_in_bins_accuracy
+from overfit_cli.analysis.shortcut_rules import (
+    best_accuracy_by_places,
+    boosted_trees_accuracy,
+    features_of_places,
+    majority_in_bins_accuracy,
+)
 from overfit_cli.datasets import lra_pathfinder
 from overfit_cli.datasets.lra_pathfinder import DIRECTORIES, read_lra
 from overfit_cli.datasets.pathfinder import images as pathfinder_images
@@ -47,6 +52,22 @@ SMALL = PathfinderSettings(
     distractor_length=2,
     seed_distance=4,
     marker_radius=1,
+)
+TINY = PathfinderSettings(
+    size=10,
+    contour_length=2,
+    distractors=0,
+    seed_distance=3,
+    marker_radius=1,
+    distance_tolerance=0.1,
+)
+"""As in the quick profile of figure 3."""
+
+MIRRORED = [replace(settings, matched="places") for settings in (SMALL, TINY)]
+EVERY_KIND = pytest.mark.parametrize(
+    "settings",
+    [HARD, SMALL, TINY, *MIRRORED],
+    ids=["hard", "small", "tiny", "small, mirrored", "tiny, mirrored"],
 )
 
 
@@ -102,7 +123,7 @@ def test_seeds_and_splits_share_no_image() -> None:
         assert not np.isin(one.paddles.middles, other.paddles.middles).any()
 
 
-@pytest.mark.parametrize("settings", [HARD, SMALL], ids=["hard", "small"])
+@EVERY_KIND
 def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: PathfinderSettings) -> None:
     scenes = scenes_of(settings)
     sizes = sorted(np.bincount(contour_of_paddles(settings)).tolist())
@@ -115,7 +136,7 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: Pathfind
     assert 0 < scenes.labels[:16].sum() < 16
 
 
-@pytest.mark.parametrize("settings", [HARD, SMALL], ids=["hard", "small"])
+@EVERY_KIND
 def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
     settings: PathfinderSettings,
 ) -> None:
@@ -162,7 +183,7 @@ def test_antialiased_pixels_come_near_to_the_area_that_ink_covers() -> None:
 
 
 def test_every_image_could_have_had_the_other_label_at_the_same_distance() -> None:
-    for settings in (HARD, SMALL):
+    for settings in (HARD, SMALL, *MIRRORED):
         scenes = scenes_of(settings)
         targets = scenes.paddles.take(np.s_[:, : 2 * settings.contour_length])
         assert matches(settings, targets).any(axis=(1, 2)).all()
@@ -177,6 +198,41 @@ def test_neither_the_distance_nor_the_ink_gives_the_label_away() -> None:
     by_ink = majority_in_bins_accuracy(ink[0], train.labels, ink[1], test.labels)
     assert by_ink == pytest.approx(0.5, abs=0.03)
     assert test.labels.mean() == pytest.approx(0.5, abs=0.03)
+
+
+def places_of(settings: PathfinderSettings, split: Literal["train", "test"]) -> Any:
+    """Discs and labels of some two thousand scenes."""
+    chunks = [chunk_scenes(settings, stream_of(0, split), chunk) for chunk in range(16)]
+    places = np.concatenate([scenes.markers for scenes in chunks]).astype(np.complex64)
+    return places, np.concatenate([scenes.labels for scenes in chunks])
+
+
+def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> None:
+    """What the distance tells of the label is left: as much as the tolerance lets through."""
+    mirrored = replace(TINY, matched="places")
+    (train, labels), (test, truth) = (places_of(TINY, split) for split in ("train", "test"))
+    assert best_accuracy_by_places(train, labels, test, truth) > 0.6
+    (train, labels), (test, truth) = (places_of(mirrored, split) for split in ("train", "test"))
+    without_distance = [features_of_places(places)[:, :-1] for places in (train, test)]
+    by_places = boosted_trees_accuracy(without_distance[0], labels, without_distance[1], truth)
+    assert by_places == pytest.approx(0.5, abs=0.02)
+    assert best_accuracy_by_places(train, labels, test, truth) < 0.54
+    assert truth.mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_places_have_no_order_and_may_be_unknown_or_of_one_label() -> None:
+    random = np.random.default_rng(0)
+    places = (random.uniform(0, 10, (600, 2, 2)) @ [1, 1j]).astype(np.complex64)
+    assert np.array_equal(features_of_places(places), features_of_places(places[:, ::-1]))
+    above = (places.imag.mean(axis=1) > 5).astype(np.int64)
+    found = best_accuracy_by_places(places[:400], above[:400], places[400:, ::-1], above[400:])
+    assert found > 0.95
+    assert found == best_accuracy_by_places(places[:400], above[:400], places[400:], above[400:])
+    ones = np.ones(400, dtype=np.int64)
+    alike = best_accuracy_by_places(places[:400], ones, places[400:], above[400:])
+    assert alike == above[400:].mean()
+    unknown = np.full((5, 2), np.nan, dtype=np.complex64)
+    assert np.isnan(best_accuracy_by_places(unknown, ones[:5], unknown, ones[:5]))
 
 
 def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:

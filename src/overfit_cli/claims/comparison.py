@@ -1,4 +1,4 @@
-"""Comparison of two settings, each at its best value of a swept parameter, seed by seed."""
+"""Comparison of two settings, each at its best value of a swept parameter or at one value."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class BestSetting:
 
     def in_words(self) -> str:
         """Name the value, the sweep, and whether the best lies at its edge."""
-        at_edge = self.value in (self.tried[0], self.tried[-1]) and len(self.tried) > 1
+        if len(self.tried) == 1:
+            return f"{self.name} at {self.value:g}"
+        at_edge = self.value in (self.tried[0], self.tried[-1])
         tried = ", ".join(f"{value:g}" for value in self.tried)
         edge = ", at the edge of the sweep" if at_edge else ""
         return f"{self.name} at {self.value:g} of {tried}{edge}"
@@ -47,6 +49,19 @@ class BestSetting:
         """Write a column's mean and standard deviation over seeds: `0.751 ± 0.012`."""
         values = self.column(column)
         return f"{values.mean():.3f} ± {values.std():.3f}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One value of a swept parameter, the same for both settings.
+
+    Attributes:
+        value: the value.
+        preset: one that has cells there.
+    """
+
+    value: float
+    preset: str
 
 
 @dataclass(frozen=True)
@@ -90,6 +105,42 @@ class Comparison:
         Raises:
             UndecidedError: where the cells don't have both, or one of them at a single value.
         """
+        one, other = self._both(cells, parameters, settings)
+        if min(len(one.tried), len(other.tried)) < 2:
+            raise inconclusive(
+                f"The {self.compared}s were tried at {len(one.tried)} and {len(other.tried)} "
+                f"{self.swept_in_words}s; it takes 2, so that the verdict depends on no single one."
+            )
+        return one, other
+
+    def pair_at(
+        self,
+        cells: pd.DataFrame,
+        parameters: Collection[str],
+        settings: tuple[str, str],
+        place: Place,
+    ) -> tuple[BestSetting, BestSetting]:
+        """Return both settings at one value of the swept parameter, on the seeds of both.
+
+        Args:
+            cells, parameters, settings: as for `pair`.
+            place: the value.
+
+        Raises:
+            UndecidedError: `not run` where the cells don't have both settings there.
+        """
+        there = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
+        if there[self.compared].nunique() < 2:
+            raise not_run(
+                f"It needs cells of {self.compared}={','.join(settings)} at "
+                f"{self.swept}={place.value:g}, as in `overfit sweep {place.preset}`."
+            )
+        return self._both(there, parameters, settings)
+
+    def _both(
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[str, str]
+    ) -> tuple[BestSetting, BestSetting]:
+        """Both settings at their best among these cells, however many values there are."""
         cells = cells[cells[self.compared].isin(settings)]
         if cells[self.compared].nunique() < 2:
             raise not_run(f"It needs cells of {self.compared}={','.join(settings)}.")
@@ -101,11 +152,6 @@ class Comparison:
             raise inconclusive(
                 f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
             )
-        if min(len(one.tried), len(other.tried)) < 2:
-            raise inconclusive(
-                f"The {self.compared}s were tried at {len(one.tried)} and {len(other.tried)} "
-                f"{self.swept_in_words}s; it takes 2, so that the verdict depends on no single one."
-            )
         seeds = one.cells.index.intersection(other.cells.index)
         return one.on(seeds), other.on(seeds)
 
@@ -114,15 +160,19 @@ class Comparison:
         judge: Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement],
         parameters: Collection[str],
         settings: tuple[str, str],
+        place: Place | None = None,
     ) -> Callable[[pd.DataFrame], Measurement]:
-        """Return what measures two settings at their best: see `pair`.
+        """Return what measures two settings: see `pair`, and `pair_at`.
 
         Args:
             judge: from both, and all cells, to the measurement.
             parameters: the study's.
             settings: two values of the compared parameter.
+            place: one value for both of the swept one; by default each is taken at its best.
         """
-        return lambda cells: judge(*self.pair(cells, parameters, settings), cells)
+        if place is None:
+            return lambda cells: judge(*self.pair(cells, parameters, settings), cells)
+        return lambda cells: judge(*self.pair_at(cells, parameters, settings, place), cells)
 
     def at_shared_values(self, cells: pd.DataFrame, settings: tuple[str, str]) -> dict[str, float]:
         """Return at how many of the values that both settings have the first one is lower."""

@@ -43,11 +43,13 @@ class Margin:
     fewest_seeds: int = 3
 
     def verdict(self, found: Estimate) -> Verdict:
-        """Return the verdict: inside it holds, outside it fails, across an end it is open.
+        """Return the verdict: inside it holds, outside it fails, across or on an end it is open.
 
         An interval that is nothing but infinity lies beyond what was measured, and fails nothing.
         """
         if found.seeds < self.fewest_seeds or math.isnan(found.low) or math.isnan(found.high):
+            return "inconclusive"
+        if found.low == found.high and found.low in (self.least, self.most):
             return "inconclusive"
         if self.least <= found.low and found.high <= self.most:
             return "holds"

@@ -34,6 +34,9 @@ CHUNK = 128
 """How many images are drawn from one stream; always all of them, whatever is asked for."""
 
 FILE = "images.npz"
+NO_MARKERS = np.zeros((0, 2), dtype=np.complex64)
+"""The discs of no images."""
+
 # What reading a torn archive raises, or one of other arrays, or (TypeError) a lone array.
 _UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, EOFError),
@@ -61,19 +64,24 @@ class PathfinderImages:
     Attributes:
         pixels: white on black, uint8, shape (images, size, size).
         labels: 1 where a contour connects the discs, else 0, shape (images,).
-        distances: how far apart the discs are, in pixels, nan where unknown, shape (images,).
+        markers: the discs' centres x + iy, in pixels, nan where unknown, shape (images, 2).
     """
 
     pixels: NDArray[np.uint8]
     labels: NDArray[np.int64]
-    distances: NDArray[np.float32]
+    markers: NDArray[np.complex64]
+
+    @property
+    def distances(self) -> NDArray[np.float32]:
+        """How far apart the discs are, in pixels, nan where unknown, shape (images,)."""
+        return np.asarray(np.abs(self.markers[:, 1] - self.markers[:, 0]))
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, index: slice | NDArray[np.int64]) -> PathfinderImages:
         """Return some of the images."""
-        return PathfinderImages(self.pixels[index], self.labels[index], self.distances[index])
+        return PathfinderImages(self.pixels[index], self.labels[index], self.markers[index])
 
 
 def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) -> PathfinderImages:
@@ -86,8 +94,8 @@ def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) ->
     parts = []
     for chunk in range(first, -(-stop // CHUNK)):
         scenes = chunk_scenes(settings, stream, chunk)
-        distances = scenes.distances.astype(np.float32)
-        parts.append(PathfinderImages(render(settings, scenes), scenes.labels, distances))
+        markers = scenes.markers.astype(np.complex64)
+        parts.append(PathfinderImages(render(settings, scenes), scenes.labels, markers))
     return joined(settings, parts)[start - first * CHUNK : stop - first * CHUNK]
 
 
@@ -102,7 +110,7 @@ def joined(settings: PathfinderSettings, parts: list[PathfinderImages]) -> Pathf
     return PathfinderImages(
         np.concatenate([none, *(part.pixels for part in parts)]),
         np.concatenate([np.zeros(0, dtype=np.int64), *(part.labels for part in parts)]),
-        np.concatenate([np.zeros(0, dtype=np.float32), *(part.distances for part in parts)]),
+        np.concatenate([NO_MARKERS, *(part.markers for part in parts)]),
     )
 
 
@@ -148,7 +156,7 @@ def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImage
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             ours = arrays["key"].shape == () and str(arrays["key"]) == key
-            found = PathfinderImages(arrays["pixels"], arrays["labels"], arrays["distances"])
+            found = PathfinderImages(arrays["pixels"], arrays["labels"], arrays["markers"])
     except _UNREADABLE:
         return joined(settings, [])
     return found if ours and _is_whole(settings, found) else joined(settings, [])

@@ -67,9 +67,10 @@ def place(settings: PathfinderSettings, random: np.random.Generator, targets: Pa
     disc lies depends on the label, and the distance between the discs doesn't, up to the tolerance.
 
     With `matched` places, a second coin turns the scene over about the disc that both pairs share,
-    so that the unconnected pair comes to lie where the connected one did. Then, up to the
-    tolerance, each label has its discs at either pair's places equally often, and all that the
-    places tell is the same for both.
+    so that the unconnected pair comes to lie where the connected one did, and a third one lays the
+    second disc as far from the first as either pair's ends are, at most the tolerance off the
+    contour's end. Then each label has its discs at the same places equally often, and places tell
+    nothing.
 
     Args:
         settings: as for `matches`.
@@ -86,6 +87,12 @@ def place(settings: PathfinderSettings, random: np.random.Generator, targets: Pa
         targets.put(over, turned)
     shared, connected, apart = (each[scenes, *chosen] for each in _ways(settings, targets))
     other = np.where(labels == 1, connected, apart)
+    if settings.matched == "places":
+        # What the tolerance leaves: whose length the disc lies at is a coin of its own.
+        lengths = np.abs(np.stack([connected, apart]) - shared)[
+            random.integers(0, 2, len(scenes)), scenes
+        ]
+        other = shared + (other - shared) / np.abs(other - shared) * lengths
     return Marked(targets, np.stack([shared, other], axis=1), labels)
 
 

@@ -41,6 +41,7 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
     )
     progress_columns = ()
     claims_in = "overfit_cli.studies.attention_kernel.landscape.claims"
+    worlds_in = "overfit_cli.studies.attention_kernel.landscape.worlds"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""

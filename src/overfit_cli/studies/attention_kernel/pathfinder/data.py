@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from overfit_cli.analysis.shortcut_rules import majority_in_bins_accuracy
+from overfit_cli.analysis.shortcut_rules import best_accuracy_by_places
 from overfit_cli.data_folder import data_folder, fingerprint, naming_data
 from overfit_cli.datasets.lra_pathfinder import read_lra
 from overfit_cli.datasets.pathfinder.images import PathfinderImages, Stream, images
@@ -21,7 +21,7 @@ from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPat
 
 
 def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
-    """Return a cell's task, with the accuracy of the distance-only rule as its shortcut.
+    """Return a cell's task; its shortcut is what rules get right that see discs' places alone.
 
     Raises:
         UserError: if LRA's images are to be read and aren't where `--data` says, or are too few.
@@ -72,13 +72,13 @@ def _read(folder: Path, difficulty: str, size: int) -> tuple[PathfinderImages, s
     """All images, and a fingerprint of them."""
     with naming_data(folder):
         pixels, labels = read_lra(folder, difficulty, size)
-    unknown = np.full(len(labels), np.nan, dtype=np.float32)
+    unknown = np.full((len(labels), 2), np.nan, dtype=np.complex64)
     return PathfinderImages(pixels, labels, unknown), fingerprint(pixels, labels)
 
 
 def _task(train: PathfinderImages, test: PathfinderImages, levels: int) -> Task:
-    """The task; its shortcut is the rule that sees the distance between the discs alone."""
-    shortcut = majority_in_bins_accuracy(train.distances, train.labels, test.distances, test.labels)
+    """The task; its shortcut is the best rule that sees the discs' places alone."""
+    shortcut = best_accuracy_by_places(train.markers, train.labels, test.markers, test.labels)
     return Task(_examples(train, levels), _examples(test, levels), levels, shortcut)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib.figure
 import numpy as np
 
-from overfit_cli.datasets.pathfinder.images import CHUNK, PathfinderImages, images
+from overfit_cli.datasets.pathfinder.images import CHUNK, NO_MARKERS, PathfinderImages, images
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.image_rows import ImageRow, draw_image_rows
 from overfit_cli.parameter_values import of_row
@@ -32,7 +32,7 @@ def training_images(parameters: KernelPathfinderParameters, seed: int) -> Pathfi
         task = pathfinder_task(parameters, seed)
         levels = task.train.tokens.reshape(-1, parameters.size, parameters.size)
         pixels = (levels.astype(np.int64) * 256 // parameters.grey_levels).astype(np.uint8)
-        return PathfinderImages(pixels, task.train.labels, np.zeros(0, dtype=np.float32))
+        return PathfinderImages(pixels, task.train.labels, NO_MARKERS)
     return images(parameters.settings, stream_of(seed, "train"), CHUNK)
 
 

@@ -24,6 +24,7 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
     name = "kernel-pathfinder"
     version = 2
     title = "Softmax against Gaussian attention on Pathfinder"
+    worlds_in = "overfit_cli.studies.attention_kernel.classifier.worlds"
     parameters = KernelPathfinderParameters
     source_of_curves = "Song et al. 2024, figure 3"
 
@@ -35,13 +36,16 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
         """Return the claims of section 5.3.1."""
         from overfit_cli.studies.attention_kernel.classifier.claims import ClassifierClaims
 
+        places = "the best rule that sees the discs' places alone"
         claims = ClassifierClaims(
-            "pathfinder", self.parameters, "the distance-only rule", "kernel-fig3"
+            "pathfinder", self.parameters, places, "kernel-fig3", paper_rate=2e-4
         )
         return (
             claims.faster("Pathfinder", "figure 3"),
             claims.more_accurate(),
+            *claims.at_one_rate("Pathfinder", "figure 3"),
             claims.steadier(),
+            claims.worst_run(),
             claims.above_shortcut(),
             claims.head_alive(),
         )

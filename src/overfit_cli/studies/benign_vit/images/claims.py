@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pandas as pd
 
+from overfit_cli.analysis.intervals import Estimate, mean_estimate
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.claims.cells import Selection, done
-from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.claims.rules import Margin, judged, judged_together, level_of_each, share_of_seeds
 from overfit_cli.claims.trends import FALLING, LEAST_VALUES, falls
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
@@ -26,6 +30,9 @@ GRID = Selection(
 
 FITTED = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 
+HARMFUL = Margin(least=math.log(10), because="the loss of a guess among ten digits", fewest_seeds=5)
+BENIGN = Margin(most=0.2, because="figure 1b's cut between the regimes", fewest_seeds=5)
+
 
 def _fitted(cells: pd.DataFrame) -> Measurement:
     grid = GRID.of(cells)
@@ -43,6 +50,27 @@ def _fitted(cells: pd.DataFrame) -> Measurement:
         },
         note="The share of seeds on which every cell is fitted.",
     )
+
+
+def _transition(cells: pd.DataFrame) -> Measurement:
+    grid = GRID.of(cells)
+    least, most = (grid[["n", "snr"]].agg(end) for end in ("min", "max"))
+    return judged_together(
+        {
+            "test loss at the least N and ratio": (_typical_loss(grid, least), HARMFUL),
+            "test loss at the largest N and ratio": (_typical_loss(grid, most), BENIGN),
+        },
+        note=f"N from {least['n']:g} to {most['n']:g}, SNR from {least['snr']:g} to "
+        f"{most['snr']:g}. Losses differ by factors: means over seeds are of their logarithms.",
+    )
+
+
+def _typical_loss(grid: pd.DataFrame, at: pd.Series[float]) -> Estimate:
+    """The geometric mean over seeds of the test loss at a corner of the grid."""
+    corner = done(grid[(grid["n"] == at["n"]) & (grid["snr"] == at["snr"])])
+    logs = mean_estimate(np.log(corner["test_loss"]), level_of_each(2))
+    value, low, high = (math.exp(one) for one in logs[:3])
+    return logs._replace(value=value, low=low, high=high)
 
 
 def _falls(axis: str, other: str, words: str) -> Claim:
@@ -64,6 +92,17 @@ CLAIMS = (
         statement="The training images are fitted at every N and every signal-to-noise ratio.",
         holds_where=FITTED.in_words("the share of seeds on which all cells are"),
         measure=_fitted,
+        preset="fig2",
+    ),
+    Claim(
+        name="fig2-transition",
+        source="Jiang et al. 2024, figure 2c",
+        statement="Within the grid lies a transition: overfitting is harmful at the least N and "
+        "signal-to-noise ratio, and benign at the largest.",
+        holds_where=f"{HARMFUL.in_words('the test loss at the former')}, and "
+        f"{BENIGN.in_words('that at the latter')}",
+        measure=_transition,
+        figure="heatmap",
         preset="fig2",
     ),
     _falls("n", "snr", "N"),

@@ -1,0 +1,67 @@
+"""A rule on ranks: whose runs are the worst of all."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from overfit_cli.claim import Measurement, Verdict
+
+MOST_BY_CHANCE = 0.025
+"""How often chance alone may give either verdict, where both samples are alike."""
+
+FEWEST_RUNS = 4
+"""Of each sample: with fewer, chance gives every order more often than that."""
+
+
+def lowest_needed(runs: int) -> int:
+    """Return how many of the lowest values must be of one sample so that chance is ruled out.
+
+    Where 2n values come in random order, the k lowest are all of a given half of them with chance
+    C(n, k) / C(2n, k).
+
+    Args:
+        runs: n, `FEWEST_RUNS` or more.
+    """
+    return next(
+        k for k in range(1, runs + 1) if comb(runs, k) <= MOST_BY_CHANCE * comb(2 * runs, k)
+    )
+
+
+def worst_is_lower(one: ArrayLike, other: ArrayLike, *, note: str = "") -> Measurement:
+    """Return the measurement of a claim that the worst run of one sample is below the other's.
+
+    A single worst run says little: it is lower than the other's every second time where both
+    samples are alike. So the claim holds where the `lowest_needed` values are all of `one`, fails
+    where they are all of `other`, and is open otherwise; a tie between the samples there is no
+    order. Where runs of both share a seed and are alike for that, an error is rarer still.
+
+    Args:
+        one, other: as many runs of each.
+        note: what else a reader must know.
+    """
+    lower, higher = np.sort(np.asarray(one, float)), np.sort(np.asarray(other, float))
+    runs, needed = len(lower), 0
+    verdict: Verdict = "inconclusive"
+    if runs < FEWEST_RUNS:
+        note = f"{note} It takes {FEWEST_RUNS} seeds, and there are {runs}.".strip()
+    else:
+        needed = lowest_needed(runs)
+        if lower[needed - 1] < higher[0]:
+            verdict = "holds"
+        elif higher[needed - 1] < lower[0]:
+            verdict = "fails"
+    return Measurement(
+        verdict=verdict,
+        value=float(higher[0] - lower[0]),
+        details={
+            "first, worst": float(lower[0]),
+            "second, worst": float(higher[0]),
+            "first, runs below the second's worst": int((lower < higher[0]).sum()),
+            "second, runs below the first's worst": int((higher < lower[0]).sum()),
+            "runs below it that decide": needed,
+        },
+        note=note,
+    )
