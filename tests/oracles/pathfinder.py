@@ -32,9 +32,9 @@ def contours(paddles: list[Segment], gap: float) -> list[set[int]]:
 
 
 def is_connected(paddles: list[Segment], discs: list[Disc], gap: float) -> bool:
-    """Whether one contour has both discs at its paddles' ends."""
+    """Whether one contour has the paddles' ends that lie nearest to the discs."""
     marked = [
-        next(place for place, ends in enumerate(paddles) if min(_away(ends, centre)) < 1e-9)
+        min(range(len(paddles)), key=lambda place, at=centre: min(_away(paddles[place], at)))
         for centre, _ in discs
     ]
     return any(set(marked) <= group for group in contours(paddles, gap))

@@ -88,11 +88,10 @@ def place(settings: PathfinderSettings, random: np.random.Generator, targets: Pa
     shared, connected, apart = (each[scenes, *chosen] for each in _ways(settings, targets))
     other = np.where(labels == 1, connected, apart)
     if settings.matched == "places":
-        # What the tolerance leaves: whose length the disc lies at is a coin of its own.
-        lengths = np.abs(np.stack([connected, apart]) - shared)[
-            random.integers(0, 2, len(scenes)), scenes
-        ]
-        other = shared + (other - shared) / np.abs(other - shared) * lengths
+        # The tolerance leaves two lengths: which of them the disc lies at is a coin of its own.
+        lengths = np.abs(np.stack([connected, apart]) - shared)
+        length = lengths[random.integers(0, 2, len(scenes)), scenes]
+        other = shared + (other - shared) / np.abs(other - shared) * length
     return Marked(targets, np.stack([shared, other], axis=1), labels)
 
 
