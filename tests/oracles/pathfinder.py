@@ -33,11 +33,12 @@ def contours(paddles: list[Segment], gap: float) -> list[set[int]]:
 
 def is_connected(paddles: list[Segment], discs: list[Disc], gap: float) -> bool:
     """Whether one contour has the paddles' ends that lie nearest to the discs."""
-    marked = [
-        min(range(len(paddles)), key=lambda place, at=centre: min(_away(paddles[place], at)))
-        for centre, _ in discs
-    ]
+    marked = [_nearest(paddles, centre) for centre, _ in discs]
     return any(set(marked) <= group for group in contours(paddles, gap))
+
+
+def _nearest(paddles: list[Segment], centre: complex) -> int:
+    return int(np.argmin([min(_away(ends, centre)) for ends in paddles]))
 
 
 def _away(ends: Segment, centre: complex) -> list[float]:

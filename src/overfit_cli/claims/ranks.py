@@ -7,10 +7,8 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
+from overfit_cli.analysis.intervals import level_of_each
 from overfit_cli.claim import Measurement, Verdict
-
-MOST_BY_CHANCE = 0.025
-"""How often chance alone may give either verdict, where both samples are alike."""
 
 FEWEST_RUNS = 4
 """Of each sample: with fewer, chance gives every order more often than that."""
@@ -20,14 +18,14 @@ def lowest_needed(runs: int) -> int:
     """Return how many of the lowest values must be of one sample so that chance is ruled out.
 
     Where 2n values come in random order, the k lowest are all of a given half of them with chance
-    C(n, k) / C(2n, k).
+    C(n, k) / C(2n, k), which may be as rare as an interval errs on one side.
 
     Args:
         runs: n, `FEWEST_RUNS` or more.
     """
-    return next(
-        k for k in range(1, runs + 1) if comb(runs, k) <= MOST_BY_CHANCE * comb(2 * runs, k)
-    )
+    by_chance = (1 - level_of_each(1)) / 2
+    rare = (k for k in range(1, runs + 1) if comb(runs, k) <= by_chance * comb(2 * runs, k))
+    return next(rare, runs + 1)
 
 
 def worst_is_lower(one: ArrayLike, other: ArrayLike, *, note: str = "") -> Measurement:
@@ -49,7 +47,9 @@ def worst_is_lower(one: ArrayLike, other: ArrayLike, *, note: str = "") -> Measu
         note = f"{note} It takes {FEWEST_RUNS} seeds, and there are {runs}.".strip()
     else:
         needed = lowest_needed(runs)
-        if lower[needed - 1] < higher[0]:
+        if needed > runs:
+            note = f"{note} So few runs can't rule chance out.".strip()
+        elif lower[needed - 1] < higher[0]:
             verdict = "holds"
         elif higher[needed - 1] < lower[0]:
             verdict = "fails"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import LEVEL, mean_estimate
+from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place
 from overfit_cli.claims.ranks import worst_is_lower
-from overfit_cli.claims.rules import Margin, judged, level_of_each, share_of_seeds
+from overfit_cli.claims.rules import Margin, judged, share_of_seeds
 from overfit_cli.parameters import StudyParameters
 
 SOURCE = "Song et al. 2024, section 5.3.1"
@@ -24,9 +24,9 @@ CONTROLS = {
     "softmax-times-n": "a softmax as large as a sum over tokens",
     "gaussian-over-n": "a Gaussian as small as a mean over tokens",
 }
-CHOSEN = level_of_each(2)
-"""The level of an interval at step sizes that were chosen, for two kernels, on the same seeds: the
-choice favours a kernel that is as good at many of them. At one step size nothing is chosen."""
+CHOSEN = 2
+"""Step sizes that are chosen, for two kernels, on the same seeds: the choice favours a kernel that
+is as good at many of them, so an interval takes the level of that many."""
 
 LOWER = Margin(most=0.0, because="as fast as softmax", fewest_seeds=5)
 HIGHER = Margin(least=0.0, because="as accurate as softmax", fewest_seeds=5)
@@ -226,7 +226,7 @@ def _difference(
     margin: Margin,
     note: str,
     *,
-    level: float = CHOSEN,
+    chosen: int = CHOSEN,
     more: Mapping[str, float] | None = None,
 ) -> Measurement:
     """A paired difference, seed by seed, with both means and deviations among the details."""
@@ -235,7 +235,7 @@ def _difference(
         for which, values in (("first", one), ("second", other))
         for name, number in (("mean", values.mean()), ("deviation", values.std()))
     }
-    found = mean_estimate(one - other, level)
+    found = mean_estimate(one - other, level_of_each(chosen))
     return judged(found, margin, details=details | dict(more or {}), note=note)
 
 
@@ -246,7 +246,7 @@ def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) 
         LOWER,
         f"Test loss averaged over {int(one.cells['steps'].max())} steps: {one.in_words()}, less "
         f"{other.in_words()}, seed by seed.",
-        level=_level(one, other),
+        chosen=_chosen(one, other),
         more=BEST_KERNELS.at_shared_values(cells, (one.name, other.name)),
     )
 
@@ -257,13 +257,13 @@ def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFra
         other.column("test_accuracy"),
         HIGHER,
         f"Final test accuracy: {one.in_words()}, less {other.in_words()}, seed by seed.",
-        level=_level(one, other),
+        chosen=_chosen(one, other),
     )
 
 
-def _level(one: BestSetting, other: BestSetting) -> float:
-    """The interval's level: higher where step sizes were chosen."""
-    return CHOSEN if max(len(one.tried), len(other.tried)) > 1 else LEVEL
+def _chosen(one: BestSetting, other: BestSetting) -> int:
+    """How many step sizes were chosen, of several; at one step size nothing is."""
+    return CHOSEN if max(len(one.tried), len(other.tried)) > 1 else 1
 
 
 def _worst_run(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) -> Measurement:

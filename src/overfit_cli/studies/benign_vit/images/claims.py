@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import Estimate, mean_estimate
+from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.claims.cells import Selection, done
-from overfit_cli.claims.rules import Margin, judged, judged_together, level_of_each, share_of_seeds
+from overfit_cli.claims.rules import Margin, judged, judged_together, share_of_seeds
 from overfit_cli.claims.trends import FALLING, LEAST_VALUES, falls
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
