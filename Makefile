@@ -43,31 +43,32 @@ bench: $(VENV)/installed-dev
 reproduce: $(VENV)/installed
 	$(BIN)/python -m benchmarks.reproduce
 
-# $(call reference,PRESET,FIGURES) makes a kept run anew: its cells, figures and report.
+# $(call reference,DIRECTORY,PRESETS,FIGURES) makes a kept run anew: its cells, figures and report.
 define reference
 	rm -rf results/$(1)-quick
-	$(BIN)/overfit sweep $(1)
-	for figure in $(2); do \
+	for preset in $(2); do $(BIN)/overfit sweep $$preset || exit; done
+	for figure in $(3); do \
 	  $(BIN)/overfit plot $$figure --from results/$(1)-quick || exit; done
 	$(BIN)/overfit report --from results/$(1)-quick --out results/$(1)-quick
 	$(BIN)/overfit compact results/$(1)-quick
 endef
 
 results: $(VENV)/installed
-	$(call reference,fig1,heatmap cutoff boundary)
-	$(call reference,fig2,heatmap images)
-	$(BIN)/overfit sweep dynamics-benign
-	$(BIN)/overfit sweep dynamics-harmful
-	$(BIN)/overfit plot dynamics --from results/dynamics-quick
-	$(BIN)/overfit report --from results/dynamics-quick --out results/dynamics-quick
-	$(BIN)/overfit compact results/dynamics-quick
-	$(call reference,theorem-regime,heatmap cutoff)
-	$(call reference,dimension,dimension)
-	$(call reference,strong-noise,heatmap)
-	$(call reference,kernel-theorem3,curves learning-rates)
-	$(call reference,kernel-fig2,curves learning-rates)
-	$(call reference,kernel-fig3,curves learning-rates samples)
-	$(call reference,kernel-fig4,landscape)
+	$(call reference,fig1,fig1,heatmap cutoff boundary)
+	$(call reference,fig2,fig2,heatmap images)
+	$(call reference,dynamics,dynamics-benign dynamics-harmful,dynamics)
+	$(call reference,theorem-dynamics,theorem-dynamics-benign theorem-dynamics-harmful,dynamics)
+	$(call reference,theorem-regime,theorem-regime,heatmap cutoff)
+	$(call reference,dimension,dimension,dimension)
+	$(call reference,strong-noise,strong-noise,heatmap)
+	$(call reference,kernel-theorem1,kernel-theorem1,curves learning-rates)
+	$(call reference,kernel-theorem2,kernel-theorem2,curves learning-rates)
+	$(call reference,kernel-theorem3,kernel-theorem3,curves learning-rates)
+	$(call reference,kernel-example,kernel-example kernel-example-condition,curves learning-rates)
+	$(call reference,kernel-sizes,kernel-sizes,)
+	$(call reference,kernel-fig2,kernel-fig2,curves learning-rates)
+	$(call reference,kernel-fig3,kernel-fig3,curves learning-rates samples)
+	$(call reference,kernel-fig4,kernel-fig4,landscape)
 
 clean:
 	rm -rf $(VENV)
