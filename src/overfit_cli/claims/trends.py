@@ -28,14 +28,22 @@ def rank_correlation(grid: pd.DataFrame, value: str, axis: str, other: str) -> E
     Raises:
         UndecidedError: `inconclusive`, where no line tells a trend.
     """
-    lines = (
-        grid.groupby([other, "seed"])[[axis, value]]
-        .apply(lambda line: line[axis].corr(line[value], method="spearman"))
-        .dropna()
+    line = grid.groupby([other, "seed"])
+    ranks = line[[axis, value]].rank()  # all lines at once: there are hundreds
+    ranks -= ranks.groupby([grid[other], grid["seed"]]).transform("mean")
+    products = pd.DataFrame(
+        {
+            "both": ranks[axis] * ranks[value],
+            "along": ranks[axis] ** 2,
+            "of_value": ranks[value] ** 2,
+        }
     )
+    sums = products.groupby([grid[other], grid["seed"]]).sum()
+    spread = (sums["along"] * sums["of_value"]) ** 0.5
+    lines = (sums["both"] / spread)[spread > 0]
     if lines.empty:
         raise inconclusive(f"No line along {axis} tells a trend.")
-    return mean_estimate(lines.groupby("seed").mean())
+    return mean_estimate(lines.groupby(level="seed").mean())
 
 
 def falls(grid: pd.DataFrame, value: str, axis: str, other: str) -> Measurement:

@@ -1,0 +1,43 @@
+"""Trends along the lines of a grid are Spearman's, averaged seed by seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from overfit_cli.claim import UndecidedError
+from overfit_cli.claims.trends import falls, rank_correlation
+
+
+def grid(slope: float = 0.1, seeds: int = 5) -> pd.DataFrame:
+    """Noise with ties and holes, and a trend along n; one line is constant."""
+    random = np.random.default_rng(0)
+    rows = [
+        (n, snr, seed, round(random.normal() + slope * n, 1))
+        for n in range(2, 14)
+        for snr in range(8)
+        for seed in range(seeds)
+    ]
+    frame = pd.DataFrame(rows, columns=["n", "snr", "seed", "value"])
+    frame.loc[(frame["snr"] == 3) & (frame["seed"] == 1), "value"] = 1.0
+    return frame.sample(frac=0.9, random_state=0)
+
+
+def test_the_trend_is_the_mean_over_seeds_of_spearmans_on_each_line() -> None:
+    frame, by_seed = grid(), []
+    for _, of_seed in frame.groupby("seed"):
+        lines = [line for _, line in of_seed.groupby("snr") if line["value"].nunique() > 1]
+        by_seed.append(np.mean([spearmanr(line["n"], line["value"]).statistic for line in lines]))
+    found = rank_correlation(frame, "value", "n", "snr")
+    assert found.value == pytest.approx(np.mean(by_seed), abs=1e-12)
+    assert (found.seeds, len(by_seed)) == (5, 5)
+
+
+def test_a_trend_is_told_from_none() -> None:
+    assert falls(grid(-0.3), "value", "n", "snr").verdict == "holds"
+    assert falls(grid(0.3), "value", "n", "snr").verdict == "fails"
+    assert falls(grid(0.0), "value", "n", "snr").verdict == "inconclusive"
+    with pytest.raises(UndecidedError, match="No line along n tells a trend"):
+        falls(grid().assign(value=1.0), "value", "n", "snr")
