@@ -16,10 +16,10 @@ from overfit_cli.claims.rules import (
     around,
     judged,
     judged_together,
-    share_of_seeds,
     within_a_factor,
 )
 from overfit_cli.claims.trends import FALLING, LEAST_VALUES, falls
+from overfit_cli.studies.benign_vit.claims.fitted import every_cell_fitted
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import (
     FIGURE_1_CONSTANT,
@@ -57,20 +57,7 @@ def _grid(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fitted(cells: pd.DataFrame) -> Measurement:
-    grid = GRID.of(cells)
-    fitted = (grid["status"] == "done") & (grid["train_loss"] <= grid["epsilon"])
-    return judged(
-        share_of_seeds(fitted, grid["seed"]),
-        FITTED,
-        details={
-            "cells": len(grid),
-            "cells that aren't fitted": int((~fitted).sum()),
-            "largest training loss": float(grid["train_loss"].max()),
-            "fewest steps": float(grid.loc[fitted, "steps"].min()),
-            "most steps": float(grid.loc[fitted, "steps"].max()),
-        },
-        note="The share of seeds on which every cell is fitted.",
-    )
+    return every_cell_fitted(GRID.of(cells), FITTED, "steps")
 
 
 def _contour(cells: pd.DataFrame) -> Measurement:

@@ -10,8 +10,9 @@ import pandas as pd
 from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.claims.cells import Selection, done
-from overfit_cli.claims.rules import Margin, judged, judged_together, share_of_seeds
+from overfit_cli.claims.rules import Margin, judged_together
 from overfit_cli.claims.trends import FALLING, LEAST_VALUES, falls
+from overfit_cli.studies.benign_vit.claims.fitted import every_cell_fitted
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
 _AXES = {"n": LEAST_VALUES, "snr": LEAST_VALUES}
@@ -35,21 +36,7 @@ BENIGN = Margin(most=0.2, because="figure 1b's cut between the regimes", fewest_
 
 
 def _fitted(cells: pd.DataFrame) -> Measurement:
-    grid = GRID.of(cells)
-    fitted = (grid["status"] == "done") & (grid["train_loss"] <= grid["epsilon"])
-    epochs = grid.loc[fitted, "epochs"]
-    return judged(
-        share_of_seeds(fitted, grid["seed"]),
-        FITTED,
-        details={
-            "cells": len(grid),
-            "cells that aren't fitted": int((~fitted).sum()),
-            "largest training loss": float(grid["train_loss"].max()),
-            "fewest passes": float(epochs.min()),
-            "most passes": float(epochs.max()),
-        },
-        note="The share of seeds on which every cell is fitted.",
-    )
+    return every_cell_fitted(GRID.of(cells), FITTED, "epochs", "passes")
 
 
 def _transition(cells: pd.DataFrame) -> Measurement:

@@ -1,0 +1,35 @@
+"""Whether every cell of a grid is fitted: part of the claims of figures 1 and 2."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from overfit_cli.claim import Measurement
+from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+
+
+def every_cell_fitted(
+    grid: pd.DataFrame, margin: Margin, counted: str, in_words: str = "steps"
+) -> Measurement:
+    """Measure on which share of the seeds every cell reaches a training loss of ε.
+
+    Args:
+        grid: one row per cell, failed ones too.
+        margin: where the share must lie.
+        counted: the column of how long it took.
+        in_words: what that counts.
+    """
+    fitted = (grid["status"] == "done") & (grid["train_loss"] <= grid["epsilon"])
+    took = grid.loc[fitted, counted]
+    return judged(
+        share_of_seeds(fitted, grid["seed"]),
+        margin,
+        details={
+            "cells": len(grid),
+            "cells that aren't fitted": int((~fitted).sum()),
+            "largest training loss": float(grid["train_loss"].max()),
+            f"fewest {in_words}": float(took.min()),
+            f"most {in_words}": float(took.max()),
+        },
+        note="The share of seeds on which every cell is fitted.",
+    )
