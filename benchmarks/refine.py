@@ -1,7 +1,7 @@
 """The boundary of figure 1 by `--refine` against the full grid's, as whole commands.
 
 For each of five sets of five seeds: the grid of 19 N × 100 signal-to-noise ratios, and rounds of
-refinement from 8 ratios. Compared are training runs, and at each N the mean crossing of test loss
+refinement from 8 ratios. Compared are training runs, and at each N the median crossing of test loss
 0.2 over the seeds that cross, and how many seeds cross.
 """
 

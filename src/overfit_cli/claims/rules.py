@@ -93,8 +93,8 @@ def judged_together(found: Mapping[str, tuple[Estimate, Margin]], *, note: str =
     """Return the measurement of a claim that several numbers decide, each with its own margin.
 
     It holds where all do and fails where one does, so each interval's level must be that of all
-    together: see `level_of_each`. The value is that of the number that decides, and all stand
-    among the details.
+    together: see `level_of_each`. The value is that of the number that decides, of several the one
+    with the least room to its margin's ends; all stand among the details.
 
     Args:
         found: the numbers by name.
@@ -102,12 +102,20 @@ def judged_together(found: Mapping[str, tuple[Estimate, Margin]], *, note: str =
     """
     each = {name: judged(*number) for name, number in found.items()}
     verdict = worst(one.verdict for one in each.values())
-    decisive = next(name for name, one in each.items() if one.verdict == verdict)
+    alike = [name for name, one in each.items() if one.verdict == verdict]
+    decisive = min(alike, key=lambda name: _slack(*found[name]))
     details: dict[str, float] = {}
     for name, (number, _) in found.items():
         details |= {name: number.value, f"{name}, from": number.low, f"{name}, to": number.high}
     words = " ".join(part for part in (f"{decisive}:", note, each[decisive].note) if part)
     return replace(each[decisive], details=details, note=words)
+
+
+def _slack(found: Estimate, margin: Margin) -> float:
+    """How far an interval lies from the nearer end of its margin, in its own width; signed."""
+    room = min(found.low - margin.least, margin.most - found.high)
+    slack = room / max(found.high - found.low, math.ulp(abs(found.value) or 1.0))
+    return -math.inf if math.isnan(slack) else slack
 
 
 def from_logarithms(found: Estimate) -> Estimate:

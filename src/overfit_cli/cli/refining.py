@@ -83,7 +83,7 @@ def _in_words(refinement: Refinement, found: Sequence[Found]) -> list[str]:
     crossing = [one for one in found if one.crossing_seeds]
     converged = [one for one in crossing if one.converged]
     sentences = [
-        f"Where {target.value} crosses {target.threshold:g} along {target.x}, as a mean of "
+        f"Where {target.value} crosses {target.threshold:g} along {target.x}, the median of "
         f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
         f"({CONFIDENCE:.0%}) at {len(converged)} of {plural(len(found), 'value')} of {target.y}."
     ]
