@@ -113,9 +113,11 @@ def judged_together(found: Mapping[str, tuple[Estimate, Margin]], *, note: str =
 
 def _slack(found: Estimate, margin: Margin) -> float:
     """How far an interval lies from the nearer end of its margin, in its own width; signed."""
-    room = min(found.low - margin.least, margin.most - found.high)
-    slack = room / max(found.high - found.low, math.ulp(abs(found.value) or 1.0))
-    return -math.inf if math.isnan(slack) else slack
+    low, high = float(found.low), float(found.high)
+    if not math.isfinite(high - low):
+        return -math.inf
+    room = min(low - margin.least, margin.most - high)
+    return room / max(high - low, math.ulp(abs(float(found.value)) or 1.0))
 
 
 def from_logarithms(found: Estimate) -> Estimate:
