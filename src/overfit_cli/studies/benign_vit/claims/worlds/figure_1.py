@@ -107,6 +107,10 @@ _LEAST_POWER = EXPONENT.least
 _FALSE_FACTOR = CONTOUR.most / FIGURE_1_CONSTANT
 
 
+def _unfitted_on_few(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    return unfitted(design[design["seed"] < 10], random, share=1 - FITTED.least)
+
+
 def _few_seeds(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
     return figure_1(design[design["seed"] < 3], random)
 
@@ -119,7 +123,7 @@ FIGURE_1: Mapping[str, Worlds] = {
     "fig1-fitted": Worlds(
         partial(unfitted, share=0.0),
         partial(unfitted, share=1 - FITTED.least),
-        partial(unfitted, share=(1 - FITTED.least) / 2),
+        _unfitted_on_few,
     ),
     "fig1-contour": Worlds(
         figure_1,
