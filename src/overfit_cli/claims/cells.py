@@ -88,6 +88,41 @@ def varying(cells: pd.DataFrame, names: Iterable[str]) -> list[str]:
     return [name for name in names if cells[name].nunique() > 1]
 
 
+def trained(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells, if training itself ended all of them: done, diverged, or steps spent.
+
+    What a killed worker or an error left behind says nothing of the parameters.
+
+    Raises:
+        UndecidedError: `inconclusive` where something else ended some of them.
+    """
+    failed = cells["status"] != "done"
+    strange = failed & ~cells["reason"].isin(OUTCOMES)
+    if strange.any():
+        reasons = ", ".join(sorted(set(cells.loc[strange, "reason"].astype(str))))
+        raise inconclusive(
+            f"{int(strange.sum())} of {plural(len(cells), 'cell')} failed for reasons that say "
+            f"nothing of their training ({reasons}); `--retry-failed` runs them again."
+        )
+    return cells
+
+
+def numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
+    """Return a measured column.
+
+    Raises:
+        UndecidedError: `inconclusive` where a cell has no number there.
+    """
+    found: pd.Series[float] = cells[name].astype(float)
+    if (missing := int(found.isna().sum())) > 0:
+        raise inconclusive(f"{missing} of {plural(len(cells), 'cell')} have no number of {name}.")
+    return found
+
+
+OUTCOMES = ("diverged", "step limit")
+"""Reasons of failed cells that are what training came to."""
+
+
 def done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
     """Return the cells that are done.
 

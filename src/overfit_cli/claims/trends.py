@@ -6,12 +6,13 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import Estimate, mean_estimate
 from overfit_cli.claim import Measurement, inconclusive
+from overfit_cli.claims.cells import numbers
 from overfit_cli.claims.rules import Margin, judged
 
 LEAST_VALUES = 3
 """The fewest values of an axis that tell a trend."""
 
-FALLING = Margin(most=0.0, because="0 is no trend")
+FALLING = Margin(most=0.0, because="0 is no trend", fewest_seeds=5)
 
 
 def rank_correlation(grid: pd.DataFrame, value: str, axis: str, other: str) -> Estimate:
@@ -26,8 +27,9 @@ def rank_correlation(grid: pd.DataFrame, value: str, axis: str, other: str) -> E
         other: the grid's other parameter; with a seed it names a line.
 
     Raises:
-        UndecidedError: `inconclusive`, where no line tells a trend.
+        UndecidedError: `inconclusive`, where no line tells a trend, or a cell has no number.
     """
+    numbers(grid, value)
     line = grid.groupby([other, "seed"])
     ranks = line[[axis, value]].rank()  # all lines at once: there are hundreds
     ranks -= ranks.groupby([grid[other], grid["seed"]]).transform("mean")

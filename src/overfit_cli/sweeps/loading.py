@@ -56,7 +56,7 @@ def function_of(directory: RunDirectory) -> FunctionRecord | None:
 
 
 def load_logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per cell and logged step, with its cell's parameters, seed and status.
+    """Return one row per cell and logged step, with its cell's parameters, seed, status and steps.
 
     Args:
         directory: a run directory.
@@ -64,7 +64,7 @@ def load_logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFr
     """
     ends = list(cells.columns).index("status")
     parameters = cells.columns[list(CELLS.columns).index("status") : ends]
-    own = cells[["key", "study", "seed", "status", *parameters]]
+    own = cells[["key", "study", "seed", "status", "reason", "steps", *parameters]]
     return directory.load_trajectories().merge(own, on="key", suffixes=("", "_parameter"))
 
 

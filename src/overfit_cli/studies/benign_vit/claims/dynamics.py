@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, not_run
-from overfit_cli.claims.cells import Selection
+from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.claims.cells import Selection, numbers, trained
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import Regime
@@ -50,7 +50,7 @@ def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
 
 def _measure(cells: pd.DataFrame, regime: Regime, what: str) -> Measurement:
     """Measure on how many seeds the one that should end above the other does."""
-    chosen = _chosen(cells, regime)
+    chosen = trained(_chosen(cells, regime))
     fitted = chosen["status"] == "done"
     signal, noise = _ends(chosen, what, regime)
     right = fitted & ((signal > noise) if regime == "benign" else (noise > signal))
@@ -86,7 +86,13 @@ def _claim(regime: Regime, what: str) -> Claim:
 def _ends(cells: pd.DataFrame, what: str, regime: Regime) -> tuple[pd.Series, pd.Series]:
     """What the signal and the noise end with; of the two signals' values, the one that decides."""
     if what == "attention":
-        return cells["train_attention_signal"], cells["train_attention_noise"]
+        names = ["train_attention_signal", "train_attention_noise"]
+    else:
+        names = ["value_plus", "value_minus", "value_noise"]
+    for name in names:
+        numbers(cells[cells["status"] == "done"], name)
+    if what == "attention":
+        return cells[names[0]], cells[names[1]]
     values = pd.concat([cells["value_plus"], -cells["value_minus"]], axis=1)
     decides = values.min(axis=1) if regime == "benign" else values.abs().max(axis=1)
     return decides, cells["value_noise"]
@@ -109,8 +115,15 @@ def _growth(steps: pd.DataFrame, regime: Regime, what: str) -> Measurement:
     Of the signals' values the size is meant; both grow over the same steps, so that who grows
     faster is who has grown more.
     """
-    chosen = _chosen(steps, regime).sort_values("step")
+    chosen = trained(_chosen(steps, regime)).sort_values("step")
+    for name in {name for pair in GROWN[what] for name in pair}:
+        numbers(chosen, name)
     ends = chosen.groupby("key").agg(["first", "last"])
+    whole = (ends["step", "first"] == 0) & (ends["step", "last"] == ends["steps", "last"])
+    if not whole.all():
+        raise inconclusive(
+            f"{int((~whole).sum())} of {len(whole)} cells weren't logged to the end."
+        )
     fitted = ends["status", "last"] == "done"
     right = fitted.copy()
     details: dict[str, float] = {}

@@ -10,7 +10,7 @@ from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate, median_estimate, middle
 from overfit_cli.analysis.power_law import fit_power_law
 from overfit_cli.claim import Claim, Measurement, inconclusive
-from overfit_cli.claims.cells import Selection, done, whole_columns
+from overfit_cli.claims.cells import Selection, done, numbers, whole_columns
 from overfit_cli.claims.rules import (
     Margin,
     around,
@@ -57,7 +57,11 @@ def _grid(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fitted(cells: pd.DataFrame) -> Measurement:
-    return every_cell_fitted(GRID.of(cells), FITTED, "steps")
+    grid = whole_columns(GRID.of(cells), "snr")
+    benign = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
+    if benign.all() or not benign.any():
+        raise inconclusive("All cells lie on one side of N·SNR² = 1000.")
+    return every_cell_fitted(grid, FITTED, "steps")
 
 
 def _contour(cells: pd.DataFrame) -> Measurement:
@@ -94,7 +98,7 @@ def _ends(cells: pd.DataFrame, found: pd.DataFrame) -> list[pd.Series[float]]:
 
 def _sides(cells: pd.DataFrame) -> Measurement:
     grid = _grid(cells)
-    benign = (grid["test_loss"] < FIGURE_1_THRESHOLD).to_numpy()
+    benign = (numbers(grid, "test_loss") < FIGURE_1_THRESHOLD).to_numpy()
     paper = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if paper.all() or not paper.any():
         raise inconclusive("All cells lie on one side of the predicted curve.")
@@ -153,7 +157,7 @@ def _exponent(cells: pd.DataFrame) -> Measurement:
 
 def _crossings(cells: pd.DataFrame) -> pd.DataFrame:
     grid = GRID.of(cells)
-    done(grid, MOST_FAILED)
+    numbers(done(grid, MOST_FAILED), "test_loss")
     return crossings(grid, "snr", "n", "test_loss", FIGURE_1_THRESHOLD)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from overfit_cli.claim import Measurement
+from overfit_cli.claims.cells import numbers, trained
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
 
 
@@ -13,13 +14,19 @@ def every_cell_fitted(
 ) -> Measurement:
     """Measure on which share of the seeds every cell reaches a training loss of ε.
 
+    Seeds that lack cells which others have don't count: those that they have may be the easy ones.
+
     Args:
         grid: one row per cell, failed ones too.
         margin: where the share must lie.
         counted: the column of how long it took.
         in_words: what that counts.
     """
-    fitted = (grid["status"] == "done") & (grid["train_loss"] <= grid["epsilon"])
+    sizes = grid.groupby("seed")["seed"].transform("size")
+    grid = trained(grid[sizes == sizes.max()])
+    ended = grid["status"] == "done"
+    numbers(grid[ended], "train_loss")
+    fitted = ended & (grid["train_loss"] <= grid["epsilon"])
     took = grid.loc[fitted, counted]
     return judged(
         share_of_seeds(fitted, grid["seed"]),

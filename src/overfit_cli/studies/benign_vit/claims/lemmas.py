@@ -14,6 +14,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.claims.cells import varying
 from overfit_cli.claims.rules import (
     Margin,
     from_logarithms,
@@ -35,6 +36,9 @@ LINEAR = Margin(least=0.9, because="the lemma's 1, less a tenth", fewest_seeds=5
 QUADRATIC = Margin(least=1.9, because="the lemma's 2, less a tenth", fewest_seeds=5)
 NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", fewest_seeds=5)
 
+_MAY_VARY = {"max_steps", "test_samples", "leap", "dtype"}
+_ALIKE = [name for name in BenignVitParameters.model_fields if name not in _MAY_VARY]
+
 OfCell = Callable[[pd.DataFrame, BenignVitParameters], float]
 """A number of one cell: from its logged steps, in order, and its parameters."""
 
@@ -47,11 +51,15 @@ def _of_seeds(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Series[fl
             "It needs logged steps of cells with initialisation=condition that meet Condition 4.1, "
             f"as in `overfit sweep theorem-dynamics-{side}`."
         )
+    if several := varying(chosen, _ALIKE):
+        raise not_run(f"It needs cells of one value of {', '.join(several)}.")
     if (failed := int((chosen["status"] != "done").sum())) > 0:
         raise inconclusive(f"{failed} of {len(chosen)} cells failed before they were fitted.")
     found = {}
     for key, of_cell in steps[steps["key"].isin(chosen["key"])].groupby("key"):
         ordered = of_cell.sort_values("step")
+        if ordered["step"].iloc[-1] != ordered["steps"].iloc[-1]:
+            raise inconclusive("Some cells weren't logged to the end.")
         row = ordered.iloc[0]
         found[int(row["seed"]), key] = number(ordered, of_row(BenignVitParameters, row))
     numbers = pd.Series(found)
@@ -120,7 +128,9 @@ def _median_logarithm(
     added: np.ndarray, predicted: np.ndarray, parameters: BenignVitParameters
 ) -> float:
     ratio = added / (parameters.learning_rate * predicted)
-    return float(np.log(np.median(ratio))) if len(ratio) and np.median(ratio) > 0 else float("nan")
+    if not len(ratio) or np.isnan(ratio).any():
+        return float("nan")
+    return float(np.log(max(np.median(ratio), NOTHING)))
 
 
 def _lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
@@ -128,7 +138,7 @@ def _lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) ->
     ends = stage_ends(steps, parameters.tokens, side)
     until = steps[~(steps["step"] > ends.second)]
     most = until["signal_lead" if side == "benign" else "noise_lead"].max()
-    return float(np.log(most / (3 * parameters.tokens))) if most > 0 else float("nan")
+    return float(np.log(max(most, NOTHING) / (3 * parameters.tokens)))
 
 
 def _steps_to_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
@@ -198,6 +208,9 @@ def _power(part: pd.DataFrame, of: Callable[[pd.DataFrame], np.ndarray]) -> floa
         return float("nan")
     return float(np.polyfit(np.log(since[late]), np.log(added[late]), 1)[0])
 
+
+NOTHING = 1e-12
+"""What a ratio is taken as that is zero or below it, as a logarithm is averaged."""
 
 LEAST_LOGGED = 8
 """The fewest logged steps of a stage that tell a power."""

@@ -12,7 +12,7 @@ import pandas as pd
 from overfit_cli.analysis.bounds import all_met
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import done
+from overfit_cli.claims.cells import done, numbers, varying
 from overfit_cli.claims.powers import fitted_powers
 from overfit_cli.claims.rules import (
     Margin,
@@ -57,6 +57,11 @@ LOSS: dict[Regime, Margin] = {
     "harmful": Margin(least=HARMFUL_LOSS, because="ln 2 = 0.69 is that of a guess", fewest_seeds=5),
 }
 LEAST_EPSILONS = 2
+_ALIKE = [
+    name
+    for name in BenignVitParameters.model_fields
+    if name not in {*SYMBOLS, "max_steps", "test_samples", "leap", "dtype"}
+]
 NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", fewest_seeds=5)
 GROWS = Margin(least=0.1, because="1/C′ of order one, up to a factor of ten", fewest_seeds=5)
 
@@ -84,6 +89,8 @@ def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
     benign, harmful = (theorem_side(chosen, side) for side in ("benign", "harmful"))
     if benign.empty or harmful.empty or chosen["epsilon"].nunique() < LEAST_EPSILONS:
         return None
+    if several := varying(chosen, _ALIKE):
+        raise not_run(f"It needs cells of one value of {', '.join(several)}.")
     return TheoremRegime(chosen, {"benign": benign, "harmful": harmful})
 
 
@@ -132,7 +139,7 @@ def _steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measur
         side: which one.
         strong: whether T has σ̃_p in the place of σ_p.
     """
-    over = cells["steps"] / of_rows(
+    over = numbers(cells, "steps") / of_rows(
         BenignVitParameters, cells, lambda one: predicted_steps(one, one.output_scale, side)
     )
     if strong:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, not_run
-from overfit_cli.claims.cells import Values, done
+from overfit_cli.claims.cells import Values, done, numbers, trained
 from overfit_cli.claims.rules import EXACTLY, WITHOUT_EXCEPTION, exactly, without_exception
 from overfit_cli.studies.attention_kernel.regression.claims.linear_rates import unless_condition
 from overfit_cli.studies.attention_kernel.regression.claims.selection import (
@@ -28,13 +29,14 @@ _WEIGHTS: Values = {"label": 2.995, "weights": "identity", "sigma_w": 0.1}
 
 def _cells(cells: pd.DataFrame, preset: str, kernel: str, **more: object) -> pd.DataFrame:
     values: Values = {"instance": "example", "trained": "query", "kernel": kernel, **more}
-    return selection({**values, **(_WEIGHTS if preset == _MET else {})}, preset).of(cells)
+    return trained(selection({**values, **(_WEIGHTS if preset == _MET else {})}, preset).of(cells))
 
 
 def _stuck(chosen: pd.DataFrame) -> tuple[pd.Series[bool], dict[str, float]]:
     """Whether gradients are exactly zero and the loss stays above zero; and by which numbers."""
-    gradients = chosen[["gradient_query_start", "gradient_key_start"]].astype(float).max(axis=1)
-    start, end = chosen["start_loss"].astype(float), chosen["train_loss"].astype(float)
+    in_query, in_key = (numbers(chosen, f"gradient_{name}_start") for name in ("query", "key"))
+    gradients = np.maximum(in_query, in_key)
+    start, end = numbers(chosen, "start_loss"), numbers(chosen, "train_loss")
     return (gradients == 0) & (start > 0) & (start == end), {
         "cells": len(chosen),
         "largest gradient": float(gradients.max()),
@@ -65,17 +67,17 @@ def _vanishing_gradient_far(cells: pd.DataFrame) -> Measurement:
 def _gaussian(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure Gaussian attention's gradient where both token values are equal."""
     chosen = _cells(cells, preset, "gaussian", value_gap=0.0)
-    gradient = chosen["gradient_query_start"].astype(float)
-    numbers = {
+    gradient = numbers(chosen, "gradient_query_start")
+    details = {
         "least gradient": float(gradient.min()),
         "largest gradient": float(gradient.max()),
         "least δ": float(chosen["delta"].min()),
         **zero_by_step_size(chosen),
     }
     if preset == _DRAWN:
-        return without_exception(gradient <= 0, chosen["seed"], details=numbers)
+        return without_exception(gradient <= 0, chosen["seed"], details=details)
     note = "The gradient in W_Q. As W_Q = W_K, δ is 0 and Theorem 3 says nothing of the Gaussian."
-    return exactly(bool((gradient > 0).all()), float(gradient.min()), note=note, details=numbers)
+    return exactly(bool((gradient > 0).all()), float(gradient.min()), note=note, details=details)
 
 
 def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
@@ -84,18 +86,17 @@ def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
     chosen = chosen[chosen["value_gap"] > 0]
     if chosen.empty:
         raise not_run(f"It needs cells of value_gap above 0, as in `overfit sweep {preset}`.")
-    gradient = chosen["gradient_query_start"].astype(float)
-    loss = chosen["relative_loss"].astype(float)
+    gradient, loss = numbers(chosen, "gradient_query_start"), numbers(chosen, "relative_loss")
     right = (gradient > 0) & (loss < 1)
     least = (1 - loss).groupby(chosen["value_gap"]).min()
-    numbers = {
+    details = {
         "least gradient": float(gradient.min()),
         **{f"least fall as a share of the start, ε {gap:g}": one for gap, one in least.items()},
     }
     if preset == _DRAWN:
-        return without_exception(~right, chosen["seed"], details=numbers)
+        return without_exception(~right, chosen["seed"], details=details)
     note = "The least fall of the loss, as a share of its start."
-    found = exactly(bool(right.all()), float(least.min()), note=note, details=numbers)
+    found = exactly(bool(right.all()), float(least.min()), note=note, details=details)
     return unless_condition("12", chosen, found)
 
 

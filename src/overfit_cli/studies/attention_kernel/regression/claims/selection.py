@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from overfit_cli.analysis.intervals import Estimate, level_of_each, share_estimate
-from overfit_cli.claims.cells import Selection, Values
+from overfit_cli.claim import inconclusive
+from overfit_cli.claims.cells import Selection, Values, numbers, trained
 from overfit_cli.claims.rules import Margin
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
@@ -42,19 +43,29 @@ def selection(values: Values, preset: str, *, any_target: bool = False) -> Selec
 
 
 def at_zero(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Return which cells' losses went to zero; a failed cell's did not."""
-    return (cells["status"] == "done") & (cells["relative_loss"].astype(float) < ZERO)
+    """Return which cells' losses went to zero; that of one that diverged did not.
+
+    Raises:
+        UndecidedError: `inconclusive` where a cell has no loss, or none that training gave it.
+    """
+    zero = pd.Series(False, index=cells.index)
+    ended = trained(cells)[cells["status"] == "done"]
+    zero[ended.index] = numbers(ended, "relative_loss") < ZERO
+    return zero
 
 
 def most_at_zero(cells: pd.DataFrame) -> Estimate:
     """Return the share of seeds whose loss went to zero, at the step size that has most of them.
 
-    Its interval allows for the choice among all step sizes.
+    Its interval allows for the choice among all step sizes. Of those that all seeds were run at,
+    one is chosen; a seed counts where all of its cells there went to zero.
     """
-    by_rate = at_zero(cells).groupby(cells["learning_rate"])
-    best = by_rate.mean().idxmax()
-    at_best = at_zero(cells)[cells["learning_rate"] == best]
-    return share_estimate(int(at_best.sum()), len(at_best), level_of_each(by_rate.ngroups))
+    by_seed = at_zero(cells).groupby([cells["learning_rate"], cells["seed"]]).all().unstack()
+    whole = by_seed.dropna()
+    if whole.empty:
+        raise inconclusive("At no step size were all seeds run.")
+    best = whole.astype(bool).sum(axis=1).max()
+    return share_estimate(int(best), whole.shape[1], level_of_each(len(whole)))
 
 
 def zero_by_step_size(cells: pd.DataFrame) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, not_run
-from overfit_cli.claims.cells import Selection
+from overfit_cli.claims.cells import Selection, done, numbers
 from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous, without_exception
 from overfit_cli.studies.attention_kernel.regression.claims.selection import SOURCE
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
@@ -32,11 +32,11 @@ def _wide(cells: pd.DataFrame) -> pd.Series[bool]:
 
 def _lambda_b(cells: pd.DataFrame) -> Measurement:
     """Measure whether λ_B is above zero wherever D ≥ N n/H."""
-    chosen = _SIZES.of(cells)
+    chosen = done(_SIZES.of(cells))
     chosen = chosen[chosen["d"] * chosen["heads"] >= chosen["n"] * chosen["tokens"]]
     if chosen.empty:
         raise not_run("It needs cells with D ≥ N n/H.")
-    smallest = chosen["lambda_b"].astype(float)
+    smallest = numbers(chosen, "lambda_b")
     by_heads = smallest.groupby(chosen["heads"]).min()
     return without_exception(
         smallest <= ZERO,
@@ -50,11 +50,11 @@ def _lambda_b(cells: pd.DataFrame) -> Measurement:
 
 def _delta(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is above zero wherever D d ≥ N n²."""
-    chosen = _SIZES.of(cells)
+    chosen = done(_SIZES.of(cells))
     chosen = chosen[_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d ≥ N n².")
-    smallest = chosen["delta"].astype(float)
+    smallest = numbers(chosen, "delta")
     narrow = chosen["d_h"] < chosen["tokens"]
     dependent = ~narrow & (chosen["d"] < chosen["n"] * chosen["tokens"])
     others = smallest[~narrow & ~dependent]
@@ -77,11 +77,11 @@ def _delta(cells: pd.DataFrame) -> Measurement:
 
 def _delta_needs(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is zero wherever D d < N n²; it can't be otherwise."""
-    chosen = _SIZES.of(cells)
+    chosen = done(_SIZES.of(cells))
     chosen = chosen[~_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d < N n².")
-    smallest = chosen["delta"].astype(float)
+    smallest = numbers(chosen, "delta")
     why = (
         "A matrix of N n² rows and fewer columns can't have full row rank: this is linear algebra."
     )

@@ -49,7 +49,7 @@ def _grown(
     design: pd.DataFrame, right: NDArray[np.bool_], random: np.random.Generator, regime: Regime
 ) -> pd.DataFrame:
     """Two logged steps of each cell, between which what should grow faster does, where right."""
-    start = design.assign(key=np.arange(len(design)).astype(str), step=0)
+    start = design.assign(key=np.arange(len(design)).astype(str), step=0, steps=30)
     ends = _ends(start, right, random, regime)
     of_signal, of_noise = ends["value_plus"], ends["value_noise"]
     names = {name for pairs in GROWN.values() for pair in pairs for name in pair}
@@ -68,7 +68,9 @@ def logged(design: pd.DataFrame, values: NDArray[np.float64]) -> pd.DataFrame:
 
     The leads pass 3M where stage 2 begins, and the loss's slope falls where stage 3 does.
     """
-    cells = design.assign(key=np.arange(len(design)).astype(str), number=values)
+    cells = design.assign(
+        key=np.arange(len(design)).astype(str), number=values, steps=int(STEPS[-1])
+    )
     steps = cells.merge(pd.DataFrame({"step": STEPS}), how="cross")
     lead = 3 * steps["tokens"] * steps["step"] / STAGE_2
     return steps.assign(
