@@ -24,10 +24,6 @@ CONTROLS = {
     "softmax-times-n": "a softmax as large as a sum over tokens",
     "gaussian-over-n": "a Gaussian as small as a mean over tokens",
 }
-CHOSEN = 2
-"""Step sizes that are chosen, for two kernels, on the same seeds: the choice favours a kernel that
-is as good at many of them, so an interval takes the level of that many."""
-
 LOWER = Margin(most=0.0, because="as fast as softmax", fewest_seeds=5)
 HIGHER = Margin(least=0.0, because="as accurate as softmax", fewest_seeds=5)
 ABOVE_SHORTCUT = Margin(least=0.0, because="as accurate as the rule", fewest_seeds=4)
@@ -197,6 +193,7 @@ class ClassifierClaims:
             ABOVE_SHORTCUT,
             f"Test accuracy less that of {self.shortcut}, for the better kernel, "
             f"{best.in_words()}.",
+            chosen=_chosen(one, other),
         )
 
     def _head_alive(self, cells: pd.DataFrame) -> Measurement:
@@ -226,7 +223,7 @@ def _difference(
     margin: Margin,
     note: str,
     *,
-    chosen: int = CHOSEN,
+    chosen: int,
     more: Mapping[str, float] | None = None,
 ) -> Measurement:
     """A paired difference, seed by seed, with both means and deviations among the details."""
@@ -262,8 +259,12 @@ def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFra
 
 
 def _chosen(one: BestSetting, other: BestSetting) -> int:
-    """How many step sizes were chosen, of several; at one step size nothing is."""
-    return CHOSEN if max(len(one.tried), len(other.tried)) > 1 else 1
+    """Of how many step sizes the best was chosen, on the same seeds.
+
+    The choice favours a kernel that is as good at many of them, so an interval takes the level of
+    that many.
+    """
+    return max(len(one.tried), len(other.tried))
 
 
 def _worst_run(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) -> Measurement:
@@ -284,5 +285,6 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
         STEADIER,
         "How far the final test accuracy lies from its kernel's median: softmax's less the "
         "Gaussian's, seed by seed, each at its best step size.",
+        chosen=_chosen(gaussian, softmax),
         more={f"{name}, worst accuracy": float(one.min()) for name, one in accuracies.items()},
     )

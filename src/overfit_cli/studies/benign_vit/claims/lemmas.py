@@ -20,6 +20,7 @@ from overfit_cli.claims.rules import (
     from_logarithms,
     judged,
     judged_together,
+    vacuous,
     within_a_factor,
 )
 from overfit_cli.parameter_values import of_row
@@ -143,6 +144,25 @@ def _lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) ->
 
 def _steps_to_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
     return stage_ends(steps, parameters.tokens, side).first
+
+
+def _lead_of_signal(steps: pd.DataFrame) -> Measurement:
+    """Measure lemma 5.2's lead; it is vacuous where the lemma's T₁ isn't positive."""
+    found = _judge(
+        partial(_lead, side="benign"),
+        LEAD,
+        logs=True,
+        note="The largest lead until stage 2 ends, over 3M; T₁ is taken as where N·SNR² is large.",
+        details={
+            "steps until the lead is 3M, mean": partial(_steps_to_lead, side="benign"),
+            "those over T₁, mean": _over_first_stage,
+        },
+    )(steps)
+    short = float(_of_seeds(steps, "benign", _decades_short).mean())
+    if short <= 0:
+        return found
+    why = "As the lemma has it, T₁ is positive only where N·SNR² is above 60 M² C_p²."
+    return vacuous(found, why, {"decades by which N·SNR² is below 60 M² C_p²": short})
 
 
 def _over_first_stage(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
@@ -277,18 +297,7 @@ LEMMAS = (
         "Lemma 5.2",
         "By the end of stage 2 the signal's value is 3M times any other of its sample.",
         LEAD.in_words("the lead over 3M, at the worst sample,"),
-        _judge(
-            partial(_lead, side="benign"),
-            LEAD,
-            logs=True,
-            note="The largest lead until stage 2 ends, over 3M. T₁ as the lemma has it is positive "
-            "only where N·SNR² is above 60 M² C_p²; it is taken as where N·SNR² is large.",
-            details={
-                "steps until the lead is 3M, mean": partial(_steps_to_lead, side="benign"),
-                "those over T₁, mean": _over_first_stage,
-                "decades by which N·SNR² is below 60 M² C_p²": _decades_short,
-            },
-        ),
+        _lead_of_signal,
     ),
     _claim(
         "lemma-e3-lead",
