@@ -17,7 +17,7 @@ def fitted_powers(
 ) -> dict[str, Estimate]:
     """Return the power of each axis: the mean of the seeds' own fits.
 
-    The intervals of the needed ones hold together 95 times of 100.
+    The intervals of all of them hold together 95 times of 100.
 
     All axes are fitted at once: where a grid has holes, one axis may change with another.
 
@@ -36,7 +36,7 @@ def fitted_powers(
     constant = [name for name in needed if name not in varied]
     if constant:
         raise not_run(f"In these {len(cells)} cells {', '.join(constant)} takes one value.")
-    found = scaling_exponents(fitted, varied, value, level_of_each(len(needed)))
+    found = scaling_exponents(fitted, varied, value, level_of_each(len(varied)))
     if found is None:
         raise inconclusive("No seed has cells that tell the axes apart.")
     return found

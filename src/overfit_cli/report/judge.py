@@ -94,7 +94,7 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
         study: whose cells they are.
 
     Raises:
-        UserError: without a column `seed`.
+        UserError: without a column `seed`, or with several rows of one cell.
     """
     if "seed" not in cells:
         raise UserError("The cells have no column 'seed'.")
@@ -102,6 +102,16 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     absent |= {name: info.default for name, info in describe(study.parameters).items()}
     whole = cells.assign(**{name: one for name, one in absent.items() if name not in cells})
     reads = "trajectories" if "step" in cells else "cells"
+    own = [*describe(study.parameters), "seed"]
+    if repeated := int(whole.duplicated([*own, *(["step"] if "step" in cells else [])]).sum()):
+        raise UserError(
+            f"{repeated} of the {len(cells)} rows have the parameters and seed of another."
+        )
+    if "step" in cells:
+        key = whole.groupby(own, dropna=False).ngroup().astype(str)
+        whole = whole.assign(key=cells.get("key", key))
+        last = whole.groupby("key")["step"].transform("max")
+        whole = whole.assign(steps=cells.get("steps", last))
     claims = [claim for claim in claims_of(study) if claim.reads == reads]
     judged = [Judged(study.name, claim, claim.judge(whole), None) for claim in claims]
     return _as_a_family(judged, lambda one: one.claim.judge(whole))

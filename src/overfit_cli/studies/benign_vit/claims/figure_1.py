@@ -185,7 +185,7 @@ FIGURE_1 = (
     Claim(
         name="fig1-contour",
         source="Jiang et al. 2024, figure 1b",
-        statement="The contour of test loss 0.2 follows N·SNR² = 1000.",
+        statement="The middle of the contour of test loss 0.2 lies on N·SNR² = 1000.",
         holds_where=CONTOUR.in_words(f"the median N·SNR² at the crossing, over N ≥ {SMALLEST_N},"),
         measure=_contour,
         figure="cutoff",
@@ -194,8 +194,8 @@ FIGURE_1 = (
     Claim(
         name="fig1-sides",
         source="Jiang et al. 2024, figure 1b",
-        statement="The test loss is below 0.2 where N·SNR² is above 1000, and above elsewhere; no "
-        "other power of SNR tells as well.",
+        statement="The test loss is below 0.2 where N·SNR² is above 1000, and above elsewhere; "
+        "neither N·SNR nor N·SNR³ tells that as well.",
         holds_where=f"{SHARE.in_words('the share of cells on their side')}; and "
         f"{BETTER.in_words('that less the share by N·SNR or N·SNR³')}",
         measure=_sides,

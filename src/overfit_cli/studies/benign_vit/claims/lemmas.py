@@ -288,7 +288,8 @@ LEMMAS = (
     _claim(
         "lemma51-noise",
         "Lemma 5.1 (B.2)",
-        "A step adds at most η 3/2 σ̃_p² d/(NM) (−ℓ′) Σ_s softmax(⟨q_s, k_2⟩) to token 2's value.",
+        "The median step adds at most η 3/2 σ̃_p² d/(NM) (−ℓ′) Σ_s softmax(⟨q_s, k_2⟩) to token 2's "
+        "value.",
         AT_MOST.in_words("what a step adds to y ρ over that, the median over steps,"),
         _judge(_noise_update, AT_MOST, logs=True, note="The median over logged steps."),
     ),

@@ -166,7 +166,10 @@ def _powers(cells: pd.DataFrame, side: Regime) -> Measurement:
     found = fitted_powers(cells, "steps", SYMBOLS, ("snr", "epsilon", "n"))
     return judged_together(
         {
-            f"power of {SYMBOLS[name]}": (one, around(STEP_POWERS[side][name], TOLERANCE, "", 5))
+            f"power of {SYMBOLS[name]}": (
+                one,
+                around(STEP_POWERS[side][name], TOLERANCE, "T hides logarithms", 5),
+            )
             for name, one in found.items()
         },
         note=f"Steps of {len(cells)} cells.",
@@ -280,7 +283,8 @@ def _claims(side: Regime, loss: str, region: str) -> list[Claim]:
             "powers",
             ", its T",
             "the number of steps scales with ‖μ‖, ε and N as T does",
-            f"each power has its whole interval within {TOLERANCE:g} of T's; 5 seeds or more",
+            f"each power has its whole interval within {TOLERANCE:g} of T's (which hides "
+            "logarithms); 5 seeds or more",
             _powers,
         ),
         _claim(
