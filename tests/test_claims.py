@@ -58,6 +58,7 @@ def test_every_claim_holds_on_cells_that_follow_the_paper(name: str) -> None:
 def test_cells_that_are_not_fitted_are_counted_and_their_seeds_weighed() -> None:
     frame = cells()
     frame.loc[7, "status"] = "failed"
+    frame.loc[7, "reason"] = "step limit"
     frame.loc[7, "train_loss"] = 0.3
     one = measure("fig1-fitted", frame)
     assert (one.verdict, one.value) == ("inconclusive", 16 / 17)
@@ -120,12 +121,14 @@ def test_cells_that_say_nothing_of_figure_1_leave_its_claims_not_run(name: str) 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_failed_cells_are_no_crash(name: str) -> None:
     frame = cells()
-    frame.loc[frame["seed"] < 9, "status"] = "failed"
+    frame.loc[frame["seed"] < 9, ["status", "reason"]] = ["failed", "step limit"]
     frame.loc[frame["seed"] < 9, ["test_loss", "train_loss"]] = np.nan
     expected = "fails" if name == "fig1-fitted" else "inconclusive"
     assert measure(name, frame).verdict == expected
+    lost = frame.assign(reason="worker killed")
+    assert measure(name, lost).verdict == "inconclusive"
     every = frame.assign(status="failed", test_loss=np.nan, train_loss=np.nan)
-    assert measure(name, every).verdict == expected
+    assert measure(name, every.assign(reason="step limit")).verdict == expected
 
 
 def test_claims_are_open_on_cells_that_cannot_break_them() -> None:

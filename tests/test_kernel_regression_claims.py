@@ -102,8 +102,15 @@ def test_descent_is_judged_at_the_smallest_step_size_of_each_target() -> None:
     assert found.details["least fall, step size 30"] == pytest.approx(0.03)
     inside = softmax | {"target": "inside", "descent": 0.4}
     assert judged("theorem3-descent", frame(softmax, inside)).verdict == "fails"
-    still = softmax | {"descent": np.nan}  # no gradient at all: nothing falls, and nothing must
+    still = softmax | {"descent": np.nan, "gradient_query_start": 0.0}  # nothing falls, nor must it
     assert judged("theorem3-descent", frame(still)).verdict == "holds"
+    unmeasured = softmax | {"descent": np.nan}
+    assert judged("theorem3-descent", frame(unmeasured)).verdict == "inconclusive"
+    lost = frame(softmax)
+    lost.loc[0, ["status", "reason"]] = ["failed", "worker killed"]
+    assert judged("theorem3-descent", lost).verdict == "inconclusive"
+    lost.loc[0, "reason"] = "diverged"
+    assert judged("theorem3-descent", lost).verdict == "fails"
     rough = softmax | {"lipschitz_gradients": 6.0}
     assert "smallest step size" in judged("theorem3-descent", frame(rough)).note
     assert judged("theorem3-descent", frame(rough)).verdict == "inconclusive"
@@ -160,8 +167,12 @@ def test_the_gaussians_analogue_of_theorem_2_is_judged_as_the_theorem(
 def test_conditions_are_judged_in_decades_whatever_the_labels() -> None:
     cells = frame(*({"target": t, "condition_12": d} for t, d in (("below", 5.0), ("inside", 9.0))))
     found = judged("condition-12", cells)
-    assert (found.verdict, found.value) == ("fails", 9.0)
-    assert (found.details["least"], found.details["most"]) == (5.0, 9.0)
+    assert (found.verdict, found.value) == ("fails", 0.0)
+    assert found.details["decades by which it is missed, least"] == 5.0
+    assert found.details["most"] == 9.0
+    some = frame({"condition_12": -50.0})
+    some.loc[0, "condition_12"] = 5.0
+    assert judged("condition-12", some).verdict == "fails", "a mean would not show it"
     assert judged("condition-12", frame({"condition_12": -1.0})).verdict == "holds"
 
 
@@ -197,7 +208,10 @@ def test_the_example_holds_only_where_gradients_are_exactly_zero_and_the_loss_st
     assert verdict("example-escape", **free | {"relative_loss": 1.0}) == "fails"
     gaussian = {"kernel": "gaussian", "gradient_query_start": 2.0, "relative_loss": 0.5}
     assert verdict("example-gaussian", **gaussian) == "holds"
-    assert verdict("example-gaussian", kernel="gaussian") == "fails"
+    assert verdict("example-gaussian", kernel="gaussian", relative_loss=0.5) == "fails"
+    assert verdict("example-gaussian", **gaussian | {"gradient_query_start": np.nan}) == (
+        "inconclusive"
+    )
 
 
 def test_told_and_drawn_weights_lie_in_one_directory_and_are_told_apart() -> None:

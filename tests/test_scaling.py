@@ -177,6 +177,7 @@ def test_one_seed_on_the_wrong_side_breaks_the_claim() -> None:
     assert measure("dynamics-benign-value", frame).verdict == "fails"
     failed = dynamics("benign")
     failed.loc[0, "status"] = "failed"
+    failed["reason"] = "step limit"
     found = measure("dynamics-benign-attention", failed)
     assert (found.verdict, found.details["cells that aren't fitted"]) == ("inconclusive", 1)
     none = measure("dynamics-benign-attention", failed.assign(status="failed"))

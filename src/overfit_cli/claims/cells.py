@@ -97,6 +97,8 @@ def trained(cells: pd.DataFrame) -> pd.DataFrame:
         UndecidedError: `inconclusive` where something else ended some of them.
     """
     failed = cells["status"] != "done"
+    if not failed.any():
+        return cells
     strange = failed & ~cells["reason"].isin(OUTCOMES)
     if strange.any():
         reasons = ", ".join(sorted(set(cells.loc[strange, "reason"].astype(str))))

@@ -79,7 +79,6 @@ def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
     share = share_estimate(int(reached.sum()), len(reached), level_of_each(2))
     some = {"share of seeds at zero, at any step size": (share, ON_FEW_DRAWS)}
     fitted = done(chosen, 1.0)
-    numbers(fitted, "train_loss")
     nearest = fitted["floor_ratio"].astype(float).groupby(fitted["seed"]).min().dropna()
     if len(nearest) < len(reached):
         if ON_FEW_DRAWS.verdict(share) == "holds":
@@ -126,7 +125,9 @@ def _descent(cells: pd.DataFrame) -> Measurement:
     at_least = chosen[rates == rates.groupby(chosen["target"]).transform("min")]
     ended = at_least[trained(at_least)["status"] == "done"]
     broken = pd.Series(True, index=at_least.index)  # one that diverged has not descended
-    broken[ended.index] = numbers(ended, "descent") < LEAST_DESCENT
+    moved = ended[ended["gradient_query_start"].astype(float) != 0]  # else nothing must fall
+    broken[ended.index] = False
+    broken[moved.index] = numbers(moved, "descent") < LEAST_DESCENT
     bound = at_least["learning_rate"] * at_least["lipschitz_gradients"].astype(float)
     if bound.max() > LEAST_DESCENT:
         raise inconclusive(

@@ -98,7 +98,9 @@ def below_gamma(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
 
 def little_descent(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     """Return cells whose loss falls by all, or by too little, of what equation (14) says."""
-    return design.assign(descent=np.where(broken, 0.45, 0.99), lipschitz_gradients=0.7)
+    return design.assign(
+        descent=np.where(broken, 0.45, 0.99), lipschitz_gradients=0.7, gradient_query_start=1.0
+    )
 
 
 def example(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
