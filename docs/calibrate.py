@@ -20,7 +20,6 @@ from overfit_cli.study import AnyStudy
 
 PAGE = Path(__file__).parent / "error-rates.md"
 RUNS = 200
-JOBS = -1
 
 HEADINGS = (
     "claim",
@@ -54,7 +53,7 @@ def page(runs: int) -> str:
     parts = [INTRODUCTION.format(runs=runs, most=most)]
     for study in studies():
         names = [claim.name for claim in claims_of(study)]
-        rows = Parallel(n_jobs=JOBS)(delayed(row)(study.name, name, runs) for name in names)
+        rows = Parallel(n_jobs=-1)(delayed(row)(study.name, name, runs) for name in names)
         lines = [HEADINGS, ["---"] * len(HEADINGS), *rows]
         table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
         parts.append(f"\n## {study.name}\n\n{table}")

@@ -4,7 +4,7 @@ A curve is the column along x at one y and one seed. What is wanted at each y is
 over all seeds of the search, to a tolerance; a curve that never crosses does so beyond the grid. It
 is uncertain for two reasons: each curve's crossing lies somewhere between two sampled points, and
 not all seeds need to have been run. Both are narrowed where they are largest. Nothing here trains,
-and nothing is random: the same results ask for the same points.
+and nothing is random: the same results give the same points.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import pandas as pd
 from overfit_cli.analysis.boundaries import Boundary
 from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate, median_estimate
 from overfit_cli.claim import inconclusive
+from overfit_cli.claims.rules import from_logarithms
 
 BySeed = Callable[[Boundary], "pd.Series[float]"]
 """A number of a boundary for each seed."""
@@ -36,11 +37,7 @@ def changes(found: Sequence[Boundary], of: BySeed) -> dict[float, Estimate]:
     level = level_of_each(len(logs.columns) - 1)
     estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
     after = [one.at for one in found[1:]]
-    each = {at: estimate(logs[at] - logs.iloc[:, 0], level) for at in after}
-    return {
-        at: one._replace(value=np.exp(one.value), low=np.exp(one.low), high=np.exp(one.high))
-        for at, one in each.items()
-    }
+    return {at: from_logarithms(estimate(logs[at] - logs.iloc[:, 0], level)) for at in after}
 
 
 def power_along(found: Sequence[Boundary], of: BySeed, to: Sequence[float]) -> Estimate:

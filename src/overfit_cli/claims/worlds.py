@@ -29,28 +29,25 @@ A_THIRD = 1 / 3
 
 
 def number_worlds(
-    make: MakeNumbers, margin: Margin, spread: float, *, logs: bool = False, true: float = math.nan
+    make: MakeNumbers, margin: Margin, spread: float, *, logs: bool = False
 ) -> Worlds:
     """Return worlds for a claim on the mean over seeds of a number.
 
-    Where the claim is false the number lies at an end of the margin, at either one as often. Where
-    nothing tells it does too, and there are half the seeds.
+    Where the claim is true the number lies in the middle of the margin, or six deviations inside
+    its one end. Where it is false it lies at an end, at either one as often. Where nothing tells it
+    does too, and there are half the seeds.
 
     Args:
         make: what makes cells of the numbers.
         margin: the claim's.
         spread: the standard deviation over seeds, as measured; of the logarithm with `logs`.
         logs: whether the number is positive, and its logarithm what is averaged.
-        true: the number where the claim is true; by default the margin's middle, or six deviations
-            inside its one end.
     """
     low, high = ((math.log(end) if logs and end > 0 else end) for end in _ends(margin, logs))
     ends = [end for end in (low, high) if math.isfinite(end)]
     inside = (
         (low + high) / 2 if len(ends) == 2 else ends[0] + 6 * spread * (1 if low == ends[0] else -1)
     )
-    if not math.isnan(true):
-        inside = math.log(true) if logs else true
 
     def world(
         design: pd.DataFrame, random: Random, centres: list[float], seeds: float
@@ -67,17 +64,18 @@ def number_worlds(
     )
 
 
-def share_worlds(make: MakeBools, margin: Margin, *, true: float | None = None) -> Worlds:
+def share_worlds(make: MakeBools, margin: Margin) -> Worlds:
     """Return worlds for a claim on the share of seeds on which something is so.
+
+    Where the claim is true it is so on all seeds, or on none. Where it is false the share lies at
+    the margin's end. Where nothing tells it does too, and there are half the seeds.
 
     Args:
         make: what makes cells of whether it is.
         margin: the claim's; one of its ends is finite.
-        true: the share where the claim is true; by default all, or none.
     """
     least = math.isfinite(margin.least)
     end = margin.least if least else margin.most
-    inside = float(least) if true is None else true
 
     def world(design: pd.DataFrame, random: Random, share: float, seeds: float) -> pd.DataFrame:
         design = _share_of_seeds(design, seeds)
@@ -85,7 +83,7 @@ def share_worlds(make: MakeBools, margin: Margin, *, true: float | None = None) 
         return make(design, of_seeds[design["seed"].to_numpy()], random)
 
     return Worlds(
-        partial(world, share=inside, seeds=1.0),
+        partial(world, share=float(least), seeds=1.0),
         partial(world, share=end, seeds=1.0),
         partial(world, share=end, seeds=0.5),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,15 @@ POINTS: dict[Regime, dict[str, float]] = {
     "harmful": {"n": 10, "signal_norm": 15.0},
 }
 """N and ‖μ‖ of figures 3 and 4."""
+
+_ROLES: dict[Regime, tuple[str, str]] = {
+    "benign": ("signal", "noise"),
+    "harmful": ("noise", "signal"),
+}
+"""What wins, and what loses."""
+
+Judge = Callable[[pd.DataFrame, Regime, str], Measurement]
+Reads = Literal["cells", "trajectories"]
 
 ON_MOST_SEEDS = Margin(least=2 / 3, because="two draws of three", fewest_seeds=10)
 
@@ -69,18 +79,24 @@ def _measure(cells: pd.DataFrame, regime: Regime, what: str) -> Measurement:
     )
 
 
-def _claim(regime: Regime, what: str) -> Claim:
-    wins, loses = ("signal", "noise") if regime == "benign" else ("noise", "signal")
-    of = "attention on the" if what == "attention" else "value x W_V w_O of the"
+def _claim(regime: Regime, what: str, statement: str, measure: Judge, reads: Reads) -> Claim:
     return Claim(
         name=f"dynamics-{regime}-{what}",
-        source=f"Jiang et al. 2024, figure {3 if regime == 'benign' else 4}",
-        statement=f"Where overfitting is {regime}, the {of} {wins} ends above that of the {loses}.",
+        source=f"Jiang et al. 2024, appendix A, figure {3 if regime == 'benign' else 4}",
+        statement=f"Where overfitting is {regime}, {statement}.",
         holds_where=ON_MOST_SEEDS.in_words("the share of seeds on which it does"),
-        measure=lambda cells: _measure(cells, regime, what),
+        measure=lambda cells: measure(cells, regime, what),
         figure="dynamics",
         preset=f"dynamics-{regime}",
+        reads=reads,
     )
+
+
+def _end_claim(regime: Regime, what: str) -> Claim:
+    wins, loses = _ROLES[regime]
+    of = "attention on the" if what == "attention" else "value x W_V w_O of the"
+    statement = f"the {of} {wins} ends above that of the {loses}"
+    return _claim(regime, what, statement, _measure, "cells")
 
 
 def _ends(cells: pd.DataFrame, what: str, regime: Regime) -> tuple[pd.Series, pd.Series]:
@@ -153,28 +169,17 @@ def _grown(ends: pd.DataFrame, name: str) -> pd.Series[float]:
 
 
 def _growth_claim(regime: Regime, what: str) -> Claim:
-    winner, loser = ("signal", "noise") if regime == "benign" else ("noise", "signal")
+    winner, loser = _ROLES[regime]
     statements = {
         "products": f"the products ⟨q, k⟩ with the key of the {winner} grow faster than those with "
         f"that of the {loser}, whichever of the two has the query",
         "value-growth": f"the value x W_V w_O of the {winner} grows faster than the {loser}'s",
         "attention-growth": f"more and more attention is paid to the {winner}",
     }
-    return Claim(
-        name=f"dynamics-{regime}-{what}",
-        source=f"Jiang et al. 2024, appendix A, figure {3 if regime == 'benign' else 4}",
-        statement=f"Where overfitting is {regime}, {statements[what]}.",
-        holds_where=ON_MOST_SEEDS.in_words("the share of seeds on which it does"),
-        measure=lambda steps: _growth(steps, regime, what),
-        figure="dynamics",
-        preset=f"dynamics-{regime}",
-        reads="trajectories",
-    )
+    return _claim(regime, what, statements[what], _growth, "trajectories")
 
-
-_REGIMES: tuple[Regime, ...] = ("benign", "harmful")
 
 DYNAMICS = (
-    *(_claim(regime, what) for regime in _REGIMES for what in ("attention", "value")),
-    *(_growth_claim(regime, what) for regime in _REGIMES for what in GROWN),
+    *(_end_claim(regime, what) for regime in _ROLES for what in ("attention", "value")),
+    *(_growth_claim(regime, what) for regime in _ROLES for what in GROWN),
 )

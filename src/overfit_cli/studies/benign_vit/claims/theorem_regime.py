@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.bounds import all_met
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import done, numbers, varying
@@ -23,6 +22,13 @@ from overfit_cli.claims.rules import (
     within_a_factor,
 )
 from overfit_cli.parameter_values import of_rows
+from overfit_cli.studies.benign_vit.claims.condition import (
+    BENIGN_FROM,
+    HARMFUL_UP_TO,
+    LEAST_EPSILONS,
+    TheoremRegime,
+    theorem_regime,
+)
 from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
 from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -31,7 +37,6 @@ from overfit_cli.studies.benign_vit.theory.boundaries import (
     boundaries,
     why_no_boundary,
 )
-from overfit_cli.studies.benign_vit.theory.condition import condition_items
 from overfit_cli.studies.benign_vit.theory.predictions import (
     BALANCE_IN_WORDS,
     FIGURE_1_THRESHOLD,
@@ -39,13 +44,8 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
     STEP_POWERS,
     THEOREMS,
     Regime,
-    boundary_product,
-    learning_balance,
     predicted_steps,
 )
-
-BENIGN_FROM, HARMFUL_UP_TO = 3.0, 0.25
-"""N · SNR² over the balance of learning: from where "large" and "small" are taken to begin."""
 
 ORDER_OF_T = within_a_factor(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
 POWER_OF_LOSS: dict[Regime, Margin] = {
@@ -56,7 +56,6 @@ LOSS: dict[Regime, Margin] = {
     "benign": Margin(most=FIGURE_1_THRESHOLD, because="figure 1b's cut", fewest_seeds=5),
     "harmful": Margin(least=HARMFUL_LOSS, because="ln 2 = 0.69 is that of a guess", fewest_seeds=5),
 }
-LEAST_EPSILONS = 2
 _ALIKE = [
     name
     for name in BenignVitParameters.model_fields
@@ -66,49 +65,8 @@ NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", f
 GROWS = Margin(least=0.1, because="1/C′ of order one, up to a factor of ten", fewest_seeds=5)
 
 
-@dataclass(frozen=True)
-class TheoremRegime:
-    """Cells that meet the condition.
-
-    Attributes:
-        cells: all of them, failed ones too.
-        sides: those that are far enough on either side of the boundary.
-    """
-
-    cells: pd.DataFrame
-    sides: dict[Regime, pd.DataFrame]
-
-
 Judge = Callable[[TheoremRegime], Measurement]
 OnSide = Callable[[pd.DataFrame, Regime], Measurement]
-
-
-def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
-    """Return the cells of the theorems' regime; None where a side has none, or ε one value."""
-    chosen = _meeting_the_condition(cells)
-    benign, harmful = (theorem_side(chosen, side) for side in ("benign", "harmful"))
-    if benign.empty or harmful.empty or chosen["epsilon"].nunique() < LEAST_EPSILONS:
-        return None
-    if several := varying(chosen, _ALIKE):
-        raise not_run(f"It needs cells of one value of {', '.join(several)}.")
-    return TheoremRegime(chosen, {"benign": benign, "harmful": harmful})
-
-
-def theorem_side(cells: pd.DataFrame, side: Regime) -> pd.DataFrame:
-    """Return the cells that meet the condition and are far enough on one side of the boundary."""
-    chosen = _meeting_the_condition(cells)
-    balance = learning_balance(chosen["sigma_p_tilde"] / chosen["sigma_p"], chosen["tokens"])
-    far = boundary_product(chosen["n"], chosen["snr"]) / balance
-    return chosen[far >= BENIGN_FROM if side == "benign" else far <= HARMFUL_UP_TO]
-
-
-def _meeting_the_condition(cells: pd.DataFrame) -> pd.DataFrame:
-    drawn = cells[cells["initialisation"] == "condition"]
-    meets = of_rows(
-        BenignVitParameters, drawn, lambda one: all_met(condition_items(one, one.output_scale))
-    )
-    chosen: pd.DataFrame = drawn[np.array(meets, dtype=bool)]
-    return chosen
 
 
 def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
@@ -122,6 +80,8 @@ def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
                 f"sides of the boundary, at {LEAST_EPSILONS} values of epsilon, as in `overfit "
                 "sweep theorem-regime`."
             )
+        if several := varying(regime.cells, _ALIKE):
+            raise not_run(f"It needs cells of one value of {', '.join(several)}.")
         return judge(regime)
 
     return measure

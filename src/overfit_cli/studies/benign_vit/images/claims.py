@@ -10,7 +10,11 @@ import pandas as pd
 from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.claims.cells import Selection, done
-from overfit_cli.claims.rules import Margin, judged_together
+from overfit_cli.claims.rules import (
+    Margin,
+    from_logarithms,
+    judged_together,
+)
 from overfit_cli.claims.trends import FALLING, LEAST_VALUES, falls
 from overfit_cli.studies.benign_vit.claims.fitted import every_cell_fitted
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -55,9 +59,7 @@ def _transition(cells: pd.DataFrame) -> Measurement:
 def _typical_loss(grid: pd.DataFrame, at: pd.Series[float]) -> Estimate:
     """The geometric mean over seeds of the test loss at a corner of the grid."""
     corner = done(grid[(grid["n"] == at["n"]) & (grid["snr"] == at["snr"])])
-    logs = mean_estimate(np.log(corner["test_loss"]), level_of_each(2))
-    value, low, high = (math.exp(one) for one in logs[:3])
-    return logs._replace(value=value, low=low, high=high)
+    return from_logarithms(mean_estimate(np.log(corner["test_loss"]), level_of_each(2)))
 
 
 def _falls(axis: str, other: str, words: str) -> Claim:

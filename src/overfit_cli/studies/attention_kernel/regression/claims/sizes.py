@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, not_run
@@ -91,29 +93,37 @@ def _delta_needs(cells: pd.DataFrame) -> Measurement:
     return vacuous(found, why, {"largest δ": float(smallest.max())})
 
 
+def _claim(
+    name: str,
+    place: str,
+    statement: str,
+    symbol: str,
+    measure: Callable[[pd.DataFrame], Measurement],
+) -> Claim:
+    return Claim(
+        name=f"sizes-{name}",
+        source=f"{SOURCE}, {place}",
+        statement=statement,
+        holds_where=f"{WITHOUT_EXCEPTION}; {symbol} is zero up to {ZERO:g}",
+        measure=measure,
+        preset=_PRESET,
+    )
+
+
 CLAIMS = (
-    Claim(
-        name="sizes-lambda-b",
-        source=f"{SOURCE}, Remark 1",
-        statement="Where D ≥ N n/H, random weights have λ_B > 0.",
-        holds_where=f"{WITHOUT_EXCEPTION}; λ_B is zero up to {ZERO:g}",
-        measure=_lambda_b,
-        preset=_PRESET,
+    _claim(
+        "lambda-b",
+        "Remark 1",
+        "Where D ≥ N n/H, random weights have λ_B > 0.",
+        "λ_B",
+        _lambda_b,
     ),
-    Claim(
-        name="sizes-delta",
-        source=f"{SOURCE}, Remark 4, read as sufficient",
-        statement="Where D d ≥ N n², random weights have δ > 0.",
-        holds_where=f"{WITHOUT_EXCEPTION}; δ is zero up to {ZERO:g}",
-        measure=_delta,
-        preset=_PRESET,
+    _claim(
+        "delta",
+        "Remark 4, read as sufficient",
+        "Where D d ≥ N n², random weights have δ > 0.",
+        "δ",
+        _delta,
     ),
-    Claim(
-        name="sizes-delta-needed",
-        source=f"{SOURCE}, Remark 4",
-        statement="Where D d < N n², δ is 0.",
-        holds_where=f"{WITHOUT_EXCEPTION}; δ is zero up to {ZERO:g}",
-        measure=_delta_needs,
-        preset=_PRESET,
-    ),
+    _claim("delta-needed", "Remark 4", "Where D d < N n², δ is 0.", "δ", _delta_needs),
 )

@@ -13,6 +13,7 @@ from overfit_cli.claims.calibration import Worlds
 from overfit_cli.claims.worlds import number_worlds, share_worlds
 from overfit_cli.studies.benign_vit.claims import lemmas
 from overfit_cli.studies.benign_vit.claims.dynamics import GROWN, ON_MOST_SEEDS
+from overfit_cli.studies.benign_vit.claims.theorem_regime import NEAR_ONE
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.theory.predictions import Regime
 
@@ -153,5 +154,5 @@ DYNAMICS: Mapping[str, Worlds] = {
     "lemma53-values": number_worlds(partial(_powers, stage=STAGE_2), lemmas.LINEAR, 0.01),
     "lemma53-products": number_worlds(partial(_powers, stage=STAGE_2), lemmas.QUADRATIC, 0.16),
     "lemma54-values": number_worlds(partial(_powers, stage=STAGE_3), lemmas.LINEAR, 0.003),
-    "stage3-attention": number_worlds(_attention, lemmas.NEAR_ONE, 0.003),
+    "stage3-attention": number_worlds(_attention, NEAR_ONE, 0.003),
 }
