@@ -355,11 +355,14 @@ def test_verdicts_follow_the_numbers() -> None:
         assert by_name[name].judge(frame().query("seed == 0")).verdict == "inconclusive"
     unfitted = frame()
     unfitted["status"] = np.where(unfitted["snr"] == 0.2, "failed", "done")
+    unfitted["reason"] = np.where(unfitted["snr"] == 0.2, "step limit", None)
     unfitted["train_loss"] = np.where(unfitted["snr"] == 0.2, 0.4, 0.009)
     found = by_name["fig2-fitted"].judge(unfitted)
     assert found.verdict == "fails"
     assert found.details["cells that aren't fitted"] == 18
     assert by_name["fig2-transition"].judge(unfitted).verdict == "inconclusive"
+    lost = unfitted.replace({"reason": "step limit"}, "worker killed")
+    assert by_name["fig2-fitted"].judge(lost).verdict == "inconclusive"
 
 
 def test_a_transition_has_one_corner_above_a_guess_and_the_other_below_the_cut() -> None:
