@@ -355,7 +355,7 @@ def test_verdicts_follow_the_numbers() -> None:
         assert by_name[name].judge(frame().query("seed == 0")).verdict == "inconclusive"
     unfitted = frame()
     unfitted["status"] = np.where(unfitted["snr"] == 0.2, "failed", "done")
-    unfitted["reason"] = np.where(unfitted["snr"] == 0.2, "step limit", None)
+    unfitted["reason"] = np.where(unfitted["snr"] == 0.2, "step limit", "")
     unfitted["train_loss"] = np.where(unfitted["snr"] == 0.2, 0.4, 0.009)
     found = by_name["fig2-fitted"].judge(unfitted)
     assert found.verdict == "fails"

@@ -110,6 +110,18 @@ def test_where_seeds_agree_not_all_of_them_are_run() -> None:
     assert many.groupby("y")["seed"].nunique().median() > 20
 
 
+@pytest.mark.parametrize("spread", [0.01, 0.03, 0.1])
+def test_a_search_goes_on_until_all_is_settled(spread: float) -> None:
+    """A curve at n = 3 crosses far out, where no median is and none is looked for."""
+
+    def value(n: float, seed: int, x: float) -> float:
+        far_out = n == 3 and seed == 0 and x < 1
+        return 0.1 if far_out else world(4, spread=spread)(n, seed, x)
+
+    _, found = explore(search(seeds=40), value, rounds=24)
+    assert all(one.converged for one in found)
+
+
 def test_curves_that_never_cross_are_said_so() -> None:
     _, found = explore(search(), lambda n, seed, x: 0.6 if n < 5 else world(0)(n, seed, x))
     for one in found[:3]:

@@ -87,14 +87,19 @@ def median_position(curves: list[Curve]) -> float:
     return middle(known) if known else math.nan
 
 
+def middle_curves(curves: list[Curve]) -> list[Curve]:
+    """Return the curve whose crossing is the median, or the two that it lies between."""
+    ordered = sorted((one for one in curves if one.state != "unknown"), key=_position)
+    return ordered[max(len(ordered) - 1, 0) // 2 : len(ordered) // 2 + 1]
+
+
 def between_points(curves: list[Curve]) -> float:
     """The half-width, in log x, of the median that is due to where the middle curves cross.
 
     Returns:
         0 where the median lies beyond the grid.
     """
-    ordered = sorted((one for one in curves if one.state != "unknown"), key=_position)
-    of_median = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
+    of_median = middle_curves(curves)
     widths = np.array([one.width for one in of_median if one.state == "crosses"])
     if len(widths) < len(of_median) or not of_median:
         return 0.0
@@ -115,7 +120,9 @@ def positions(curves: list[Curve]) -> Floats:
 class Spread(NamedTuple):
     """How crossings of one y differ between seeds, over all y: variance of log x, and its freedom.
 
-    It is pooled because two or three seeds of one y may agree by chance.
+    It is pooled because two or three seeds of one y may agree by chance. Of it, `sampling` is what
+    is due to where a curve was sampled, the median curve: those far beyond the median are not
+    sampled closely.
     """
 
     variance: float
@@ -144,11 +151,12 @@ class Spread(NamedTuple):
 
 def spread_of(by_y: Iterable[list[Curve]]) -> Spread:
     """Pool the variance between seeds over the curves of each y."""
-    squares, freedom, sampling = 0.0, 0, [0.0]
+    squares, freedom, sampling = 0.0, 0, list[float]()
     for curves in by_y:
         at = [curve.at for curve in curves if curve.state == "crosses"]
         if len(at) > 1:
             squares += float(np.var(at)) * len(at)
             freedom += len(at) - 1
             sampling += [curve.width**2 / 12 for curve in curves if curve.state == "crosses"]
-    return Spread(squares / max(freedom, 1), freedom, float(np.mean(sampling)))
+    of_median = float(np.median(sampling)) if sampling else 0.0
+    return Spread(squares / max(freedom, 1), freedom, of_median)

@@ -25,6 +25,7 @@ from overfit_cli.analysis.boundary_curves import (
     curve_of,
     falls,
     median_position,
+    middle_curves,
     positions,
     spread_of,
 )
@@ -174,7 +175,12 @@ def _narrowed(
     crossing_ones = [curve for curve in curves if curve.state == "crosses"]
     at = median_position(curves)
     if math.exp(at) * between_points(curves) > _SHARE * search.tolerance:
-        near = [one for one in crossing_ones if abs(one.at - at) <= one.width]
+        of_median = {curve.seed for curve in middle_curves(curves)}
+        near = [
+            curve
+            for curve in crossing_ones
+            if curve.seed in of_median or abs(curve.at - at) <= curve.width
+        ]
         widest = max((curve.width for curve in near), default=math.inf)
         asked += [
             Point(y, curve.seed, _rounded(curve.middle))
@@ -183,18 +189,21 @@ def _narrowed(
         ]
     run = {curve.seed for curve in curves}
     left = [seed for seed in search.seeds if seed not in run]
-    wanted = _seeds_wanted(search, crossing_ones, len(curves), spread)
+    wanted = _seeds_wanted(search, curves, spread)
+    if not asked:  # nothing but further seeds tells more
+        wanted = max(wanted, len(curves) + math.ceil(len(curves) / 4))
     started = left[: wanted - len(curves)]
     return asked + [
         Point(y, seed, x) for seed in started for x in _beginnings(search, crossing_ones)
     ]
 
 
-def _seeds_wanted(search: Search, crossing_ones: list[Curve], run: int, spread: Spread) -> int:
+def _seeds_wanted(search: Search, curves: list[Curve], spread: Spread) -> int:
     """How many seeds would do, should the others spread as those that were run do."""
-    every, at = len(search.seeds), positions(crossing_ones)
-    if len(at) == 0:
+    every, run = len(search.seeds), len(curves)
+    if not math.isfinite(median_position(curves)):
         return every
+    at = positions([curve for curve in curves if curve.state == "crosses"])
     enough = _SHARE * search.tolerance / math.exp(at.mean()) / MEDIAN_OVER_MEAN
     for count in range(run, every):
         if spread.error(at, count, every, crossing=count * len(at) // run, sampled=False) <= enough:
