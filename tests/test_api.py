@@ -312,13 +312,27 @@ def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:
     """Parameters that it lacks have their defaults, and its cells are done."""
     grid = [(n, snr, seed) for n in range(2, 12) for snr in range(1, 16) for seed in range(6)]
     cells = pd.DataFrame(grid, columns=["n", "snr", "seed"])
-    cells = cells.assign(test_loss=0.69 / (1 + 2.45 * cells["n"] * cells["snr"] ** 2 / 1000))
+    odds = (1 + 0.001 * cells["seed"]) * cells["n"] * cells["snr"] ** 2 / 1000
+    cells = cells.assign(test_loss=0.69 / (1 + 2.45 * odds))
     judged = {one.name: one.measurement for one in overfit_cli.judge(cells, study="benign-vit")}
     assert judged["fig1-falls-with-n"].verdict == "holds"
     assert judged["fig1-contour"].value == pytest.approx(1000, rel=0.01)
     assert "the cells have no column 'train_loss'" in judged["fig1-fitted"].note
     named = cells.assign(study="benign-vit")
     assert [one.name for one in overfit_cli.judge(named)] == list(judged)
+
+
+def test_seeds_that_repeat_anothers_numbers_decide_nothing() -> None:
+    grid = [(n, snr, seed) for n in range(2, 12) for snr in range(1, 16) for seed in range(6)]
+    cells = pd.DataFrame(grid, columns=["n", "snr", "seed"])
+    odds = (1 + 0.001 * (cells["seed"] % 4)) * cells["n"] * cells["snr"] ** 2 / 1000
+    cells = cells.assign(test_loss=0.69 / (1 + 2.45 * odds))
+    judged = {one.name: one.measurement for one in overfit_cli.judge(cells, study="benign-vit")}
+    assert judged["fig1-falls-with-n"].verdict == "inconclusive"
+    assert "Seeds 4, 5 have all the numbers of another" in judged["fig1-falls-with-n"].note
+    flags = cells.assign(test_loss=(cells["test_loss"] < 0.2).astype(float))
+    judged = {one.name: one.measurement for one in overfit_cli.judge(flags, study="benign-vit")}
+    assert "numbers of another" not in judged["fig1-falls-with-n"].note
 
 
 def test_a_frame_whose_study_is_not_known_is_refused() -> None:
@@ -329,5 +343,7 @@ def test_a_frame_whose_study_is_not_known_is_refused() -> None:
         overfit_cli.judge(cells, study="benign")
     with pytest.raises(UserError, match="The cells have no column 'seed'"):
         overfit_cli.judge(cells[["n"]], study="benign-vit")
+    with pytest.raises(UserError, match="The cells' column 'n' has '1': no number"):
+        overfit_cli.judge(cells.astype({"n": str}), study="benign-vit")
     with pytest.raises(UserError, match="judge takes run directories, or one frame of cells"):
         overfit_cli.judge(cells, cells, study="benign-vit")

@@ -126,6 +126,19 @@ def test_a_crossing_that_does_not_move_is_no_law() -> None:
     assert fit_power_law(crossings_of(range(2, 9), 2).assign(crossing=3.0), "n") is None
 
 
+def test_a_boundary_that_hardly_moves_has_an_exponent_without_upper_end() -> None:
+    """Slopes of both signs fit it: p runs through infinity. It is far from 2 all the same."""
+    table = crossings_of(range(2, 21), 9, noise=0.02)
+    flat = table.assign(crossing=table["crossing"] * np.sqrt(table["n"]))
+    fit = fit_power_law(flat, "n")
+    assert fit is not None
+    assert fit.exponent.low > 10
+    assert fit.exponent.high == np.inf
+    rising = fit_power_law(flat.assign(crossing=flat["crossing"] * flat["n"]), "n")
+    assert rising is not None
+    assert -1.1 < rising.exponent.low < -1 < rising.exponent.high < -0.9
+
+
 def test_a_bootstrap_of_three_rows_and_one_seed_still_ends() -> None:
     fit = fit_power_law(crossings_of(range(2, 5), 1, noise=0.3), "n")
     assert fit is not None

@@ -43,6 +43,7 @@ class Measurement:
         verdict: one of `VERDICTS`.
         value: the measured number; None where there is none.
         interval: where the number lies; None where it has none.
+        by_ranks: whether the order of runs decides, at a level, without an interval.
         details: further numbers, by what they are: `{"seeds": 10, "cells that failed": 2}`.
         note: what else a reader must know, in sentences.
     """
@@ -50,6 +51,7 @@ class Measurement:
     verdict: Verdict
     value: float | None = None
     interval: Interval | None = None
+    by_ranks: bool = False
     details: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
 
@@ -62,6 +64,11 @@ class Measurement:
         if self.verdict not in get_args(Verdict):
             known = ", ".join(get_args(Verdict))
             raise ValueError(f"a measurement's verdict is one of {known}, not {self.verdict!r}")
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether seeds decided, at a level: other draws could have decided otherwise."""
+        return self.by_ranks or self.interval is not None
 
 
 class UndecidedError(Exception):

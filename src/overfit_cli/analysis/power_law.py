@@ -45,7 +45,7 @@ def fit_power_law(
     beyond the grid is left out.
 
     The intervals are percentiles of the bootstrap over seeds: a seed's crossings share its draws,
-    so whole seeds are resampled, and nothing else is.
+    so whole seeds are resampled, and nothing else is. Those of p are the slopes', turned into p.
 
     Args:
         crossings: columns `y`, `seed`, `crossing` and `side`, as `crossings` returns them; rows
@@ -74,16 +74,26 @@ def fit_power_law(
     drawn = np.random.default_rng(seed).integers(seeds, size=(repeats, seeds))
     fits = _fits(log_y, row_medians(log_x[:, drawn]).T)
     tails = [50 * (1 - level), 50 * (1 + level)]
-    ends = np.percentile(fits[np.isfinite(fits).all(axis=1)], tails, axis=0)
-    exponents, logarithms = np.vstack([fitted, ends]).T
+    slopes, logarithms = np.percentile(fits[np.isfinite(fits).all(axis=1)], tails, axis=0).T
+    exponents = [-1 / fitted[0], *_exponents(*slopes)]
     with np.errstate(over="ignore"):
-        constants = np.exp(logarithms)
+        constants = np.exp([fitted[1], *logarithms])
     kind = f"{100 * level:.4g} % bootstrap over {seeds} seeds"
     exponent, constant = (
         Estimate(float(three[0]), float(three[1]), float(three[2]), kind, seeds)
         for three in (exponents, constants)
     )
     return PowerLaw(exponent, constant, int(used.sum()), int((~used).sum()))
+
+
+def _exponents(lowest: float, highest: float) -> tuple[float, float]:
+    """Return the least and the largest p = −1/slope of an interval of slopes.
+
+    Where slopes of both signs lie in it, p runs through infinity to negative numbers: such an
+    interval has no upper end.
+    """
+    least = -1 / lowest if lowest else -np.inf
+    return least, -1 / highest if highest * lowest > 0 else np.inf
 
 
 def row_medians(values: Floats) -> Floats:
@@ -105,7 +115,8 @@ def _fits(log_y: Floats, medians: Floats) -> Floats:
         medians: logarithms of x, of shape (draws, rows); a row that isn't finite is left out.
 
     Returns:
-        p and log(C), of shape (draws, 2); nan with fewer than three rows, or where x stays.
+        The slope −1/p and log(C), of shape (draws, 2); nan with fewer than three rows, or where x
+        stays.
     """
     known = np.isfinite(medians)
     centre = log_y.mean()  # keeps the sums of squares well away from cancellation
@@ -116,4 +127,4 @@ def _fits(log_y: Floats, medians: Floats) -> Floats:
         slope = ((u * v).sum(axis=1) - sum_u * sum_v / count) / spread
         slope[(count < 3) | (spread < 1e-12) | (np.abs(slope) < 1e-12)] = np.nan
         intercept = (sum_v - slope * sum_u) / count
-        return np.stack([-1 / slope, centre - intercept / slope], axis=1)
+        return np.stack([slope, centre - intercept / slope], axis=1)

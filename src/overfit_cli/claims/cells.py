@@ -10,6 +10,7 @@ import pandas as pd
 
 from overfit_cli.claim import inconclusive, not_run
 from overfit_cli.parameters import StudyParameters
+from overfit_cli.study import taken_columns
 from overfit_cli.words import plural
 
 Values = Mapping[str, object]
@@ -107,6 +108,27 @@ def trained(cells: pd.DataFrame) -> pd.DataFrame:
             f"nothing of their training ({reasons}); `--retry-failed` runs them again."
         )
     return cells
+
+
+def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> list[int]:
+    """Return the seeds whose cells all have the numbers of a smaller seed's, none of them new.
+
+    Whole numbers and short decimals agree by chance, such as counts and accuracies: columns that
+    have no others don't tell.
+
+    Args:
+        cells: one row per cell, or per cell and logged step.
+        parameters: the study's; what else is measured counts.
+    """
+    done = cells[cells["status"] == "done"]
+    measured = done.drop(columns=[*taken_columns(parameters) & {*done}, *{"step"} & {*done}])
+    numbers = measured.select_dtypes("number").astype(float)
+    long = [name for name, one in numbers.items() if (one.dropna() * 1e4 % 1 != 0).any()]
+    if not long:
+        return []
+    rows = pd.util.hash_pandas_object(numbers[long], index=False).groupby(done["seed"])
+    of_seeds = rows.agg(lambda hashes: hash(tuple(np.sort(hashes.to_numpy()))))
+    return [int(seed) for seed in of_seeds.index[of_seeds.duplicated()]]
 
 
 def numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:

@@ -40,7 +40,7 @@ class Margin:
     least: float = -math.inf
     most: float = math.inf
     because: str = ""
-    fewest_seeds: int = 3
+    fewest_seeds: int = 5
 
     def verdict(self, found: Estimate) -> Verdict:
         """Return the verdict: inside it holds, outside it fails, across or on an end it is open.
@@ -147,7 +147,7 @@ def without_exception(
     """Return the measurement of a theorem: one cell that breaks it refutes it.
 
     It holds where no cell of `FEWEST_WITHOUT_EXCEPTION` seeds breaks it: were it broken on a third
-    of all draws, so many without one would be rarer than one time in twenty.
+    of all draws, so many without one would be rarer than one time in fifty.
 
     Args:
         broken: whether a cell breaks it, though its hypothesis is met.
@@ -212,11 +212,11 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return next(one for one in order if one in found)
 
 
-def around(value: float, tolerance: float, because: str, fewest_seeds: int = 3) -> Margin:
+def around(value: float, tolerance: float, because: str, fewest_seeds: int = 5) -> Margin:
     """Return the margin of a number that is claimed to be `value`, up to a tolerance."""
     return Margin(value - tolerance, value + tolerance, because, fewest_seeds)
 
 
-def within_a_factor(value: float, factor: float, because: str, fewest_seeds: int = 3) -> Margin:
+def within_a_factor(value: float, factor: float, because: str, fewest_seeds: int = 5) -> Margin:
     """Return the margin of a positive number that is claimed to be `value`, up to a factor."""
     return Margin(value / factor, value * factor, because, fewest_seeds)

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.analysis.intervals import at_level, level_of_each
 from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claims.cells import repeated_seeds
 from overfit_cli.errors import UserError
 from overfit_cli.functions.study import study_of_record
 from overfit_cli.parameters import describe
@@ -41,8 +43,8 @@ class Judged:
         directory: the run directory that it was measured on; None where there was none.
         alone: whether the claim is judged in no other directory.
         has_cells: whether there were cells of the study at all.
-        family: how many of the study's claims have an interval; 0 where it isn't one of them.
-        together: the verdict where all those intervals hold together as often as one of them does.
+        family: how many of the study's claims seeds decide; 0 where it isn't one of them.
+        together: the verdict where all of those are right together as often as one of them is.
     """
 
     study: str
@@ -71,7 +73,7 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
         UserError: if a named directory holds no cells, or those of another version of its study.
     """
     directories = [RunDirectory(path) for path in sources] or usable_directories(root)
-    runs = [_Run(one, load_study_and_cells(one)[1]) for one in directories]
+    runs = [_Run(one, *load_study_and_cells(one)) for one in directories]
     judged = []
     for study in [*installed_studies(), *_functions(directories)]:
         own = [run for run in runs if (run.cells["study"] == study.name).all()]
@@ -94,10 +96,14 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
         study: whose cells they are.
 
     Raises:
-        UserError: without a column `seed`, or with several rows of one cell.
+        UserError: without a column `seed`, with several rows of one cell, or with words where a
+            parameter takes numbers.
     """
     if "seed" not in cells:
         raise UserError("The cells have no column 'seed'.")
+    for name, info in describe(study.parameters).items():
+        if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):
+            raise UserError(f"The cells' column {name!r} has {cells[name].iloc[0]!r}: no number.")
     absent: dict[str, Any] = {"status": "done", "reason": "", "study": study.name}
     absent |= {name: info.default for name, info in describe(study.parameters).items()}
     whole = cells.assign(**{name: one for name, one in absent.items() if name not in cells})
@@ -113,8 +119,30 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
         last = whole.groupby("key")["step"].transform("max")
         whole = whole.assign(steps=cells.get("steps", last))
     claims = [claim for claim in claims_of(study) if claim.reads == reads]
-    judged = [Judged(study.name, claim, claim.judge(whole), None) for claim in claims]
-    return _as_a_family(judged, lambda one: one.claim.judge(whole))
+    table = _Table(whole, study)
+    judged = [Judged(study.name, claim, table.judge(claim), None) for claim in claims]
+    return _as_a_family(judged, lambda one: table.judge(one.claim))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What claims are judged on: cells, or logged steps."""
+
+    rows: pd.DataFrame
+    study: AnyStudy
+
+    @functools.cached_property
+    def repeated(self) -> list[int]:
+        return repeated_seeds(self.rows, self.study.parameters)
+
+    def judge(self, claim: Claim) -> Measurement:
+        """Judge a claim; seeds that repeat another's numbers leave open what seeds decide."""
+        found = claim.judge(self.rows)
+        if not (found.by_chance and self.repeated):
+            return found
+        which = ", ".join(map(str, self.repeated))
+        note = f"Seeds {which} have all the numbers of another: they are no draws of their own."
+        return replace(found, verdict="inconclusive", note=f"{found.note} {note}".strip())
 
 
 def _measure(runs: Sequence[_Run], one: Judged) -> Measurement:
@@ -124,11 +152,11 @@ def _measure(runs: Sequence[_Run], one: Judged) -> Measurement:
 def _as_a_family(
     judged: Sequence[Judged], measure: Callable[[Judged], Measurement]
 ) -> list[Judged]:
-    """Judge again the claims that have an interval, at the level of all of them together."""
-    family = sum(one.measurement.interval is not None for one in judged)
+    """Judge again the claims that seeds decide, at the level of all of them together."""
+    family = sum(one.measurement.by_chance for one in judged)
 
     def again(one: Judged) -> Judged:
-        if one.measurement.interval is None:
+        if not one.measurement.by_chance:
             return one
         with at_level(level_of_each(family)):
             return replace(one, family=family, together=measure(one).verdict)
@@ -141,18 +169,22 @@ class _Run:
     """A run directory and its cells; its logged steps are read when they are asked for."""
 
     directory: RunDirectory
+    study: AnyStudy
     cells: pd.DataFrame
 
-    @functools.cached_property
-    def logged(self) -> pd.DataFrame:
-        return load_logged_steps(self.directory, self.cells)
-
     def judge(self, claim: Claim) -> Measurement:
-        if claim.reads == "cells":
-            return claim.judge(self.cells)
-        if self.logged.empty:
+        table = self._cells if claim.reads == "cells" else self._logged
+        if claim.reads == "trajectories" and table.rows.empty:
             return Measurement(verdict="not run", note=WITHOUT_STEPS)
-        return claim.judge(self.logged)
+        return table.judge(claim)
+
+    @functools.cached_property
+    def _cells(self) -> _Table:
+        return _Table(self.cells, self.study)
+
+    @functools.cached_property
+    def _logged(self) -> _Table:
+        return _Table(load_logged_steps(self.directory, self.cells), self.study)
 
 
 def _functions(directories: Sequence[RunDirectory]) -> list[AnyStudy]:

@@ -66,7 +66,7 @@ def families(judged: Sequence[Judged]) -> list[str]:
         ]
         but = f" but {', '.join(changed)}" if changed else ""
         found.append(
-            f"{study}: {plural(own[0].family, 'claim')} with an interval at {LEVEL:.0%} each. For "
+            f"{study}: seeds decide {plural(own[0].family, 'claim')}, at {LEVEL:.0%} each. For "
             f"{LEVEL:.0%} of all together each takes {level_of_each(own[0].family):.2%}: then "
             f"every verdict stays{but}."
         )

@@ -138,7 +138,8 @@ def _exponent(cells: pd.DataFrame) -> Measurement:
     fit = fit_power_law(found, "n")
     if fit is None:
         raise inconclusive(
-            "The median curve crosses the threshold at fewer than three values of n."
+            "No power fits: the median curve crosses the threshold at fewer than three values of "
+            "n, or at the same ratio whatever n is."
         )
     return judged(
         fit.exponent,
