@@ -75,7 +75,7 @@ def cells(
 
 
 def fail(frame: pd.DataFrame, which: pd.Series[bool]) -> pd.DataFrame:
-    frame = frame.copy()
+    frame = frame.assign(reason=np.where(which, "diverged", ""))
     frame.loc[which, "status"] = "failed"
     frame.loc[which, ["mean_test_loss", "test_loss", "test_accuracy", "silent_head"]] = np.nan
     return frame

@@ -60,6 +60,8 @@ def fit_power_law(
     """
     table = crossing_table(crossings[crossings[y] > 0], y).dropna(axis=1, how="all")
     seeds = table.shape[1]
+    if seeds == 0:
+        return None
     log_y, log_x = np.log(table.index.to_numpy(dtype=np.float64)), table.to_numpy()
     medians = row_medians(log_x)
     used = np.isfinite(medians)

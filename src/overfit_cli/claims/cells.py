@@ -135,11 +135,28 @@ def numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     """Return a measured column.
 
     Raises:
-        UndecidedError: `inconclusive` where a cell has no number there.
+        UndecidedError: `inconclusive` where a cell has no finite number there.
     """
     found: pd.Series[float] = cells[name].astype(float)
-    if (missing := int(found.isna().sum())) > 0:
+    if (missing := int((~np.isfinite(found)).sum())) > 0:
         raise inconclusive(f"{missing} of {plural(len(cells), 'cell')} have no number of {name}.")
+    return found
+
+
+def positive(cells: pd.DataFrame, name: str) -> pd.Series[float]:
+    """Return a measured column whose logarithm is wanted.
+
+    Raises:
+        UndecidedError: `inconclusive` where a cell has no number above 0 there, or there is none.
+    """
+    found = numbers(cells, name)
+    if found.empty:
+        raise inconclusive(f"There is no cell with a number of {name}.")
+    if (without := int((found <= 0).sum())) > 0:
+        raise inconclusive(
+            f"{without} of {plural(len(cells), 'cell')} have a {name} of 0 or less, which has no "
+            "logarithm."
+        )
     return found
 
 

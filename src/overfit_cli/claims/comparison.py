@@ -9,7 +9,7 @@ import pandas as pd
 
 from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.claim import Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import varying
+from overfit_cli.claims.cells import numbers, varying
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,15 @@ class Comparison:
     best_in: str
 
     def at_best(self, cells: pd.DataFrame, setting: str) -> BestSetting | None:
-        """Return a setting at its best value; None where no value has all its seeds done."""
+        """Return a setting at its best value; None where no value has all its seeds done.
+
+        Raises:
+            UndecidedError: `inconclusive` where a cell that is done has no number.
+        """
         own = cells[cells[self.compared] == setting]
         if own.empty:
             return None
+        numbers(own[own["status"] == "done"], self.best_in)
         tried = tuple(sorted(own[self.swept].unique().tolist()))
         best = best_of_sweep(own, self.swept, [], self.best_in)
         if (best["status"] == "failed").any():

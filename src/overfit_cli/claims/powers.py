@@ -9,7 +9,7 @@ import pandas as pd
 from overfit_cli.analysis.intervals import Estimate, level_of_each
 from overfit_cli.analysis.scaling import scaling_exponents
 from overfit_cli.claim import inconclusive, not_run
-from overfit_cli.claims.cells import done, varying
+from overfit_cli.claims.cells import done, positive, varying
 
 
 def fitted_powers(
@@ -29,9 +29,10 @@ def fitted_powers(
 
     Raises:
         UndecidedError: `not run` where a needed one doesn't vary; `inconclusive`, where cells
-            failed or don't tell the axes apart.
+            failed, have no positive value, or don't tell the axes apart.
     """
     fitted = done(cells)
+    positive(fitted, value)
     varied = varying(fitted, axes)
     constant = [name for name in needed if name not in varied]
     if constant:

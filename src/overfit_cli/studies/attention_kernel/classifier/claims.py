@@ -9,6 +9,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, not_run
+from overfit_cli.claims.cells import numbers, trained
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place
 from overfit_cli.claims.ranks import worst_is_lower
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
@@ -197,10 +198,10 @@ class ClassifierClaims:
         )
 
     def _head_alive(self, cells: pd.DataFrame) -> Measurement:
-        done = cells[cells["status"] == "done"]
+        done = trained(cells)[cells["status"] == "done"]
         if done.empty:
             raise not_run("None of the cells is done.")
-        dead = done["silent_head"].astype(float) == 1
+        dead = numbers(done, "silent_head") == 1
         places = done["kernel"] + " at " + done["learning_rate"].map("{:g}".format)
         return judged(
             share_of_seeds(~dead, done["seed"]),

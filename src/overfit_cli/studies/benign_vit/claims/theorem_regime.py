@@ -11,7 +11,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import done, numbers, varying
+from overfit_cli.claims.cells import done, positive, varying
 from overfit_cli.claims.powers import fitted_powers
 from overfit_cli.claims.rules import (
     Margin,
@@ -99,7 +99,7 @@ def _steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measur
         side: which one.
         strong: whether T has σ̃_p in the place of σ_p.
     """
-    over = numbers(cells, "steps") / of_rows(
+    over = positive(cells, "steps") / of_rows(
         BenignVitParameters, cells, lambda one: predicted_steps(one, one.output_scale, side)
     )
     if strong:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement
-from overfit_cli.claims.cells import Selection, done
+from overfit_cli.claims.cells import Selection, done, positive
 from overfit_cli.claims.rules import (
     Margin,
     from_logarithms,
@@ -59,7 +59,7 @@ def _transition(cells: pd.DataFrame) -> Measurement:
 def _typical_loss(grid: pd.DataFrame, at: pd.Series[float]) -> Estimate:
     """The geometric mean over seeds of the test loss at a corner of the grid."""
     corner = done(grid[(grid["n"] == at["n"]) & (grid["snr"] == at["snr"])])
-    return from_logarithms(mean_estimate(np.log(corner["test_loss"]), level_of_each(2)))
+    return from_logarithms(mean_estimate(np.log(positive(corner, "test_loss")), level_of_each(2)))
 
 
 def _falls(axis: str, other: str, words: str) -> Claim:
