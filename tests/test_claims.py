@@ -240,3 +240,8 @@ def test_a_refined_sweep_is_judged_on_its_coarse_grid() -> None:
     ]
     both = pd.concat([frame, *(one.drop_duplicates(["seed", "snr"]) for one in piled)])
     assert measure("fig1-sides", both) == measure("fig1-sides", frame)
+    ends = frame[frame["snr"].isin([frame["snr"].min(), frame["snr"].max()])]
+    others = ends[ends["n"] < 5]
+    more = pd.concat([frame, *(others.assign(seed=others["seed"] + 100 * k) for k in range(1, 9))])
+    for name in ("fig1-sides", "fig1-fitted", "fig1-falls-with-n"):
+        assert measure(name, more) == measure(name, frame)

@@ -182,12 +182,19 @@ def done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
     return cells[cells["status"] == "done"]
 
 
-def whole_columns(cells: pd.DataFrame, x: str) -> pd.DataFrame:
-    """Return the cells of the values of `x` at which most of a grid was run.
+def whole_grid(cells: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    """Return the cells of the values of `x` at which most of a grid was run, of whole seeds alone.
 
-    A refined sweep has many more values, each with a few cells near the boundary: as parts of a
-    grid they would count too much.
+    A refined sweep has many more values, each with a few cells near the boundary, and most of its
+    seeds have no others: as parts of a grid those would count too much.
     """
-    at_value = cells.groupby(x)[x].transform("size")
-    chosen: pd.DataFrame = cells[at_value >= at_value.max() / 2]
-    return chosen
+    values = cells.groupby(x)[y].transform("nunique")
+    columns: pd.DataFrame = cells[values >= values.max() / 2]
+    return of_whole_seeds(columns)
+
+
+def of_whole_seeds(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of the seeds that have most: those of others may be easy ones."""
+    sizes = cells.groupby("seed")["seed"].transform("size")
+    whole: pd.DataFrame = cells[sizes == sizes.max()]
+    return whole

@@ -10,7 +10,7 @@ from overfit_cli.analysis.crossings import crossings
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate, median_estimate, middle
 from overfit_cli.analysis.power_law import fit_power_law
 from overfit_cli.claim import Claim, Measurement, inconclusive
-from overfit_cli.claims.cells import Selection, done, numbers, whole_columns
+from overfit_cli.claims.cells import Selection, done, numbers, whole_grid
 from overfit_cli.claims.rules import (
     Margin,
     around,
@@ -53,11 +53,11 @@ EXPONENT = around(
 
 def _grid(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells of a whole grid that are done, if few failed."""
-    return done(whole_columns(GRID.of(cells), "snr"), MOST_FAILED)
+    return done(whole_grid(GRID.of(cells), "snr", "n"), MOST_FAILED)
 
 
 def _fitted(cells: pd.DataFrame) -> Measurement:
-    grid = whole_columns(GRID.of(cells), "snr")
+    grid = whole_grid(GRID.of(cells), "snr", "n")
     benign = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if benign.all() or not benign.any():
         raise inconclusive("All cells lie on one side of N·SNR² = 1000.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from overfit_cli.claim import Measurement
-from overfit_cli.claims.cells import numbers, trained
+from overfit_cli.claims.cells import numbers, of_whole_seeds, trained
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
 
 
@@ -14,7 +14,7 @@ def every_cell_fitted(
 ) -> Measurement:
     """Measure on which share of the seeds every cell reaches a training loss of ε.
 
-    Seeds that lack cells which others have don't count: those that they have may be the easy ones.
+    Seeds that lack cells which others have don't count.
 
     Args:
         grid: one row per cell, failed ones too.
@@ -22,8 +22,7 @@ def every_cell_fitted(
         counted: the column of how long it took.
         in_words: what that counts.
     """
-    sizes = grid.groupby("seed")["seed"].transform("size")
-    grid = trained(grid[sizes == sizes.max()])
+    grid = trained(of_whole_seeds(grid))
     ended = grid["status"] == "done"
     numbers(grid[ended], "train_loss")
     fitted = ended & (grid["train_loss"] <= grid["epsilon"])
