@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from overfit_cli.claim import Claim, Interval, Measurement, Verdict
 from overfit_cli.cli import app
-from overfit_cli.report.judge import Judged, worth_showing
+from overfit_cli.report.judge import Judged, judge_all, worth_showing
 from overfit_cli.report.page import number_in_words, write_report
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import make_grid
@@ -92,6 +94,17 @@ def test_points_that_the_study_refuses_are_not_planned(tmp_path: Path) -> None:
     planned = planned_cells(tmp_path, study)
     points = zip(planned["instance"], planned["value_gap"], strict=True)
     assert sorted(points) == [("example", 0.0), ("example", 1.0), ("random", 0.0)]
+
+
+def test_a_claim_is_decided_by_its_own_presets_run_not_by_a_newer_one(tmp_path: Path) -> None:
+    for name in ("fig1-quick", "fig1-balanced-refined"):
+        shutil.copytree(Path("results") / name, tmp_path / name)
+    os.utime(tmp_path / "fig1-balanced-refined" / "cells")
+    found = {one.claim.name: one.directory for one in judge_all([], tmp_path)}
+    assert found["fig1-exponent"] == tmp_path / "fig1-quick"
+    shutil.rmtree(tmp_path / "fig1-quick")
+    found = {one.claim.name: one.directory for one in judge_all([], tmp_path)}
+    assert found["fig1-exponent"] == tmp_path / "fig1-balanced-refined"
 
 
 @pytest.mark.parametrize("logs", [True, False])

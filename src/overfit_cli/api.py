@@ -206,10 +206,10 @@ def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = No
 
     Args:
         *sources: the run directories to judge by, each for itself; without any, those in
-            `results/`: the newest on which a claim can be measured decides it. Or one frame of
-            cells, from anywhere: a row per cell, with `seed` and the study's columns; parameters
-            that are absent have their defaults. With a column `step`, a row per cell and logged
-            step: then claims on trajectories are judged.
+            `results/`: of those on which a claim can be measured that of its preset decides it,
+            else the newest. Or one frame of cells, from anywhere: a row per cell, with `seed` and
+            the study's columns; parameters that are absent have their defaults. With a column
+            `step`, a row per cell and logged step: then claims on trajectories are judged.
         study: whose cells a frame has, where it has no column `study`.
 
     Returns:

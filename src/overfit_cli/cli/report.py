@@ -16,8 +16,8 @@ def report(
         typer.Option(
             "--from",
             metavar="DIR",
-            help="Run directory; of several, each is judged.  [default: for each claim the newest "
-            "in results/ that bears on it]",
+            help="Run directory; of several, each is judged.  [default: for each claim that of "
+            "its preset in results/, else the newest that bears on it]",
         ),
     ] = None,
     out: Annotated[

@@ -27,6 +27,7 @@ from overfit_cli.sweeps.loading import (
     load_study_and_cells,
     usable_directories,
 )
+from overfit_cli.sweeps.presets import PROFILES, find_preset
 from overfit_cli.sweeps.store import RunDirectory
 
 WITHOUT_STEPS = "It needs logged steps: sweep with --trajectories."
@@ -67,7 +68,8 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
 
     Args:
         sources: the run directories to judge by, each for itself; empty for those in `root`.
-        root: where run directories lie: the newest on which a claim can be measured decides it.
+        root: where run directories lie. Of those on which a claim can be measured that of its
+            preset decides it, else the newest.
 
     Raises:
         UserError: if a named directory holds no cells, or those of another version of its study.
@@ -201,6 +203,13 @@ def _functions(directories: Sequence[RunDirectory]) -> list[AnyStudy]:
     return list(found.values())
 
 
+@functools.cache
+def _run_names(preset_name: str) -> frozenset[str]:
+    """The names of the run directories that a preset's profiles are run into."""
+    preset = find_preset(preset_name) if preset_name else None
+    return frozenset(map(preset.run_name, PROFILES) if preset else ())
+
+
 def worth_showing(judged: Sequence[Judged]) -> list[Judged]:
     """Return the claims that were measured, and all those of a study whose cells bear on none."""
     measured = {one.study for one in judged if one.measurement.verdict != "not run"}
@@ -212,10 +221,14 @@ def worth_showing(judged: Sequence[Judged]) -> list[Judged]:
 
 
 def _judge(study: str, claim: Claim, runs: Sequence[_Run], *, every: bool) -> list[Judged]:
-    """Measure a claim on the first directory that bears on it, or on every one."""
+    """Measure a claim on the first directory that bears on it, or on every one.
+
+    Its preset's directories come first.
+    """
     reason = f"There are no cells of {study}."
     found: list[tuple[Measurement, Path]] = []
-    for run in runs:
+    own = _run_names(claim.preset)
+    for run in sorted(runs, key=lambda run: run.directory.path.name not in own):
         measurement = run.judge(claim)
         if measurement.verdict == "not run":
             reason = measurement.note
