@@ -27,7 +27,6 @@ def _curves(
     factors: NDArray[np.float64] | float = 1.0,
     power: float = 2.0,
     stretch: NDArray[np.float64] | float = 1.0,
-    noise: float = 1.0,
 ) -> pd.DataFrame:
     """Cells whose curves cross at N·SNR^p = C.
 
@@ -37,11 +36,10 @@ def _curves(
         factors: C over figure 1's, at the middle N, for each cell.
         power: p.
         stretch: how much wider than figure 1's transition each cell's is, in log(SNR).
-        noise: how much more curves are shifted than figure 1's.
     """
     at = np.log(np.sqrt(FIGURE_1_CONSTANT * factors / MIDDLE_N))
     at = at - np.log(design["n"].to_numpy() / MIDDLE_N) / power
-    at = at + noise * shifts(design, random)
+    at = at + shifts(design, random)
     away = (np.log(design["snr"].to_numpy()) - at) / stretch
     return design.assign(train_loss=0.009, test_loss=test_loss(away))
 
@@ -60,7 +58,7 @@ def _constants(
 def _exponent(
     design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
-    return _curves(design, random, power=powers[0], noise=1.5)  # as forty seeds' interval needs
+    return _curves(design, random, power=powers[0])
 
 
 def _widths(
