@@ -145,5 +145,5 @@ def crossing_products(crossings: pd.DataFrame, y: str, power: float) -> pd.Serie
 
 def _middle(values: pd.Series[float]) -> float:
     """The median; of an even number, the geometric mean of the middle two."""
-    below, above = values.quantile(0.5, "lower"), values.quantile(0.5, "higher")
-    return float(np.sqrt(below * above))
+    ordered = np.sort(values.to_numpy())
+    return float(np.sqrt(ordered[(len(ordered) - 1) // 2] * ordered[len(ordered) // 2]))
