@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.registry import find_study
+from overfit_cli.registry import claims_of, find_study, installed_studies
+from overfit_cli.report.calibration import design, worlds_of
 from overfit_cli.report.judge import judge_cells
+from overfit_cli.rng import named_rng
 from overfit_cli.study import taken_columns
 
 KEPT = sorted(Path("results").glob("*/manifest.json"))
@@ -40,3 +42,39 @@ def test_cells_without_numbers_decide_nothing(manifest: Path) -> None:
 
 def test_the_kept_cells_decide_something_themselves() -> None:
     assert decided(overfit_cli.load("results/fig1-quick").drop(columns="key"))
+
+
+QUICK = ("fig1-sides", "theorem3-rate", "theorem-benign-attention", "lemma-e3-lead")
+CLAIMS = {
+    claim.name: (study, claim)
+    for study in installed_studies()
+    if worlds_of(study)
+    for claim in claims_of(study)
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in CLAIMS],
+)
+def test_a_claim_is_open_where_numbers_that_decide_it_are_missing(name: str) -> None:
+    """On half of the seeds of its made-up worlds, or on all; and where workers were killed."""
+    study, claim = CLAIMS[name]
+    worlds, planned = worlds_of(study)[name], design(claim.preset)
+    for world in (worlds.true, worlds.false):
+        cells = world(planned, named_rng(1, "doctored", name)).reset_index(drop=True)
+        half = cells["seed"] % 2 == 0
+        measured = [str(name) for name in cells if name not in {*planned, "key", "number", "step"}]
+        verdict = claim.judge(cells).verdict
+        for column in measured:
+            numbers = cells[column].astype(float)
+            without = claim.judge(cells.assign(**{column: np.nan})).verdict
+            some = claim.judge(cells.assign(**{column: numbers.mask(half)})).verdict
+            assert {without, some} <= {*UNDECIDED, verdict}, column
+            assert some in UNDECIDED or without == verdict, column
+        lost = cells.assign(
+            status=np.where(half, "failed", "done"),
+            reason=np.where(half, "worker killed", ""),
+            **{column: cells[column].astype(float).mask(half) for column in measured},
+        )
+        assert claim.judge(lost).verdict in UNDECIDED

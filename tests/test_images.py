@@ -337,12 +337,22 @@ def frame(sign: float = -1.0) -> pd.DataFrame:
     rows = [
         BenignVitImagesParameters().model_dump()
         | {"n": n, "snr": snr, "seed": seed, "status": "done", "epochs": 9.0}
-        | {"train_loss": 0.009, "test_loss": 3 * 40 ** (sign * (n / 800 + snr / 2 - 1))}
-        for n in (200, 500, 800)
+        | {"train_loss": 0.009, "test_loss": 3 * 40 ** (sign * (n / 1400 + snr / 2 - 1))}
+        for n in (200, 800, 1400)
         for snr in (0.2, 0.6, 2.0)
         for seed in range(6)
     ]
     return pd.DataFrame(rows)
+
+
+def test_a_part_of_the_grid_tells_no_transition() -> None:
+    [claim] = [claim for claim in CLAIMS if claim.name == "fig2-transition"]
+    finer = pd.concat([frame(), *(frame().assign(snr=frame()["snr"] * by) for by in (1.2, 0.9))])
+    finer = pd.concat([finer, finer.assign(n=finer["n"] + 100)])
+    for part in ("n < 1400", "snr < 2", "n > 200", "snr > 0.2"):
+        found = claim.judge(finer.query(part))
+        assert found.verdict == "not run"
+        assert "n from 200 to 1400 and snr from 0.2 to 2 or beyond" in found.note
 
 
 def test_verdicts_follow_the_numbers() -> None:
@@ -370,12 +380,12 @@ def test_a_transition_has_one_corner_above_a_guess_and_the_other_below_the_cut()
     found = claim.judge(frame())
     assert found.verdict == "holds"
     ends = [found.details[f"test loss at the {end} N and ratio"] for end in ("least", "largest")]
-    assert ends == pytest.approx([3 * 40**0.65, 3 / 40])
-    for factor, corner in ((0.05, "least"), (4.0, "largest")):
+    assert ends == pytest.approx([3 * 40 ** (0.9 - 1 / 7), 3 / 40])
+    for factor, corner in ((0.03, "least"), (4.0, "largest")):
         cells = frame()
         found = claim.judge(cells.assign(test_loss=factor * cells["test_loss"]))
         assert found.verdict == "fails"
-        assert f"test loss at the {corner} N and ratio: N from 200 to 800" in found.note
+        assert f"test loss at the {corner} N and ratio: N from 200 to 1400" in found.note
     assert claim.judge(frame().query("seed < 4")).verdict == "inconclusive"
     assert set(WORLDS) == {claim.name for claim in CLAIMS}
 

@@ -37,6 +37,14 @@ def judged(name: str, cells: pd.DataFrame) -> Measurement:
     return BY_NAME[name].judge(cells)
 
 
+def stuck_between(cell: Mapping[str, object]) -> list[dict[str, object]]:
+    """Cells that stop above zero at three step sizes, lowest at the middle one."""
+    return [
+        {**cell, "learning_rate": rate, "relative_loss": loss}
+        for rate, loss in ((0.1, 0.7), (1.0, 0.5), (10.0, 0.9))
+    ]
+
+
 def test_gaussian_zero_holds_where_one_step_size_serves_all_seeds() -> None:
     good = {"learning_rate": 0.1, "relative_loss": 1e-9, "floor": 0.0, "condition_12": 800.0}
     bad = good | {"learning_rate": 3.0, "relative_loss": 0.5}
@@ -44,7 +52,11 @@ def test_gaussian_zero_holds_where_one_step_size_serves_all_seeds() -> None:
     assert (held.verdict, held.value) == ("holds", 1.0)
     assert held.details["seeds at zero, step size 0.1"] == 10
     assert held.details["seeds at zero, step size 3"] == 0
-    assert judged("zero-gaussian-below", frame(bad)).verdict == "fails"
+    assert judged("zero-gaussian-below", frame(*stuck_between(bad))).verdict == "fails"
+    for few in (1, 2):
+        edge = judged("zero-gaussian-below", frame(*stuck_between(bad)[:few]))
+        assert edge.verdict == "inconclusive"
+        assert "at the edge of those tried" in edge.note
     assert judged("zero-gaussian-below", frame(good, seeds=5)).verdict == "inconclusive"
     assert judged("zero-gaussian-inside", frame(good)).verdict == "not run"
 
@@ -55,8 +67,7 @@ def test_the_theorem_says_nothing_where_its_condition_is_missed() -> None:
     assert found.verdict == "vacuous"
     assert found.details["decades by which (12) is missed, median"] == 800
     assert judged("theorem3-gaussian-below", frame(zero | MET)).verdict == "holds"
-    stuck = zero | MET | {"relative_loss": 0.5}
-    assert judged("theorem3-gaussian-below", frame(stuck)).verdict == "fails"
+    assert judged("theorem3-gaussian-below", frame(*stuck_between(zero | MET))).verdict == "fails"
 
 
 def test_a_claim_doesnt_mix_cells_of_different_lengths() -> None:
@@ -68,11 +79,13 @@ def test_a_claim_doesnt_mix_cells_of_different_lengths() -> None:
 
 
 def test_softmax_stops_where_its_floor_is_reached_and_no_seed_gets_to_zero() -> None:
-    softmax = {"kernel": "softmax", "relative_loss": 0.4, "floor_ratio": 1.02}
+    softmax = {"kernel": "softmax", "relative_loss": 0.4, "floor": 0.1, "floor_ratio": 1.02}
     assert judged("floor-softmax-below", frame(softmax)).verdict == "holds"
     far = softmax | {"floor_ratio": 1.3}
-    assert judged("floor-softmax-below", frame(far)).verdict == "fails"
-    zero = {"kernel": "softmax", "target": "inside", "relative_loss": 1e-8}
+    not_yet = judged("floor-softmax-below", frame(far))
+    assert not_yet.verdict == "inconclusive"
+    assert "has not come down to it yet" in not_yet.note
+    zero = {"kernel": "softmax", "target": "inside", "relative_loss": 1e-8, "floor": 0.0}
     assert judged("floor-softmax-inside", frame(zero)).verdict == "fails"
     slow = zero | {"relative_loss": 0.1}
     open_ended = judged("floor-softmax-inside", frame(slow))
@@ -85,6 +98,9 @@ def test_the_rate_of_theorem_3_can_fail_unless_no_number_could_break_it() -> Non
     assert judged("theorem3-rate", frame(cell)).verdict == "holds"
     small = cell | {"pl_ratio_min": 1e-4}
     assert judged("theorem3-rate", frame(small)).verdict == "fails"
+    for column in ("pl_ratio_min", "log10_gamma"):
+        unmeasured = small | {column: np.nan}
+        assert judged("theorem3-rate", frame(unmeasured)).verdict == "inconclusive"
     nowhere = cell | {"relative_loss": 0.5}
     assert judged("theorem3-rate", frame(nowhere)).verdict == "inconclusive"
     aside = small | {"learning_rate": 30.0, "relative_loss": 0.5}
@@ -96,6 +112,7 @@ def test_the_rate_of_theorem_3_can_fail_unless_no_number_could_break_it() -> Non
 
 def test_descent_is_judged_at_the_smallest_step_size_of_each_target() -> None:
     softmax = {"kernel": "softmax", "descent": 0.99, "lipschitz_gradients": 0.7}
+    softmax |= {"gradient_query_start": 0.5}
     large = softmax | {"learning_rate": 30.0, "descent": 0.03}
     found = judged("theorem3-descent", frame(softmax, large))
     assert found.verdict == "holds"
@@ -104,8 +121,9 @@ def test_descent_is_judged_at_the_smallest_step_size_of_each_target() -> None:
     assert judged("theorem3-descent", frame(softmax, inside)).verdict == "fails"
     still = softmax | {"descent": np.nan, "gradient_query_start": 0.0}  # nothing falls, nor must it
     assert judged("theorem3-descent", frame(still)).verdict == "holds"
-    unmeasured = softmax | {"descent": np.nan}
-    assert judged("theorem3-descent", frame(unmeasured)).verdict == "inconclusive"
+    for column in ("descent", "lipschitz_gradients", "gradient_query_start"):
+        unmeasured = softmax | {column: np.nan}
+        assert judged("theorem3-descent", frame(unmeasured)).verdict == "inconclusive"
     lost = frame(softmax)
     lost.loc[0, ["status", "reason"]] = ["failed", "worker killed"]
     assert judged("theorem3-descent", lost).verdict == "inconclusive"

@@ -43,7 +43,8 @@ class Measurement:
         verdict: one of `VERDICTS`.
         value: the measured number; None where there is none.
         interval: where the number lies; None where it has none.
-        by_ranks: whether the order of runs decides, at a level, without an interval.
+        decided: how, where it isn't by the interval: `ranks`, by the order of runs, at a level; or
+            `case`, by a single case, which another draw can't undo.
         details: further numbers, by what they are: `{"seeds": 10, "cells that failed": 2}`.
         note: what else a reader must know, in sentences.
     """
@@ -51,7 +52,7 @@ class Measurement:
     verdict: Verdict
     value: float | None = None
     interval: Interval | None = None
-    by_ranks: bool = False
+    decided: Literal["interval", "ranks", "case"] = "interval"
     details: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
 
@@ -68,7 +69,9 @@ class Measurement:
     @property
     def by_chance(self) -> bool:
         """Whether seeds decided, at a level: other draws could have decided otherwise."""
-        return self.by_ranks or self.interval is not None
+        if self.decided == "interval":
+            return self.interval is not None and self.verdict != "vacuous"
+        return self.decided == "ranks"
 
 
 class UndecidedError(Exception):

@@ -111,7 +111,7 @@ def trained(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> list[int]:
-    """Return the seeds whose cells all have the numbers of a smaller seed's, none of them new.
+    """Return the seeds that have all the numbers of a smaller seed, wherever both have cells.
 
     Whole numbers and short decimals agree by chance, such as counts and accuracies: columns that
     have no others don't tell.
@@ -121,14 +121,29 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
         parameters: the study's; what else is measured counts.
     """
     done = cells[cells["status"] == "done"]
-    measured = done.drop(columns=[*taken_columns(parameters) & {*done}, *{"step"} & {*done}])
-    numbers = measured.select_dtypes("number").astype(float)
+    place = [name for name in (*parameters.model_fields, "step") if name in done]
+    others = [name for name in taken_columns(parameters) | {"step"} if name in done]
+    numbers = done.drop(columns=others).select_dtypes("number").astype(float)
     long = [name for name, one in numbers.items() if (one.dropna() * 1e4 % 1 != 0).any()]
     if not long:
         return []
-    rows = pd.util.hash_pandas_object(numbers[long], index=False).groupby(done["seed"])
-    of_seeds = rows.agg(lambda hashes: hash(tuple(np.sort(hashes.to_numpy()))))
-    return [int(seed) for seed in of_seeds.index[of_seeds.duplicated()]]
+    hashes = done[["seed"]].assign(
+        place=pd.util.hash_pandas_object(done[place], index=False),
+        found=pd.util.hash_pandas_object(numbers[long], index=False).astype(str),
+    )
+    table = hashes.pivot_table(index="place", columns="seed", values="found", aggfunc="first")
+    return [
+        int(seed)
+        for at, seed in enumerate(table.columns)
+        if _repeats(table.iloc[:, :at], table.iloc[:, at])
+    ]
+
+
+def _repeats(others: pd.DataFrame, own: pd.Series[str]) -> bool:
+    """Whether a seed agrees with one of several others wherever both have cells."""
+    both = others.notna() & own.notna().to_numpy()[:, None]
+    alike = others.eq(own, axis=0) | ~both
+    return bool((alike.all() & both.any()).any())
 
 
 def numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.claim import Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import numbers, varying
+from overfit_cli.claims.cells import numbers, trained, varying
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,48 @@ class BestSetting:
     cells: pd.DataFrame
 
     def column(self, name: str) -> pd.Series[float]:
-        """Return a measured column by seed."""
-        return self.cells[name].astype(float)
+        """Return a measured column by seed.
+
+        Raises:
+            UndecidedError: `inconclusive` where a cell has no number there.
+        """
+        return numbers(self.cells, name)
 
     def on(self, seeds: pd.Index[int]) -> BestSetting:
         """Return the setting on some of its seeds."""
         return replace(self, cells=self.cells.loc[seeds])
 
+    @property
+    def at_edge(self) -> bool:
+        """Whether the best is the smallest or the largest of several: beyond may be better."""
+        return len(self.tried) > 1 and self.value in (self.tried[0], self.tried[-1])
+
     def in_words(self) -> str:
         """Name the value, the sweep, and whether the best lies at its edge."""
         if len(self.tried) == 1:
             return f"{self.name} at {self.value:g}"
-        at_edge = self.value in (self.tried[0], self.tried[-1])
         tried = ", ".join(f"{value:g}" for value in self.tried)
-        edge = ", at the edge of the sweep" if at_edge else ""
+        edge = ", at the edge of the sweep" if self.at_edge else ""
         return f"{self.name} at {self.value:g} of {tried}{edge}"
 
     def mean_and_deviation(self, column: str) -> str:
         """Write a column's mean and standard deviation over seeds: `0.751 ± 0.012`."""
         values = self.column(column)
         return f"{values.mean():.3f} ± {values.std():.3f}"
+
+
+def unless_at_edge(measured: Measurement, one: BestSetting, other: BestSetting) -> Measurement:
+    """Leave open that `one` is better, or worse, where the worse one's best is at the sweep's edge.
+
+    Args:
+        measured: holds where `one` is better, fails where `other` is.
+        one, other: both at their best.
+    """
+    worse = {"holds": other, "fails": one}.get(measured.verdict)
+    if worse is None or not worse.at_edge:
+        return measured
+    note = f"{measured.note} Beyond the edge {worse.name} may be better."
+    return replace(measured, verdict="inconclusive", note=note)
 
 
 @dataclass(frozen=True)
@@ -152,6 +174,7 @@ class Comparison:
         others = [name for name in parameters if name not in (self.compared, self.swept)]
         if several := varying(cells, others):
             raise not_run(f"It needs cells of one value of {', '.join(several)}.")
+        self._check_whole(trained(cells))
         one, other = (self.at_best(cells, setting) for setting in settings)
         if one is None or other is None:
             raise inconclusive(
@@ -159,6 +182,18 @@ class Comparison:
             )
         seeds = one.cells.index.intersection(other.cells.index)
         return one.on(seeds), other.on(seeds)
+
+    def _check_whole(self, cells: pd.DataFrame) -> None:
+        """Refuse settings that weren't tried alike: the missing cells may be the better ones."""
+        tried = cells.groupby([self.compared, self.swept])["seed"].nunique().unstack()
+        if tried.isna().to_numpy().any():
+            raise inconclusive(f"The {self.compared}s weren't tried at the same {self._several}.")
+        if (tried.nunique(axis=1) > 1).any():
+            raise inconclusive(f"Some {self._several} were tried with fewer seeds than others.")
+
+    @property
+    def _several(self) -> str:
+        return f"{self.swept_in_words}s"
 
     def judged_by(
         self,

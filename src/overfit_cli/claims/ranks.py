@@ -56,7 +56,7 @@ def worst_is_lower(one: ArrayLike, other: ArrayLike, *, note: str = "") -> Measu
     return Measurement(
         verdict=verdict,
         value=float(higher[0] - lower[0]),
-        by_ranks=True,
+        decided="ranks",
         details={
             "first, worst": float(lower[0]),
             "second, worst": float(higher[0]),

@@ -160,6 +160,7 @@ def without_exception(
     verdict: Verdict = "holds" if found.seeds >= fewest else "inconclusive"
     return Measurement(
         verdict="fails" if broken.any() else verdict,
+        decided="case" if broken.any() else "interval",
         value=found.value,
         interval=Interval(found.low, found.high, found.kind),
         details=details or {},

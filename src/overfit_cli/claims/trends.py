@@ -18,7 +18,8 @@ FALLING = Margin(most=0.0, because="0 is no trend", fewest_seeds=5)
 def rank_correlation(grid: pd.DataFrame, value: str, axis: str, other: str) -> Estimate:
     """Return the mean rank correlation of a column with an axis, over the lines of a grid.
 
-    The lines of a seed share its draws: each seed counts once, with the mean over its lines.
+    The lines of a seed share its draws: each seed counts once, with the mean over its lines. A line
+    along which the column doesn't change has no trend, and counts as 0.
 
     Args:
         grid: cells that are done.
@@ -42,7 +43,7 @@ def rank_correlation(grid: pd.DataFrame, value: str, axis: str, other: str) -> E
     )
     sums = products.groupby([grid[other], grid["seed"]]).sum()
     spread = (sums["along"] * sums["of_value"]) ** 0.5
-    lines = (sums["both"] / spread)[spread > 0]
+    lines = (sums["both"] / spread).where(sums["of_value"] > 0, 0.0)[sums["along"] > 0]
     if lines.empty:
         raise inconclusive(f"No line along {axis} tells a trend.")
     return mean_estimate(lines.groupby(level="seed").mean())

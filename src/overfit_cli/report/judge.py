@@ -18,6 +18,7 @@ from overfit_cli.claim import Claim, Measurement, Verdict
 from overfit_cli.claims.cells import repeated_seeds
 from overfit_cli.errors import UserError
 from overfit_cli.functions.study import study_of_record
+from overfit_cli.parameter_values import build
 from overfit_cli.parameters import describe
 from overfit_cli.registry import claims_of, installed_studies
 from overfit_cli.study import AnyStudy
@@ -103,6 +104,8 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     """
     if "seed" not in cells:
         raise UserError("The cells have no column 'seed'.")
+    if cells["seed"].isna().any():
+        raise UserError("Some cells have no seed.")
     for name, info in describe(study.parameters).items():
         if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):
             raise UserError(f"The cells' column {name!r} has {cells[name].iloc[0]!r}: no number.")
@@ -115,6 +118,7 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
         raise UserError(
             f"{repeated} of the {len(cells)} rows have the parameters and seed of another."
         )
+    _check_values(whole, study)
     if "step" in cells:
         key = whole.groupby(own, dropna=False).ngroup().astype(str)
         whole = whole.assign(key=cells.get("key", key))
@@ -124,6 +128,13 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     table = _Table(whole, study)
     judged = [Judged(study.name, claim, table.judge(claim), None) for claim in claims]
     return _as_a_family(judged, lambda one: table.judge(one.claim))
+
+
+def _check_values(cells: pd.DataFrame, study: AnyStudy) -> None:
+    """Refuse values of parameters that the study doesn't take."""
+    flags = {name: f"The cells' {name}" for name in describe(study.parameters)}
+    for row in cells[list(flags)].drop_duplicates().to_dict("records"):
+        build(study.parameters, {str(name): value for name, value in row.items()}, flags)
 
 
 @dataclass(frozen=True)
@@ -154,16 +165,25 @@ def _measure(runs: Sequence[_Run], one: Judged) -> Measurement:
 def _as_a_family(
     judged: Sequence[Judged], measure: Callable[[Judged], Measurement]
 ) -> list[Judged]:
-    """Judge again the claims that seeds decide, at the level of all of them together."""
-    family = sum(one.measurement.by_chance for one in judged)
+    """Judge again what seeds decide, at the level of all together, step by step (Holm 1979).
 
-    def again(one: Judged) -> Judged:
-        if not one.measurement.by_chance:
-            return one
-        with at_level(level_of_each(family)):
-            return replace(one, family=family, together=measure(one).verdict)
-
-    return [again(one) for one in judged]
+    What is decided at the level of all of them leaves the others a level of fewer.
+    """
+    drawn = [at for at, one in enumerate(judged) if one.measurement.by_chance]
+    together: dict[int, Verdict] = dict.fromkeys(drawn, "inconclusive")
+    left = [at for at in drawn if judged[at].measurement.verdict in ("holds", "fails")]
+    undecided, progress = len(drawn), True
+    while left and progress:
+        with at_level(level_of_each(undecided)):
+            found = {at: measure(judged[at]).verdict for at in left}
+        decided = {at: one for at, one in found.items() if one in ("holds", "fails")}
+        together |= decided
+        left = [at for at in left if at not in decided]
+        undecided, progress = undecided - len(decided), bool(decided)
+    return [
+        replace(one, family=len(drawn), together=together[at]) if at in together else one
+        for at, one in enumerate(judged)
+    ]
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,8 @@ def families(judged: Sequence[Judged]) -> list[str]:
         ]
         but = f" but {', '.join(changed)}" if changed else ""
         found.append(
-            f"{study}: seeds decide {plural(own[0].family, 'claim')}, at {LEVEL:.0%} each. For "
-            f"{LEVEL:.0%} of all together each takes {level_of_each(own[0].family):.2%}: then "
+            f"{study}: seeds decide {plural(own[0].family, 'verdict')}, at {LEVEL:.0%} each. At "
+            f"{LEVEL:.0%} for all together (Holm, from {level_of_each(own[0].family):.2%} each) "
             f"every verdict stays{but}."
         )
     return found

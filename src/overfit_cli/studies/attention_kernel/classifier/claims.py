@@ -10,7 +10,7 @@ import pandas as pd
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import numbers, trained
-from overfit_cli.claims.comparison import BestSetting, Comparison, Place
+from overfit_cli.claims.comparison import BestSetting, Comparison, Place, unless_at_edge
 from overfit_cli.claims.ranks import worst_is_lower
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
 from overfit_cli.parameters import StudyParameters
@@ -185,7 +185,7 @@ class ClassifierClaims:
     def _above_shortcut(
         self, one: BestSetting, other: BestSetting, cells: pd.DataFrame
     ) -> Measurement:
-        if one.column("shortcut_accuracy").isna().any():
+        if one.cells["shortcut_accuracy"].isna().all():
             raise not_run(f"Here {self.shortcut} has nothing to go by.")
         best = max((one, other), key=lambda kernel: kernel.column("test_accuracy").mean())
         return _difference(
@@ -238,25 +238,27 @@ def _difference(
 
 
 def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
-    return _difference(
+    found = _difference(
         one.column(SPEED),
         other.column(SPEED),
         LOWER,
-        f"Test loss averaged over {int(one.cells['steps'].max())} steps: {one.in_words()}, less "
+        f"Test loss averaged over {one.column('steps').max():g} steps: {one.in_words()}, less "
         f"{other.in_words()}, seed by seed.",
         chosen=_chosen(one, other),
         more=BEST_KERNELS.at_shared_values(cells, (one.name, other.name)),
     )
+    return unless_at_edge(found, one, other)
 
 
 def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
-    return _difference(
+    found = _difference(
         one.column("test_accuracy"),
         other.column("test_accuracy"),
         HIGHER,
         f"Final test accuracy: {one.in_words()}, less {other.in_words()}, seed by seed.",
         chosen=_chosen(one, other),
     )
+    return unless_at_edge(found, one, other)
 
 
 def _chosen(one: BestSetting, other: BestSetting) -> int:

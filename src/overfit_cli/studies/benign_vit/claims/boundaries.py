@@ -14,8 +14,9 @@ import pandas as pd
 from overfit_cli.analysis.boundaries import Boundary
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.boundaries import BySeed, changes, counts, power_along
+from overfit_cli.claims.cells import done, numbers
 from overfit_cli.claims.rules import around, judged, judged_together, within_a_factor
-from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
+from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT, MOST_FAILED
 from overfit_cli.studies.benign_vit.theory.boundaries import (
     balance_at,
     boundaries,
@@ -49,6 +50,7 @@ def _along(axis: str, judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
             )
         if why := why_no_boundary(cells, axis):
             raise not_run(f"The boundary can't be found: {why}.")
+        numbers(done(cells, MOST_FAILED), "test_loss")
         return judge(boundaries(cells, axis, FIGURE_1_THRESHOLD))
 
     return measure

@@ -135,7 +135,8 @@ def _growth(steps: pd.DataFrame, regime: Regime, what: str) -> Measurement:
     for name in {name for pair in GROWN[what] for name in pair}:
         numbers(chosen, name)
     ends = chosen.groupby("key").agg(["first", "last"])
-    whole = (ends["step", "first"] == 0) & (ends["step", "last"] == ends["steps", "last"])
+    last = ends["step", "last"]
+    whole = (ends["step", "first"] == 0) & (last > 0) & (last == ends["steps", "last"])
     if not whole.all():
         raise inconclusive(
             f"{int((~whole).sum())} of {len(whole)} cells weren't logged to the end."

@@ -30,8 +30,7 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
 
 GRID = Selection(
     BenignVitParameters,
-    vary=("max_steps",),
-    alike=("labels",),
+    alike=("labels", "max_steps"),
     fewest={"n": LEAST_VALUES, "snr": LEAST_VALUES},
     preset="fig1",
 )

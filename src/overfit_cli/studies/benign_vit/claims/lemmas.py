@@ -44,7 +44,7 @@ OfCell = Callable[[pd.DataFrame, BenignVitParameters], float]
 
 
 def _of_seeds(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Series[float]:
-    """Return a number for each seed, the mean over its cells that meet the lemmas' conditions."""
+    """Return a number for each seed and cell that meets the lemmas' conditions; nan untold."""
     chosen = on_side(meeting_the_condition(steps.drop_duplicates("key")), side)
     if chosen.empty:
         raise not_run(
@@ -62,10 +62,21 @@ def _of_seeds(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Series[fl
             raise inconclusive("Some cells weren't logged to the end.")
         row = ordered.iloc[0]
         found[int(row["seed"]), key] = number(ordered, of_row(BenignVitParameters, row))
-    numbers = pd.Series(found)
+    return pd.Series(found)
+
+
+def _means(numbers: pd.Series[float]) -> pd.Series[float]:
+    """The mean over each seed's cells; open where a cell's steps don't tell."""
     if (unknown := int(numbers.isna().sum())) > 0:
-        raise inconclusive(f"{unknown} of {len(numbers)} cells have too few logged steps to tell.")
+        raise inconclusive(f"The logged steps of {unknown} of {len(numbers)} cells don't tell.")
     return numbers.groupby(level=0).mean()
+
+
+def _known(name: str, numbers: pd.Series[float]) -> dict[str, float]:
+    """A detail: the mean over the cells that tell, and how many don't."""
+    unknown = int(numbers.isna().sum())
+    never = {f"cells without {name}": float(unknown)} if unknown else {}
+    return {f"{name}, mean": float(numbers.mean()), **never}
 
 
 def _judge(
@@ -80,10 +91,10 @@ def _judge(
     """Return what measures a number's mean over seeds; with `logs` that of its logarithm."""
 
     def measure(steps: pd.DataFrame) -> Measurement:
-        found = mean_estimate(_of_seeds(steps, side, number))
-        more = {
-            name: float(_of_seeds(steps, side, one).mean()) for name, one in (details or {}).items()
-        }
+        found = mean_estimate(_means(_of_seeds(steps, side, number)))
+        more: dict[str, float] = {}
+        for name, one in (details or {}).items():
+            more |= _known(name, _of_seeds(steps, side, one))
         return judged(from_logarithms(found) if logs else found, margin, note=note, details=more)
 
     return measure
@@ -97,8 +108,8 @@ def _lead_of_signal(steps: pd.DataFrame) -> Measurement:
         logs=True,
         note="The largest lead until stage 2 ends, over 3M; T₁ is taken as where N·SNR² is large.",
         details={
-            "steps until the lead is 3M, mean": partial(lemmas.steps_to_lead, side="benign"),
-            "those over T₁, mean": lemmas.over_first_stage,
+            "steps until the lead is 3M": partial(lemmas.steps_to_lead, side="benign"),
+            "those over T₁": lemmas.over_first_stage,
         },
     )(steps)
     short = float(_of_seeds(steps, "benign", lemmas.decades_short).mean())
@@ -116,7 +127,7 @@ def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
         def last(of_cell: pd.DataFrame, parameters: BenignVitParameters) -> float:
             return float(of_cell[f"attention_{source}_signal"].iloc[-1])
 
-        return mean_estimate(_of_seeds(steps, "benign", last), level)
+        return mean_estimate(_means(_of_seeds(steps, "benign", last)), level)
 
     words = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
     return judged_together(
@@ -184,9 +195,7 @@ LEMMAS = (
             "harmful",
             logs=True,
             note="The largest lead until stage 2 ends, over 3M.",
-            details={
-                "steps until the lead is 3M, mean": partial(lemmas.steps_to_lead, side="harmful")
-            },
+            details={"steps until the lead is 3M": partial(lemmas.steps_to_lead, side="harmful")},
         ),
         "harmful",
     ),

@@ -34,7 +34,7 @@ def _claim(regime: Regime, axis: str) -> Claim:
     def measure(cells: pd.DataFrame) -> Measurement:
         found = step_scaling(cells, regime)
         values = 0 if found is None else found.cells[axis].nunique()
-        if found is None or axis not in found.exponents or values < LEAST_VALUES:
+        if found is None or values < LEAST_VALUES:
             raise not_run(
                 f"It needs {LEAST_VALUES} values of {axis} with N·SNR² "
                 f"{'above' if regime == 'benign' else 'up to'} 1000, as in `overfit sweep "
@@ -68,6 +68,8 @@ def _judged_power(found: StepScaling, axis: str, margin: Margin, regime: Regime)
             f"{LEAST_STEPS} are too coarse. A smaller step size tells: `overfit sweep "
             f"scaling-{regime}`."
         )
+    if axis not in found.exponents:
+        raise inconclusive("No seed has cells that tell the axes apart.")
     return judged(
         found.exponents[axis],
         margin,

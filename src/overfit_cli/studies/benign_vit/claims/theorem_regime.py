@@ -11,7 +11,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import done, positive, varying
+from overfit_cli.claims.cells import done, numbers, positive, varying
 from overfit_cli.claims.powers import fitted_powers
 from overfit_cli.claims.rules import (
     Margin,
@@ -29,7 +29,7 @@ from overfit_cli.studies.benign_vit.claims.condition import (
     TheoremRegime,
     theorem_regime,
 )
-from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
+from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT, MOST_FAILED
 from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.boundaries import (
@@ -158,7 +158,7 @@ def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def _attention(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the attention on the signal, mean over all tokens, where training ends."""
-    attention = done(cells)["train_attention_signal"]
+    attention = numbers(done(cells), "train_attention_signal")
     return judged(
         mean_estimate(attention.groupby(cells["seed"]).mean()),
         NEAR_ONE,
@@ -169,7 +169,8 @@ def _attention(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def _test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure by how much the mean test margin grows as log(1/ε) does."""
-    at = done(cells).groupby(["seed", "epsilon"])["test_margin"].mean().unstack()
+    margins = numbers(done(cells), "test_margin")
+    at = margins.groupby([cells["seed"], cells["epsilon"]]).mean().unstack()
     logs = np.log(1 / at.columns.to_numpy(dtype=np.float64))
     slopes = pd.Series(np.polyfit(logs, at.to_numpy().T, 1)[0], index=at.index)
     return judged(
@@ -185,6 +186,7 @@ def _transition(regime: TheoremRegime) -> Measurement:
     """Measure whether the boundary is N · SNR² = C, at the smallest ε."""
     if why := why_no_boundary(regime.cells, "epsilon"):
         raise inconclusive(f"The boundary can't be found: {why}.")
+    numbers(done(regime.cells, MOST_FAILED), "test_loss")
     found = boundaries(regime.cells, "epsilon", FIGURE_1_THRESHOLD)
     fit = found[0].fit  # at the smallest ε
     if fit is None:

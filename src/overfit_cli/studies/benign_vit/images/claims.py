@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import Selection, done, positive
 from overfit_cli.claims.rules import (
     Margin,
@@ -22,12 +23,7 @@ from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesPara
 _AXES = {"n": LEAST_VALUES, "snr": LEAST_VALUES}
 GRID = Selection(
     BenignVitImagesParameters,
-    vary=("max_epochs",),
-    alike=[
-        name
-        for name in BenignVitImagesParameters.model_fields
-        if name not in {*_AXES, "max_epochs"}
-    ],
+    alike=[name for name in BenignVitImagesParameters.model_fields if name not in _AXES],
     fewest=_AXES,
     preset="fig2",
 )
@@ -39,6 +35,13 @@ HARMFUL = Margin(least=math.log(10), because="the loss of a guess among ten digi
 BENIGN = Margin(most=0.2, because="figure 1b's cut between the regimes", fewest_seeds=5)
 
 
+CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
+    "digits": ({"n": 200, "snr": 0.2}, {"n": 1400, "snr": 2.0}),
+    "mnist": ({"n": 3000, "snr": 0.2}, {"n": 8400, "snr": 2.0}),
+}
+"""N and SNR at the two corners of the grid that the transition must lie in: MNIST's the paper's."""
+
+
 def _fitted(cells: pd.DataFrame) -> Measurement:
     return every_cell_fitted(GRID.of(cells), FITTED, "epochs", "passes")
 
@@ -46,6 +49,10 @@ def _fitted(cells: pd.DataFrame) -> Measurement:
 def _transition(cells: pd.DataFrame) -> Measurement:
     grid = GRID.of(cells)
     least, most = (grid[["n", "snr"]].agg(end) for end in ("min", "max"))
+    first, last = CORNERS[str(grid["source"].iloc[0])]
+    if any(least[axis] > first[axis] or most[axis] < last[axis] for axis in _AXES):
+        ranges = " and ".join(f"{axis} from {first[axis]:g} to {last[axis]:g}" for axis in _AXES)
+        raise not_run(f"It needs a grid of {ranges} or beyond, as in `overfit sweep fig2`.")
     return judged_together(
         {
             "test loss at the least N and ratio": (_typical_loss(grid, least), HARMFUL),

@@ -6,6 +6,7 @@ cell's parameters. It returns nan where the steps don't tell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -66,9 +67,11 @@ def _median_logarithm(
 
 def lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
     """Return the logarithm of the largest lead until stage 2 ends (lemmas 5.2, E.3), over 3M."""
+    column = "signal_lead" if side == "benign" else "noise_lead"
     ends = stage_ends(steps, parameters.tokens, side)
-    until = steps[~(steps["step"] > ends.second)]
-    most = until["signal_lead" if side == "benign" else "noise_lead"].max()
+    if math.isnan(ends.second) or steps[[column, "loss_slope"]].isna().to_numpy().any():
+        return math.nan
+    most = steps.loc[steps["step"] <= ends.second, column].max()
     return float(np.log(max(most, NOTHING) / (3 * parameters.tokens)))
 
 
@@ -121,8 +124,10 @@ def _signal_value(steps: pd.DataFrame) -> np.ndarray:
 def _stage(steps: pd.DataFrame, parameters: BenignVitParameters, stage: int) -> pd.DataFrame:
     """The logged steps of stage 2, or of stage 3; none where the stage before doesn't end."""
     ends = stage_ends(steps, parameters.tokens, "benign")
+    if steps[["signal_lead", "loss_slope"]].isna().to_numpy().any():
+        return steps[:0]
     if stage == 2:
-        return steps[(steps["step"] >= ends.first) & ~(steps["step"] > ends.second)]
+        return steps[(steps["step"] >= ends.first) & (steps["step"] <= ends.second)]
     return steps[steps["step"] >= ends.second]
 
 

@@ -65,7 +65,7 @@ def step_scaling(cells: pd.DataFrame, regime: Regime) -> StepScaling | None:
     benign = boundary_product(cells["n"], cells["snr"]) > FIGURE_1_CONSTANT
     chosen = cells[benign == (regime == "benign")]
     failed = int((chosen["status"] == "failed").sum())
-    chosen = chosen[(chosen["status"] == "done") & (chosen["steps"] > 0)]
+    chosen = chosen[chosen["status"] == "done"]
     # An axis of two values is fitted too, or it would bend the others' powers.
     axes = [name for name in STEP_POWERS[regime] if chosen[name].nunique() > 1]
     if not any(chosen[name].nunique() >= LEAST_VALUES for name in axes):
@@ -73,8 +73,9 @@ def step_scaling(cells: pd.DataFrame, regime: Regime) -> StepScaling | None:
     others = describe(BenignVitParameters).keys() - STEP_POWERS[regime].keys() - _AFTER_TRAINING
     if any(chosen[name].nunique() > 1 for name in others):
         return None
-    exponents = scaling_exponents(chosen, axes, "steps") or {}
-    return StepScaling(chosen, exponents, int(chosen["steps"].min()), failed)
+    fewest = chosen["steps"].fillna(0).min()  # what isn't known is too few
+    exponents = (scaling_exponents(chosen, axes, "steps") or {}) if fewest > 0 else {}
+    return StepScaling(chosen, exponents, int(fewest), failed)
 
 
 @dataclass(frozen=True)

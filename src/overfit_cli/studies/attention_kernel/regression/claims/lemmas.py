@@ -123,9 +123,12 @@ LEMMAS = (
 def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
     """Measure whether a left side is ever on the wrong side of its right side, and how near."""
     chosen = trained(selection(place.values, place.preset, any_target=True).of(cells))
-    ratio = chosen[column].astype(float).dropna()  # nan where nothing moved, or too many scores
-    if ratio.empty:
-        raise inconclusive("No cell has the numbers: too many scores, or nothing moved.")
+    ratio = chosen[column].astype(float)[(chosen["status"] == "done") | chosen[column].notna()]
+    if (missing := int(ratio.isna().sum())) or ratio.empty:
+        raise inconclusive(
+            f"{missing} of {len(ratio)} cells don't have the numbers: too many scores, or nothing "
+            "moved."
+        )
     below = column == FROM_BELOW
     with np.errstate(divide="ignore"):
         near = 1 / ratio if below else ratio  # above 1 where the bound is broken

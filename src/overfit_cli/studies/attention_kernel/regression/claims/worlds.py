@@ -82,6 +82,7 @@ def near_the_floor(
     ratio = 1 + shares[design["seed"].to_numpy()]
     return design.assign(
         relative_loss=np.where(gone, 1e-9, 0.1),
+        floor=np.where(design["target"] == "inside", 0.0, 0.1),
         floor_ratio=np.where(design["target"] == "inside", np.nan, ratio),
     )
 
