@@ -330,6 +330,9 @@ def test_seeds_that_repeat_anothers_numbers_decide_nothing() -> None:
     judged = {one.name: one.measurement for one in overfit_cli.judge(cells, study="benign-vit")}
     assert judged["fig1-falls-with-n"].verdict == "inconclusive"
     assert "Seeds 4, 5 have all the numbers of another" in judged["fig1-falls-with-n"].note
+    partly = cells.drop(index=cells.index[cells["seed"] == 4][::7])
+    judged = {one.name: one.measurement for one in overfit_cli.judge(partly, study="benign-vit")}
+    assert "Seeds 4, 5 have all the numbers of another" in judged["fig1-falls-with-n"].note
     flags = cells.assign(test_loss=(cells["test_loss"] < 0.2).astype(float))
     judged = {one.name: one.measurement for one in overfit_cli.judge(flags, study="benign-vit")}
     assert "numbers of another" not in judged["fig1-falls-with-n"].note

@@ -7,13 +7,15 @@ import math
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from overfit_cli.analysis.intervals import level_of_each
 from overfit_cli.claim import Claim, Interval, Measurement, Verdict
 from overfit_cli.cli import app
-from overfit_cli.report.judge import Judged, judge_all, worth_showing
+from overfit_cli.report.judge import Judged, as_a_family, judge_all, worth_showing
 from overfit_cli.report.page import number_in_words, write_report
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import make_grid
@@ -105,6 +107,32 @@ def test_a_claim_is_decided_by_its_own_presets_run_not_by_a_newer_one(tmp_path: 
     shutil.rmtree(tmp_path / "fig1-quick")
     found = {one.claim.name: one.directory for one in judge_all([], tmp_path)}
     assert found["fig1-exponent"] == tmp_path / "fig1-balanced-refined"
+
+
+def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> None:
+    """Of three, two would be open at the level of all three; a refuted case isn't one of them."""
+    decided_up_to = {"a": 0.99, "b": 0.978, "c": 0.951, "d": 0.94}
+
+    def measure(one: Judged) -> Measurement:
+        held = level_of_each(1) <= decided_up_to[one.claim.name]
+        return replace(one.measurement, verdict="holds" if held else "inconclusive")
+
+    case = replace(judged("e", "fails", value=1.0).measurement, decided="case")
+    all_of_them = [
+        *(judged(name, "holds", value=1.0) for name in "abc"),
+        judged("d", "inconclusive", value=1.0),
+        replace(judged("e", "fails", value=1.0), measurement=case),
+    ]
+    found = {one.claim.name: one for one in as_a_family(all_of_them, measure)}
+    assert {name: one.together for name, one in found.items()} == {
+        "a": "holds",
+        "b": "inconclusive",
+        "c": "inconclusive",
+        "d": "inconclusive",
+        "e": None,
+    }
+    without_d = as_a_family(all_of_them[:3], measure)
+    assert [one.together for one in without_d] == ["holds"] * 3
 
 
 @pytest.mark.parametrize("logs", [True, False])

@@ -85,7 +85,7 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
             for claim in claims_of(study)
             for one in _judge(study.name, claim, own, every=bool(sources))
         ]
-        judged += _as_a_family(found, partial(_measure, own))
+        judged += as_a_family(found, partial(_measure, own))
     return judged
 
 
@@ -127,7 +127,7 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     claims = [claim for claim in claims_of(study) if claim.reads == reads]
     table = _Table(whole, study)
     judged = [Judged(study.name, claim, table.judge(claim), None) for claim in claims]
-    return _as_a_family(judged, lambda one: table.judge(one.claim))
+    return as_a_family(judged, lambda one: table.judge(one.claim))
 
 
 def _check_values(cells: pd.DataFrame, study: AnyStudy) -> None:
@@ -162,9 +162,7 @@ def _measure(runs: Sequence[_Run], one: Judged) -> Measurement:
     return next(run for run in runs if run.directory.path == one.directory).judge(one.claim)
 
 
-def _as_a_family(
-    judged: Sequence[Judged], measure: Callable[[Judged], Measurement]
-) -> list[Judged]:
+def as_a_family(judged: Sequence[Judged], measure: Callable[[Judged], Measurement]) -> list[Judged]:
     """Judge again what seeds decide, at the level of all together, step by step (Holm 1979).
 
     What is decided at the level of all of them leaves the others a level of fewer.
