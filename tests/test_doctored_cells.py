@@ -78,3 +78,22 @@ def test_a_claim_is_open_where_numbers_that_decide_it_are_missing(name: str) -> 
             **{column: cells[column].astype(float).mask(half) for column in measured},
         )
         assert claim.judge(lost).verdict in UNDECIDED
+
+
+def test_a_lead_that_never_comes_fails_and_one_without_numbers_is_open() -> None:
+    steps = overfit_cli.load("results/theorem-dynamics-quick", trajectories=True)
+    assert decided(steps)["lemma-e3-lead"] == "holds"
+    assert decided(steps.assign(noise_lead=1.0))["lemma-e3-lead"] == "fails"
+    for column in ("noise_lead", "loss_slope"):
+        assert "lemma-e3-lead" not in decided(steps.assign(**{column: np.nan}))
+    for column in ("signal_lead", "loss_slope"):
+        some = steps[column].mask(steps.index % 2 == 0)
+        assert "lemma53-values" not in decided(steps.assign(**{column: some}))
+
+
+def test_a_single_logged_step_tells_no_growth() -> None:
+    steps = overfit_cli.load("results/dynamics-quick", trajectories=True).drop(columns="key")
+    growing = {name for name in decided(steps) if "growth" in name or "products" in name}
+    assert len(growing) == 6
+    first = steps[steps["step"] == 0].drop(columns="steps", errors="ignore")
+    assert not growing & {*decided(first)}
