@@ -20,7 +20,8 @@ from overfit_cli.figures.style import image, save
 from overfit_cli.functions.study import study_of_function
 from overfit_cli.parameters import Value
 from overfit_cli.registry import add_study, find_study
-from overfit_cli.report.judge import Judged, judge_all, judge_cells, worth_showing
+from overfit_cli.report.judge import judge_all, judge_cells, worth_showing
+from overfit_cli.report.judged import Judged
 from overfit_cli.study import AnyStudy, Study
 from overfit_cli.sweeps.execute import Backend
 from overfit_cli.sweeps.grid import Grid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,14 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from overfit_cli.analysis.intervals import at_level, level_of_each
-from overfit_cli.claim import Claim, Measurement, Verdict
+from overfit_cli.claim import Claim, Measurement
 from overfit_cli.claims.cells import repeated_seeds
 from overfit_cli.errors import UserError
 from overfit_cli.functions.study import study_of_record
 from overfit_cli.parameter_values import build
 from overfit_cli.parameters import describe
 from overfit_cli.registry import claims_of, installed_studies
+from overfit_cli.report.judged import Judged, as_a_family
 from overfit_cli.study import AnyStudy
 from overfit_cli.sweeps.loading import (
     function_of,
@@ -32,36 +32,6 @@ from overfit_cli.sweeps.presets import PROFILES, find_preset
 from overfit_cli.sweeps.store import RunDirectory
 
 WITHOUT_STEPS = "It needs logged steps: sweep with --trajectories."
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A claim with its measurement.
-
-    Attributes:
-        study: name of the study that makes the claim.
-        claim: the claim.
-        measurement: what was measured, and the verdict.
-        directory: the run directory that it was measured on; None where there was none.
-        alone: whether the claim is judged in no other directory.
-        has_cells: whether there were cells of the study at all.
-        family: how many of the study's claims seeds decide; 0 where it isn't one of them.
-        together: the verdict where all of those are right together as often as one of them is.
-    """
-
-    study: str
-    claim: Claim
-    measurement: Measurement
-    directory: Path | None
-    alone: bool = True
-    has_cells: bool = True
-    family: int = 0
-    together: Verdict | None = None
-
-    @property
-    def name(self) -> str:
-        """The claim's name, with the directory where it is judged in several."""
-        return self.claim.name if self.alone else f"{self.claim.name} ({self.directory})"
 
 
 def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
@@ -160,28 +130,6 @@ class _Table:
 
 def _measure(runs: Sequence[_Run], one: Judged) -> Measurement:
     return next(run for run in runs if run.directory.path == one.directory).judge(one.claim)
-
-
-def as_a_family(judged: Sequence[Judged], measure: Callable[[Judged], Measurement]) -> list[Judged]:
-    """Judge again what seeds decide, at the level of all together, step by step (Holm 1979).
-
-    What is decided at the level of all of them leaves the others a level of fewer.
-    """
-    drawn = [at for at, one in enumerate(judged) if one.measurement.by_chance]
-    together: dict[int, Verdict] = dict.fromkeys(drawn, "inconclusive")
-    left = [at for at in drawn if judged[at].measurement.verdict in ("holds", "fails")]
-    undecided, progress = len(drawn), True
-    while left and progress:
-        with at_level(level_of_each(undecided)):
-            found = {at: measure(judged[at]).verdict for at in left}
-        decided = {at: one for at, one in found.items() if one in ("holds", "fails")}
-        together |= decided
-        left = [at for at in left if at not in decided]
-        undecided, progress = undecided - len(decided), bool(decided)
-    return [
-        replace(one, family=len(drawn), together=together[at]) if at in together else one
-        for at, one in enumerate(judged)
-    ]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from overfit_cli.claim import Interval, Measurement
 from overfit_cli.errors import UserError
 from overfit_cli.files import make_folder, reason_of, write_whole
 from overfit_cli.plain_text import in_markdown, visible
-from overfit_cli.report.judge import Judged
+from overfit_cli.report.judged import Judged
 from overfit_cli.words import plural
 
 _COLOURS = {
