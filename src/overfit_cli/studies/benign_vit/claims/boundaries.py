@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.boundaries import Boundary
@@ -24,6 +25,7 @@ from overfit_cli.studies.benign_vit.theory.boundaries import (
 )
 from overfit_cli.studies.benign_vit.theory.predictions import (
     BALANCE_IN_WORDS,
+    FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,
     HARMFUL_LOSS,
 )
@@ -66,6 +68,23 @@ def _unchanged(of: BySeed, words: str) -> Judge:
         return replace(measured, details={**measured.details, **medians, **counts(found)})
 
     return judge
+
+
+def _if_fine(judge: Judge) -> Judge:
+    """Leave open what a grid tells of widths that is nearly as coarse as they are."""
+
+    def judged_if_fine(found: list[Boundary]) -> Measurement:
+        snrs = np.sort(found[0].cells["snr"].unique())
+        step = float(np.max(snrs[1:] / snrs[:-1]) ** FIGURE_1_EXPONENT)
+        least = min(float(one.widths.median()) for one in found)
+        if step > least / SAME.most:
+            raise inconclusive(
+                f"The grid's step is a factor of {step:.3g} in N·SNR², and the transition one of "
+                f"{least:.3g}: too coarse to tell its width."
+            )
+        return judge(found)
+
+    return judged_if_fine
 
 
 def _exponent(found: list[Boundary]) -> Measurement:
@@ -143,10 +162,12 @@ BOUNDARIES = (
         holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
         measure=_along(
             "d",
-            _unchanged(
-                lambda one: one.widths,
-                f"the factor in N·SNR² in which the test loss falls from {HARMFUL_LOSS:g} to "
-                f"{FIGURE_1_THRESHOLD:g}",
+            _if_fine(
+                _unchanged(
+                    lambda one: one.widths,
+                    f"the factor in N·SNR² in which the test loss falls from {HARMFUL_LOSS:g} to "
+                    f"{FIGURE_1_THRESHOLD:g}",
+                )
             ),
         ),
         figure="dimension",

@@ -46,7 +46,7 @@ CONTOUR = within_a_factor(FIGURE_1_CONSTANT, 1.25, "the red curve's 1000, up to 
 SHARE = Margin(least=0.9, because="nine cells of ten", fewest_seeds=5)
 BETTER = Margin(least=0.0, because="a better prediction", fewest_seeds=5)
 EXPONENT = around(
-    FIGURE_1_EXPONENT, 0.25, "half the way to the next power that is a multiple of 1/2", 10
+    FIGURE_1_EXPONENT, 0.25, "half the way to the next power that is a multiple of 1/2", 20
 )
 
 
