@@ -425,7 +425,7 @@ def test_the_shipped_preset_is_the_papers_grid(
     monkeypatch.setattr("overfit_cli.cli.running.LEAST_FOR_PROBE", 0.0)
     monkeypatch.setattr("overfit_cli.cli.running.LONGEST_DRY_RUN", 0.0)
     plan = run("sweep", "fig1", "--profile", "paper", "--dry-run", cwd=tmp_path)
-    assert "n 19 × snr 100 × seeds 20" in plan.stdout
+    assert "n 19 × snr 100 × seeds 40" in plan.stdout
 
 
 def test_a_failure_has_no_numbers() -> None:
