@@ -69,8 +69,8 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
         study: whose cells they are.
 
     Raises:
-        UserError: without a column `seed`, with several rows of one cell, or with words where a
-            parameter takes numbers.
+        UserError: without a seed for every row, with several rows of one cell, or with values that
+            a parameter doesn't take.
     """
     if "seed" not in cells:
         raise UserError("The cells have no column 'seed'.")
