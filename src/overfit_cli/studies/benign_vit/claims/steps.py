@@ -1,7 +1,7 @@
 """Claims on how the number of steps scales with each parameter, as T of Theorems 4.1 and 4.2 does.
 
-The theorems require Condition 4.1. Grids that can be drawn don't meet it, so a claim that fails here
-says how far T's powers carry and refutes no theorem. `theorem_regime.py` judges the theorems.
+The theorems require Condition 4.1. Grids that can be drawn don't meet it, so a claim that fails
+here says how far T's powers carry and refutes no theorem. `theorem_regime.py` judges the theorems.
 """
 
 from __future__ import annotations
