@@ -21,6 +21,9 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
 BENIGN_FROM, HARMFUL_UP_TO = 3.0, 0.25
 """N · SNR² over the balance of learning: from where "large" and "small" are taken to begin."""
 
+MAY_VARY = frozenset({"max_steps", "test_samples", "leap", "dtype"})
+"""Parameters that no theorem or lemma is about: cells may differ in them."""
+
 LEAST_EPSILONS = 2
 """The fewest values of ε in a grid that the theorems are judged on."""
 

@@ -23,7 +23,11 @@ from overfit_cli.claims.rules import (
     within_a_factor,
 )
 from overfit_cli.parameter_values import of_row
-from overfit_cli.studies.benign_vit.claims.condition import meeting_the_condition, on_side
+from overfit_cli.studies.benign_vit.claims.condition import (
+    MAY_VARY,
+    meeting_the_condition,
+    on_side,
+)
 from overfit_cli.studies.benign_vit.claims.theorem_regime import NEAR_ONE
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -36,8 +40,7 @@ LEAD = Margin(least=1.0, because="the lemma's", fewest_seeds=5)
 LINEAR = Margin(least=0.9, because="the lemma's 1, less a tenth", fewest_seeds=5)
 QUADRATIC = Margin(least=1.9, because="the lemma's 2, less a tenth", fewest_seeds=5)
 
-_MAY_VARY = {"max_steps", "test_samples", "leap", "dtype"}
-_ALIKE = [name for name in BenignVitParameters.model_fields if name not in _MAY_VARY]
+_ALIKE = [name for name in BenignVitParameters.model_fields if name not in MAY_VARY]
 
 OfCell = Callable[[pd.DataFrame, BenignVitParameters], float]
 """A number of one cell: from its logged steps, in order, and its parameters."""

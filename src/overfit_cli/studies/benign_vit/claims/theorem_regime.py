@@ -26,6 +26,7 @@ from overfit_cli.studies.benign_vit.claims.condition import (
     BENIGN_FROM,
     HARMFUL_UP_TO,
     LEAST_EPSILONS,
+    MAY_VARY,
     TheoremRegime,
     theorem_regime,
 )
@@ -56,11 +57,7 @@ LOSS: dict[Regime, Margin] = {
     "benign": Margin(most=FIGURE_1_THRESHOLD, because="figure 1b's cut", fewest_seeds=5),
     "harmful": Margin(least=HARMFUL_LOSS, because="ln 2 = 0.69 is that of a guess", fewest_seeds=5),
 }
-_ALIKE = [
-    name
-    for name in BenignVitParameters.model_fields
-    if name not in {*SYMBOLS, "max_steps", "test_samples", "leap", "dtype"}
-]
+_ALIKE = [name for name in BenignVitParameters.model_fields if name not in {*SYMBOLS, *MAY_VARY}]
 NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", fewest_seeds=5)
 GROWS = Margin(least=0.1, because="1/C′ of order one, up to a factor of ten", fewest_seeds=5)
 
