@@ -28,7 +28,7 @@ from overfit_cli.studies.benign_vit.claims.condition import (
     meeting_the_condition,
     on_side,
 )
-from overfit_cli.studies.benign_vit.claims.theorem_regime import NEAR_ONE
+from overfit_cli.studies.benign_vit.claims.theorem_measures import NEAR_ONE
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory import lemmas

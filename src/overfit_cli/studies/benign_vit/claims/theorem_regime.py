@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import level_of_each, mean_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import done, numbers, positive, varying
-from overfit_cli.claims.powers import fitted_powers
-from overfit_cli.claims.rules import (
-    Margin,
-    around,
-    from_logarithms,
-    judged,
-    judged_together,
-    within_a_factor,
-)
-from overfit_cli.parameter_values import of_rows
+from overfit_cli.claim import Claim, Measurement, not_run
+from overfit_cli.claims.cells import varying
+from overfit_cli.studies.benign_vit.claims import theorem_measures as measures
 from overfit_cli.studies.benign_vit.claims.condition import (
     BENIGN_FROM,
     HARMFUL_UP_TO,
@@ -30,37 +18,16 @@ from overfit_cli.studies.benign_vit.claims.condition import (
     TheoremRegime,
     theorem_regime,
 )
-from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT, MOST_FAILED
+from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
 from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory.boundaries import (
-    balance_at,
-    boundaries,
-    why_no_boundary,
-)
 from overfit_cli.studies.benign_vit.theory.predictions import (
     BALANCE_IN_WORDS,
-    FIGURE_1_THRESHOLD,
-    HARMFUL_LOSS,
-    STEP_POWERS,
     THEOREMS,
     Regime,
-    predicted_steps,
 )
 
-ORDER_OF_T = within_a_factor(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
-POWER_OF_LOSS: dict[Regime, Margin] = {
-    "benign": Margin(least=TOLERANCE, because="less is no fall", fewest_seeds=5),
-    "harmful": around(0.0, TOLERANCE, "less is no fall", 5),
-}
-LOSS: dict[Regime, Margin] = {
-    "benign": Margin(most=FIGURE_1_THRESHOLD, because="figure 1b's cut", fewest_seeds=5),
-    "harmful": Margin(least=HARMFUL_LOSS, because="ln 2 = 0.69 is that of a guess", fewest_seeds=5),
-}
 _ALIKE = [name for name in BenignVitParameters.model_fields if name not in {*SYMBOLS, *MAY_VARY}]
-NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", fewest_seeds=5)
-GROWS = Margin(least=0.1, because="1/C′ of order one, up to a factor of ten", fewest_seeds=5)
-
 
 Judge = Callable[[TheoremRegime], Measurement]
 OnSide = Callable[[pd.DataFrame, Regime], Measurement]
@@ -88,129 +55,6 @@ def _on_side(side: Regime, judge: OnSide) -> Callable[[pd.DataFrame], Measuremen
     return _in_regime(lambda regime: judge(regime.sides[side], side))
 
 
-def _steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measurement:
-    """Measure steps over T: the least and the most of each seed's cells.
-
-    Args:
-        cells: of one side.
-        side: which one.
-        strong: whether T has σ̃_p in the place of σ_p.
-    """
-    over = positive(cells, "steps") / of_rows(
-        BenignVitParameters, cells, lambda one: predicted_steps(one, one.output_scale, side)
-    )
-    if strong:
-        over = over * (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
-    stopped = cells["status"] != "done"
-    if (stopped & ((cells["reason"] != "step limit") | (over <= ORDER_OF_T.most))).any():
-        raise inconclusive(f"{int(stopped.sum())} of {len(cells)} cells failed too early to tell.")
-    by_seed = over.map(np.log).groupby(cells["seed"])
-    ends = {"least": by_seed.min(), "most": by_seed.max()}
-    level = level_of_each(len(ends))
-    return judged_together(
-        {
-            f"{name} steps over T": (from_logarithms(mean_estimate(logs, level)), ORDER_OF_T)
-            for name, logs in ends.items()
-        },
-        note=f"Over each seed's cells, geometric means over seeds; {len(cells)} cells, "
-        f"{int(stopped.sum())} of them not fitted. T has a constant of 1"
-        f"{', and σ̃_p in the place of σ_p' if strong else ''}.",
-    )
-
-
-def _powers(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Measure whether steps scale with each parameter as T does."""
-    found = fitted_powers(cells, "steps", SYMBOLS, ("snr", "epsilon", "n"))
-    return judged_together(
-        {
-            f"power of {SYMBOLS[name]}": (
-                one,
-                around(STEP_POWERS[side][name], TOLERANCE, "T hides logarithms", 5),
-            )
-            for name, one in found.items()
-        },
-        note=f"Steps of {len(cells)} cells.",
-    )
-
-
-def _loss(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Measure whether the test loss goes to zero with ε, or stays of order one."""
-    found = fitted_powers(cells, "test_loss", SYMBOLS, ("epsilon",))
-    by_seed = done(cells).groupby("seed")["test_loss"]
-    worst, extreme = ("largest", by_seed.max()) if side == "benign" else ("least", by_seed.min())
-    measured = judged_together(
-        {
-            f"{worst} test loss of a seed's cells": (
-                mean_estimate(extreme, level_of_each(2)),
-                LOSS[side],
-            ),
-            "power of ε in the test loss": (found["epsilon"], POWER_OF_LOSS[side]),
-        },
-        note=f"{len(cells)} cells.",
-    )
-    errors = cells["test_error"]
-    more = {"test error, least": errors.min(), "test error, most": errors.max()}
-    return replace(measured, details={**measured.details, **more})
-
-
-def _attention(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Measure the attention on the signal, mean over all tokens, where training ends."""
-    attention = numbers(done(cells), "train_attention_signal")
-    return judged(
-        mean_estimate(attention.groupby(cells["seed"]).mean()),
-        NEAR_ONE,
-        details={"least": float(attention.min()), "most": float(attention.max())},
-        note="Mean over tokens, samples and each seed's cells.",
-    )
-
-
-def _test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Measure by how much the mean test margin grows as log(1/ε) does."""
-    margins = numbers(done(cells), "test_margin")
-    at = margins.groupby([cells["seed"], cells["epsilon"]]).mean().unstack()
-    logs = np.log(1 / at.columns.to_numpy(dtype=np.float64))
-    slopes = pd.Series(np.polyfit(logs, at.to_numpy().T, 1)[0], index=at.index)
-    return judged(
-        mean_estimate(slopes),
-        GROWS,
-        details={f"test margin, ε = {epsilon:g}": float(at[epsilon].mean()) for epsilon in at},
-        note="What log(1/ε) multiplies in the test margin, seed by seed, each seed the mean of its "
-        "cells.",
-    )
-
-
-def _transition(regime: TheoremRegime) -> Measurement:
-    """Measure whether the boundary is N · SNR² = C, at the smallest ε."""
-    if why := why_no_boundary(regime.cells, "epsilon"):
-        raise inconclusive(f"The boundary can't be found: {why}.")
-    numbers(done(regime.cells, MOST_FAILED), "test_loss")
-    found = boundaries(regime.cells, "epsilon", FIGURE_1_THRESHOLD)
-    fit = found[0].fit  # at the smallest ε
-    if fit is None:
-        raise inconclusive(
-            f"Fewer than three medians cross {FIGURE_1_THRESHOLD:g}: {found[0].never} of "
-            f"{found[0].curves} curves never do."
-        )
-    details: dict[str, float] = {
-        "curves": found[0].curves,
-        "curves that never cross": found[0].never,
-    }
-    for at in found:
-        onset = float(at.onsets.median())
-        details |= {
-            f"N·SNR² at a test loss of {HARMFUL_LOSS:g}, ε = {at.at:g}": onset,
-            f"that over the balance, ε = {at.at:g}": onset / balance_at(at),
-            f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}, ε = {at.at:g}": at.median,
-        }
-    return judged(
-        fit.exponent,
-        EXPONENT,
-        details=details,
-        note=f"p of N·SNR^p = C through the median crossings at {fit.rows} values of n, at "
-        f"ε = {found[0].at:g}. The balance is {BALANCE_IN_WORDS}.",
-    )
-
-
 def _claim(
     side: Regime, name: str, place: str, statement: str, holds_where: str, judge: OnSide
 ) -> Claim:
@@ -234,8 +78,10 @@ def _claims(side: Regime, loss: str, region: str) -> list[Claim]:
             "steps",
             ".1",
             "the training loss reaches ε in the order of T steps",
-            ORDER_OF_T.in_words("steps over T, of the quickest and of the slowest cell of a seed,"),
-            _steps,
+            measures.ORDER_OF_T.in_words(
+                "steps over T, of the quickest and of the slowest cell of a seed,"
+            ),
+            measures.steps,
         ),
         _claim(
             side,
@@ -244,15 +90,16 @@ def _claims(side: Regime, loss: str, region: str) -> list[Claim]:
             "the number of steps scales with ‖μ‖, ε and N as T does",
             f"each power has its whole interval within {TOLERANCE:g} of T's (which hides "
             "logarithms); 5 seeds or more",
-            _powers,
+            measures.powers,
         ),
         _claim(
             side,
             "test-loss",
             ".2",
             f"the test loss {loss}",
-            f"{LOSS[side].in_words(number)}; and {POWER_OF_LOSS[side].in_words('its power of ε')}",
-            _loss,
+            f"{measures.LOSS[side].in_words(number)}; and "
+            f"{measures.POWER_OF_LOSS[side].in_words('its power of ε')}",
+            measures.loss,
         ),
     ]
 
@@ -269,16 +116,16 @@ THEOREM_REGIME = (
         "attention",
         " (section 5.3, stage 3)",
         "the attention on the signal is nearly 1 when training ends",
-        NEAR_ONE.in_words("the attention, mean over tokens,"),
-        _attention,
+        measures.NEAR_ONE.in_words("the attention, mean over tokens,"),
+        measures.attention,
     ),
     _claim(
         "benign",
         "test-margin",
         " (Lemma 5.5)",
         "the test margin grows as log(1/ε)",
-        GROWS.in_words("what log(1/ε) multiplies in the test margin"),
-        _test_margin,
+        measures.GROWS.in_words("what log(1/ε) multiplies in the test margin"),
+        measures.test_margin,
     ),
     _claim(
         "harmful",
@@ -286,15 +133,17 @@ THEOREM_REGIME = (
         "; ours",
         "the training loss reaches ε in the order of T steps with σ̃_p in the place of σ_p: samples "
         "are fitted by token 2",
-        ORDER_OF_T.in_words("steps over that, of the quickest and of the slowest cell of a seed,"),
-        partial(_steps, strong=True),
+        measures.ORDER_OF_T.in_words(
+            "steps over that, of the quickest and of the slowest cell of a seed,"
+        ),
+        partial(measures.steps, strong=True),
     ),
     Claim(
         name="theorem-transition",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         statement="Where Condition 4.1 holds, the boundary between the two is N·SNR² = C.",
         holds_where=EXPONENT.in_words("the exponent"),
-        measure=_in_regime(_transition),
+        measure=_in_regime(measures.transition),
         figure="heatmap",
         preset="theorem-regime",
     ),

@@ -13,7 +13,7 @@ from overfit_cli.claims.calibration import Worlds
 from overfit_cli.claims.worlds import number_worlds, share_worlds
 from overfit_cli.studies.benign_vit.claims import lemmas
 from overfit_cli.studies.benign_vit.claims.dynamics import GROWN, ON_MOST_SEEDS
-from overfit_cli.studies.benign_vit.claims.theorem_regime import NEAR_ONE
+from overfit_cli.studies.benign_vit.claims.theorem_measures import NEAR_ONE
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.theory.predictions import Regime
 

@@ -13,7 +13,7 @@ from overfit_cli.claims.calibration import Worlds
 from overfit_cli.claims.rules import around
 from overfit_cli.claims.worlds import number_worlds
 from overfit_cli.parameter_values import of_rows
-from overfit_cli.studies.benign_vit.claims import theorem_regime as claims
+from overfit_cli.studies.benign_vit.claims import theorem_measures as claims
 from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
 from overfit_cli.studies.benign_vit.claims.steps import TOLERANCE
 from overfit_cli.studies.benign_vit.claims.worlds.figure_1 import shifts, test_loss
