@@ -88,6 +88,20 @@ class Training:
         return self._steps.get(cell.key, 0)
 
 
+def logged_steps(steps: int, first: int = 10, ratio: float = 1.08) -> list[int]:
+    """Return the steps to log of a training of so many: the first ones, then by ratio, the last.
+
+    Args:
+        steps: how many are taken.
+        first: up to which step every one is logged.
+        ratio: of a logged step to the one before.
+    """
+    found = list(range(min(first, steps) + 1))
+    while found[-1] < steps:
+        found.append(min(max(found[-1] + 1, round(found[-1] * ratio)), steps))
+    return found
+
+
 def failure(loss: float, at_most: float = math.inf) -> str:
     """Return why a training has failed that ended with this loss; empty where it hasn't.
 

@@ -28,20 +28,10 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     RegressionCell,
 )
 from overfit_cli.study import CellResult, Results
-from overfit_cli.training import Training
-
-FIRST_STEPS, RATIO = 10, 1.08
+from overfit_cli.training import Training, logged_steps
 
 RATES = ("paper", "corrected")
 """The rates of Theorems 1 and 2: with the paper's constant and with the corrected one."""
-
-
-def logged_steps(steps: int) -> list[int]:
-    """Return the steps that are logged: the first ten, then ever fewer, by ratio, and the last."""
-    found = list(range(min(FIRST_STEPS, steps) + 1))
-    while found[-1] < steps:
-        found.append(min(max(found[-1] + 1, round(found[-1] * RATIO)), steps))
-    return found
 
 
 def train_batch(

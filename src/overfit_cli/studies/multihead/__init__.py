@@ -1,0 +1,1 @@
+"""Deora et al. 2024: optimisation and generalisation of multi-head attention."""

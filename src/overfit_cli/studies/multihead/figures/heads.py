@@ -1,0 +1,184 @@
+"""Figures 2 to 5 of Deora et al. 2024: training against the step, a line for each number of heads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import matplotlib
+import matplotlib.axes
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.typing import ColorType
+
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.axis import parameter_values
+from overfit_cli.figures.panels import Panel, by_setting
+from overfit_cli.figures.runs import Curve, gather_curves
+from overfit_cli.figures.style import (
+    COLOUR_MAP,
+    COLUMN,
+    Legend,
+    legend_below,
+    log_ticks,
+    styled,
+    wrapped,
+)
+
+MOST_SETTINGS = 4
+DASHES = ("-", "--")
+_SETTING_LETTERS = 40
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of panels.
+
+    Attributes:
+        label: of its y axis.
+        columns: what is drawn, and what each is called; the first with a full line.
+        log: whether y is logarithmic.
+    """
+
+    label: str
+    columns: dict[str, str]
+    log: bool = False
+
+
+ROWS = (
+    Row("loss", {"train_loss": "training", "test_loss": "test"}, log=True),
+    Row("averaged norm", {"norm_w": "$W$", "norm_u": "$U$"}),
+    Row("attention on\nrelevant tokens", {"attention": ""}),
+    Row("cosine with\nthe planted head", {"alignment_w": "$W$", "alignment_u": "$U$"}),
+    Row(r"margin over $\Vert \tilde{U} \Vert$", {"margin": ""}),
+)
+
+
+@styled
+def draw_heads(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    """Draw losses, norms, attention or alignment, and margins; a column for each setting.
+
+    Lines are means over trials with a band of one deviation, geometric for losses. A grey line in
+    the losses falls as 1/t; one in the margins is γ_attn, where attention can come.
+
+    Raises:
+        UserError: if nothing was logged, or there are more settings than fit side by side.
+    """
+    if data.trajectories.empty:
+        raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
+    parts = _settings(data)
+    rows = [row for row in ROWS if _logged(data, row)]
+    width = COLUMN * max(1.0, 0.85 * len(parts))
+    figure = matplotlib.figure.Figure(figsize=(width, 1.25 * len(rows) + 0.9))
+    grid = figure.subplots(len(rows), len(parts), sharex="col", sharey="row", squeeze=False)
+    heads = sorted(data.cells["heads"].unique().tolist())
+    kind = ""
+    for of_row, row in zip(grid, rows, strict=True):
+        curves, kind = gather_curves(
+            [part.data for part in parts], list(row.columns), few=1, geometric=row.log
+        )
+        for axes, part, of_part in zip(of_row, parts, curves, strict=True):
+            _draw(axes, row, part, of_part, _colours(heads))
+        of_row[0].set_ylabel(row.label)
+    for axes, part in zip(grid[0], parts, strict=True):
+        axes.set_title(wrapped(part.title, _SETTING_LETTERS))
+    for axes in grid[-1]:
+        axes.set_xlabel("gradient steps")
+    figure.suptitle(kind, x=0.01, ha="left", fontsize=7)
+    legend_below(figure, _legend(rows, heads), columns=6)
+    return figure
+
+
+def _settings(data: FigureData) -> list[Panel]:
+    """One part for each setting of the parameters other than heads."""
+    varied = [name for name, found in parameter_values(data).items() if len(found) > 1]
+    alike = data.cells.assign(heads=data.cells["heads"].iloc[0])
+    if varied in ([], ["heads"]):
+        return [Panel("", data)]
+    parts = by_setting(replace(data, cells=alike))
+    if len(parts) > MOST_SETTINGS:
+        raise UserError(
+            f"There are {len(parts)} settings beside heads here; up to {MOST_SETTINGS} are drawn "
+            "side by side."
+        )
+    return [
+        Panel(
+            part.title,
+            replace(data, cells=data.cells[data.cells["key"].isin(part.data.cells["key"])]),
+        )
+        for part in parts
+    ]
+
+
+def _logged(data: FigureData, row: Row) -> bool:
+    return any(
+        name in data.trajectories and data.trajectories[name].notna().any() for name in row.columns
+    )
+
+
+def _draw(
+    axes: matplotlib.axes.Axes,
+    row: Row,
+    part: Panel,
+    curves: Sequence[Curve],
+    colours: dict[int, ColorType],
+) -> None:
+    for curve, count in zip(curves, sorted(part.data.cells["heads"].unique()), strict=True):
+        for name, dash in zip(row.columns, DASHES, strict=False):
+            mean = curve.mean[name].dropna()
+            axes.plot(mean.index, mean, color=colours[count], linestyle=dash)
+            low, high = curve.low[name].dropna(), curve.high[name].dropna()
+            axes.fill_between(low.index, low, high, color=colours[count], alpha=0.15, linewidth=0)
+    steps = part.data.trajectories["step"]
+    axes.set_xscale("symlog", linthresh=1)
+    axes.set_xlim(0, steps.max())
+    if row.log:
+        _scale_losses(axes, curves, float(steps.max()))
+    if "margin" in row.columns:
+        _mark_margin(axes, part)
+
+
+def _scale_losses(axes: matplotlib.axes.Axes, curves: Sequence[Curve], last: float) -> None:
+    """Make the losses' axis logarithmic, and draw a guide that falls as 1/t."""
+    ends = pd.concat([curve.mean.min() for curve in curves])
+    low, high = max(float(ends.min()), 1e-300), 1.0
+    axes.set_yscale("log")
+    axes.set_ylim(low / 2, 1.5 * high)
+    log_ticks(axes.yaxis, low, high)
+    at = np.array([max(1.0, last / 100), last])
+    axes.plot(at, 0.5 * at[0] / at * high, color="0.5", linewidth=0.8, linestyle=(0, (1, 1)))
+
+
+def _mark_margin(axes: matplotlib.axes.Axes, part: Panel) -> None:
+    """Draw γ_attn, which a cell's margin and its share of γ_attn give."""
+    done = part.data.cells.dropna(subset=["margin", "margin_share"])
+    if len(done):
+        axes.axhline(
+            float((done["margin"] / done["margin_share"]).median()), color="0.5", linewidth=0.8
+        )
+
+
+def _colours(heads: Sequence[int]) -> dict[int, ColorType]:
+    shades = np.linspace(0, 0.9, len(heads))
+    return dict(zip(heads, map(tuple, matplotlib.colormaps[COLOUR_MAP](shades)), strict=True))
+
+
+def _legend(rows: Sequence[Row], heads: Sequence[int]) -> Legend:
+    found: Legend = [
+        (Line2D([], [], color=colour), f"$H$ = {count}")
+        for count, colour in _colours(heads).items()
+    ]
+    pairs = [list(row.columns.values()) for row in rows if len(row.columns) == 2]
+    firsts = ", ".join(dict.fromkeys(pair[0] for pair in pairs))
+    seconds = ", ".join(dict.fromkeys(pair[1] for pair in pairs))
+    found += [
+        (Line2D([], [], color="0.3", linestyle=dash), text)
+        for dash, text in zip(DASHES, (firsts, seconds), strict=True)
+        if text
+    ]
+    found.append((Line2D([], [], color="0.5", linestyle=(0, (1, 1)), linewidth=0.8), "$1/t$"))
+    found.append((Line2D([], [], color="0.5", linewidth=0.8), r"$\gamma_{attn}$"))
+    return found

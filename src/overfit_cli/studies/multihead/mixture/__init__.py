@@ -1,0 +1,1 @@
+"""The tokenized mixture model DM1: one relevant token among patterns that say nothing."""

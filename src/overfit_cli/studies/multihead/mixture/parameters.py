@@ -1,0 +1,46 @@
+"""Parameters of the study `multihead-mixture`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from overfit_cli.parameters import parameter
+from overfit_cli.studies.multihead.parameters import MultiheadParameters
+
+
+class MultiheadMixtureParameters(MultiheadParameters):
+    """Data model DM1: orthogonal patterns of length S, a share ζ of the tokens relevant."""
+
+    relevant: int = parameter(
+        1, "relevant tokens of a sample, ζT", symbol=r"\zeta T", at_least=1, at_most=1000
+    )
+    patterns: int = parameter(
+        2, "patterns that say nothing of the label", symbol="M", at_least=1, at_most=1000
+    )
+    strength: float = parameter(2.0, "length of all patterns", symbol="S", above=0, at_most=1000)
+    sigma: float = parameter(
+        0.1,
+        "deviation of the noise on irrelevant tokens",
+        symbol=r"\sigma",
+        at_least=0,
+        at_most=100,
+    )
+
+    @property
+    def sparsity(self) -> float:
+        """The share of tokens that are relevant, ζ."""
+        return self.relevant / self.tokens
+
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on patterns and tokens for which there is no room."""
+        yield from super().refusals()
+        if self.d < self.patterns + 2:
+            yield (
+                f"--set d {self.d}: with patterns={self.patterns}, d takes a whole number of at "
+                f"least {self.patterns + 2}: the patterns are orthogonal."
+            )
+        if self.relevant >= self.tokens:
+            yield (
+                f"--set relevant {self.relevant}: with tokens={self.tokens}, relevant takes a "
+                f"whole number up to {self.tokens - 1}."
+            )

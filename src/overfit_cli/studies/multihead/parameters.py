@@ -1,0 +1,100 @@
+"""Parameters of a multi-head attention layer and of its training (Deora et al. 2024, eq. 2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+from overfit_cli.parameters import StudyParameters, parameter
+
+Optimiser = Literal["gd", "momentum", "adam", "loss-normalised", "gradient-normalised"]
+StepRule = Literal["constant", "sqrt-heads", "heads"]
+
+STEP_RULES: dict[StepRule, float] = {"constant": 0.0, "sqrt-heads": 0.5, "heads": 1.0}
+"""The power of H by which each rule multiplies the step size."""
+
+
+class MultiheadParameters(StudyParameters):
+    """Logistic regression with one layer of multi-head attention, trained by full batches."""
+
+    heads: int = parameter(1, "attention heads", symbol="H", at_least=1, at_most=100_000)
+    optimiser: Optimiser = parameter(
+        "gd", "optimiser; the normalised ones divide by the loss, or by the gradient's norm"
+    )
+    learning_rate: float = parameter(
+        1.0, "step size, before the step rule", symbol=r"\eta", above=0, at_most=1e6
+    )
+    step_rule: StepRule = parameter(
+        "constant", "what multiplies the step size: 1, the root of heads, or heads"
+    )
+    momentum: float = parameter(0.9, "momentum, for optimiser=momentum", at_least=0, below=1)
+    training_steps: int = parameter(1000, "gradient steps of a cell", at_least=1, at_most=10**8)
+    epsilon: float = parameter(
+        0.0, "training loss at which training ends", symbol=r"\epsilon", at_least=0, at_most=10
+    )
+    trained: Literal["all", "attention"] = parameter("all", "what is trained: U and W, or W alone")
+    first_phase: Literal["none", "signs", "positive"] = parameter(
+        "none", "section 5.1's first step from zero: left out, of step size ±1 by head, or of 1"
+    )
+    first_samples: int = parameter(
+        100, "samples of the first phase, apart from n", symbol="n_1", at_least=1, at_most=10**6
+    )
+    initialisation: Literal["zero", "gaussian"] = parameter(
+        "zero", "initial weights, before the first phase"
+    )
+    sigma_init: float = parameter(
+        0.1, "deviation of Gaussian initial weights", symbol=r"\sigma", above=0, at_most=100
+    )
+    head_width: int = parameter(
+        0,
+        "rank of a head's W and U, as products of two factors; 0 for the paper's full matrices",
+        symbol="d_h",
+        at_least=0,
+        at_most=10_000,
+    )
+    separate_heads: bool = parameter(
+        False, "train every head by itself, even those that begin alike and stay so"
+    )
+    n: int = parameter(100, "training samples", symbol="n", at_least=1, at_most=10**6)
+    test_samples: int = parameter(300, "test samples", at_least=1, at_most=10**6)
+    tokens: int = parameter(10, "tokens of a sample", symbol="T", at_least=2, at_most=1000)
+    d: int = parameter(4, "features of a token", symbol="d", at_least=1, at_most=1000)
+    certify: bool = parameter(
+        False, "hold the bounds of Proposition 1 and Corollary 1 to every logged step"
+    )
+    dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
+
+    @property
+    def step_size(self) -> float:
+        """The step size that each head takes."""
+        return float(self.learning_rate * math.pow(self.heads, STEP_RULES[self.step_rule]))
+
+    @property
+    def each_head(self) -> bool:
+        """Whether heads begin apart, or are to be trained one by one."""
+        return self.separate_heads or self.initialisation == "gaussian"
+
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on initial weights from which nothing is learned."""
+        if self.head_width and self.initialisation == "zero":
+            yield (
+                f"--set head_width {self.head_width}: with initialisation=zero, head_width takes "
+                "0: products of two factors that are zero have no gradient."
+            )
+        if self.head_width and self.first_phase != "none":
+            yield (
+                f"--set head_width {self.head_width}: with first_phase={self.first_phase}, "
+                "head_width takes 0: the first phase sets U and W, not their factors."
+            )
+        if self.trained == "attention" and self.first_phase == "none":
+            if self.initialisation == "zero":
+                yield (
+                    "--set trained attention: with initialisation=zero and first_phase=none, "
+                    "trained takes all: where U is zero W has no gradient."
+                )
+        if self.initialisation == "gaussian" and self.first_phase != "none":
+            yield (
+                f"--set first_phase {self.first_phase}: with initialisation=gaussian, first_phase "
+                "takes none: section 5.1 begins at zero."
+            )

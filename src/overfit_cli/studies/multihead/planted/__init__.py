@@ -1,0 +1,1 @@
+"""The planted model DM2: labels from a single attention head."""

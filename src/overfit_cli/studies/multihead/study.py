@@ -1,0 +1,188 @@
+"""What the studies of one multi-head attention layer share: columns, batches and training."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import TypeVar
+
+from overfit_cli.figure import Figure, FigureOptions, drawn_by
+from overfit_cli.standard_figures import CURVES, HEATMAP, LINES, by_name
+from overfit_cli.studies.multihead.parameters import MultiheadParameters
+from overfit_cli.studies.multihead.problem import Problem
+from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.training import Training
+
+P = TypeVar("P", bound=MultiheadParameters)
+
+APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
+"""Parameters in which cells that are trained together may differ."""
+
+_LARGEST_BATCH = {"cpu": 2e5, "cuda": 2e8}
+"""The most products of tokens, samples and classes in a batch."""
+
+BYTES_OF_LIBRARIES = 3e8
+_STEP_OVERHEAD = 1e5
+"""A step's fixed cost, in products of two tokens' features."""
+
+CERTIFICATES = (
+    Column("model_gradient", "a head's gradient over Proposition 1's bound, most"),
+    Column("model_hessian", "a head's Hessian over Proposition 1's bound, most"),
+    Column("loss_gradient", "the loss's gradient over Corollary 1's bound, most"),
+    Column("loss_hessian", "the loss's Hessian over Corollary 1's bound, most"),
+    Column("loss_concavity", "the loss's concavity over Corollary 1's bound, most"),
+)
+
+_MEASURED = (
+    Column("test_loss", "test loss", symbol="L"),
+    Column("test_error", "share of test samples of the wrong sign"),
+    Column("train_error", "share of training samples of the wrong sign"),
+    Column("norm_w", "mean norm of W over heads", symbol=r"\frac{1}{H}\sum \|W_h\|"),
+    Column("norm_u", "norms of U over heads, their sum over √H", symbol=r"H^{-1/2}\sum \|U_h\|"),
+    Column("margin", "least margin over the norm of all U", symbol=r"\min y\Phi / \|U\|"),
+    Column("margin_average", "least margin over the averaged norm of U"),
+    Column("head_spread", "distance of heads from their mean, over its length, most"),
+)
+_OF_MIXTURE = Column("attention", "softmax on relevant tokens, mean over samples and heads")
+_OF_PLANTED = (
+    Column("alignment_w", "cosine of W with the planted head's", symbol=r"\cos(W, W_*)"),
+    Column("alignment_u", "cosine of U with the planted head's", symbol=r"\cos(U, U_*)"),
+)
+
+
+def cell_columns(*own: Column) -> tuple[Column, ...]:
+    """Return the columns of a study's cells, its own after what all have."""
+    return (
+        Column("train_loss", "final training loss", symbol=r"\hat L"),
+        Column("log10_train_loss", "its decimal logarithm, which doesn't underflow"),
+        Column("steps_to_target", "steps until the training loss is below 0.001", kind="int"),
+        *_MEASURED,
+        *own,
+        Column("margin_share", "least margin over the norm of all U, over γ_attn"),
+        *CERTIFICATES,
+        Column("theorem1_bound", "Theorem 1's bound on the training loss, θ the last step"),
+        Column("theorem1_heads", "decimal logarithm of the heads that Theorem 1 requires"),
+        Column("theorem2_bound", "Theorem 2's bound on test less training loss"),
+        Column("theorem2_heads", "decimal logarithm of the heads that Theorem 2 requires"),
+        Column("theorem_step_size", "decimal logarithm of the largest step size of both"),
+    )
+
+
+def step_columns(*own: Column) -> tuple[Column, ...]:
+    """Return the columns of a study's logged steps, its own after what all have."""
+    return (
+        Column("train_loss", "training loss", symbol=r"\hat L"),
+        Column("log10_train_loss", "its decimal logarithm"),
+        *_MEASURED,
+        *own,
+        Column("loss_times_step", "training loss times the step"),
+        *CERTIFICATES,
+    )
+
+
+MIXTURE_COLUMNS = (_OF_MIXTURE,)
+PLANTED_COLUMNS = _OF_PLANTED
+
+
+class MultiheadStudy(Study[P]):
+    """One layer of multi-head attention on one kind of data.
+
+    A study of it has a name, parameters, columns and `draw`.
+    """
+
+    paper = "Deora et al. 2024"
+    progress_columns = ("train_loss", "test_loss", "norm_w", "norm_u", "margin")
+
+    @abstractmethod
+    def draw(self, parameters: P, seed: int) -> Problem:
+        """Draw the problem of a seed's cells."""
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        return by_name(
+            Figure(
+                name="heads",
+                title="Losses, norms, attention and margins against the step, a line for each H",
+                reads="trajectories",
+                draw=drawn_by("overfit_cli.studies.multihead.figures.heads:draw_heads"),
+                source=self.source_of_heads,
+            ),
+            replace(
+                HEATMAP,
+                title="Steps until the training loss is below 0.001, over two parameters",
+                options=FigureOptions(value="steps_to_target"),
+            ),
+            replace(LINES, options=FigureOptions(x="heads", value="steps_to_target")),
+            CURVES,
+        )
+
+    source_of_heads: str = ""
+    """The figures of the paper that show its training."""
+
+    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
+        """Group cells of a seed that share their draws and shapes; costliest first."""
+        found: Batches[P] = []
+        for _, group in groupby(sorted(cells, key=_together), key=_together):
+            alike = sorted(group, key=lambda cell: cell.parameters.heads)
+            most = max(1, int(_LARGEST_BATCH[device] / _pairs(alike[0])))
+            found += [alike[at : at + most] for at in range(0, len(alike), most)]
+        return sorted(found, key=lambda batch: -self.cost(batch[0]) * len(batch))
+
+    def cost(self, cell: Cell[P]) -> float:
+        """Return about how many products of two tokens' features a cell computes."""
+        settings = cell.parameters
+        return settings.training_steps * (_pairs(cell) + _STEP_OVERHEAD / 10)
+
+    def probe(self, cell: Cell[P]) -> Cell[P]:
+        """Return a cell like this one with few steps."""
+        few = min(cell.parameters.training_steps, _PROBED_STEPS)
+        parameters = cell.parameters.model_copy(update={"training_steps": few, "epsilon": 0.0})
+        return replace(cell, parameters=parameters)
+
+    def memory(self, cell: Cell[P]) -> float:
+        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
+        settings = cell.parameters
+        pairs = settings.tokens**2 * (settings.n * settings.d**2 + 3 * settings.test_samples)
+        return BYTES_OF_LIBRARIES + 8.0 * (pairs + 4 * max(_LARGEST_BATCH["cpu"], _pairs(cell)))
+
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+        """Train cells of one seed together."""
+        from overfit_cli.studies.multihead.training import train_batch
+
+        problem = self.draw(batch[0].parameters, batch[0].seed)
+        return train_batch(batch, problem, training)
+
+    def summary(self, result: CellResult[P]) -> str:
+        """Give the loss, the error and the margin at the end."""
+        if result.reason == "diverged":
+            return f"The loss diverged at step {result.steps}; a smaller step size may not."
+        got, settings = result.measurements, result.cell.parameters
+        heads = f"{settings.heads} head{'s' if settings.heads > 1 else ''}"
+        sentence = (
+            f"{heads.capitalize()} brought the training loss to {got['train_loss']:.3g} in "
+            f"{result.steps} steps, with a test loss of {got['test_loss']:.3g} and a test error of "
+            f"{got['test_error']:.1%}."
+        )
+        if "margin_share" in got:
+            sentence += f" The least margin is {got['margin_share']:.0%} of γ_attn."
+        return sentence
+
+
+_PROBED_STEPS = 200
+
+
+def _pairs(cell: Cell[P]) -> float:
+    """The numbers of an array over pairs of tokens, of all classes of heads of a cell."""
+    settings = cell.parameters
+    classes = settings.heads if settings.each_head else 2 - (settings.first_phase != "signs")
+    return float(classes * settings.n * settings.tokens**2)
+
+
+def _together(cell: Cell[P]) -> tuple[object, ...]:
+    """What cells that are trained together share."""
+    values = cell.parameters.model_dump()
+    shared = {name: value for name, value in values.items() if name not in APART}
+    classes = cell.parameters.heads if cell.parameters.each_head else 1
+    return (cell.seed, classes, *map(str, shared.values()))
