@@ -59,6 +59,7 @@ results: $(VENV)/installed
 	$(call reference,dynamics,dynamics-benign dynamics-harmful,dynamics)
 	$(call reference,theorem-dynamics,theorem-dynamics-benign theorem-dynamics-harmful,dynamics)
 	$(call reference,theorem-regime,theorem-regime,heatmap cutoff)
+	$(call reference,theorem-transition,theorem-transition,boundary heatmap)
 	$(call reference,dimension,dimension,dimension)
 	$(call reference,strong-noise,strong-noise,heatmap)
 	$(call reference,kernel-theorem1,kernel-theorem1,curves learning-rates)

@@ -40,8 +40,6 @@ QUICK = {
 NEVER_HOLDS = (
     "floor-softmax-inside",  # a floor of zero: inconclusive where it is true
     "sizes-delta-needed",  # linear algebra, which is vacuous
-    "theorem-transition",  # its preset has ten seeds, where an exponent takes twenty
-    "dimension-sharpness",  # its preset's grid is too coarse to tell a width
 )
 
 CLAIMS = {claim.name: claim for study in studies() for claim in claims_of(study)}

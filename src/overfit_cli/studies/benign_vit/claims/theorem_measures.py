@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from overfit_cli.analysis.boundaries import Boundary
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate
+from overfit_cli.analysis.power_law import PowerLaw
 from overfit_cli.claim import Measurement, inconclusive
 from overfit_cli.claims.cells import done, numbers, positive
 from overfit_cli.claims.powers import fitted_powers
@@ -20,7 +22,6 @@ from overfit_cli.claims.rules import (
     within_a_factor,
 )
 from overfit_cli.parameter_values import of_rows
-from overfit_cli.studies.benign_vit.claims.condition import TheoremRegime
 from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT, MOST_FAILED
 from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -49,6 +50,10 @@ LOSS: dict[Regime, Margin] = {
 }
 NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", fewest_seeds=5)
 GROWS = Margin(least=0.1, because="1/C′ of order one, up to a factor of ten", fewest_seeds=5)
+
+FINE = 1.1
+"""The largest factor between ratios where curves cross: over N from 44 to 96 a crossing that is off
+by half of it would move the exponent by a quarter."""
 
 
 def steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measurement:
@@ -142,21 +147,32 @@ def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
     )
 
 
-def transition(regime: TheoremRegime) -> Measurement:
-    """Measure whether the boundary is N · SNR² = C, at the smallest ε."""
-    if why := why_no_boundary(regime.cells, "epsilon"):
+def transition(cells: pd.DataFrame) -> Measurement:
+    """Measure whether the boundary is N · SNR² = C, at the smallest ε.
+
+    Args:
+        cells: of both sides.
+    """
+    if why := why_no_boundary(cells, "epsilon"):
         raise inconclusive(f"The boundary can't be found: {why}.")
-    numbers(done(regime.cells, MOST_FAILED), "test_loss")
-    found = boundaries(regime.cells, "epsilon", FIGURE_1_THRESHOLD)
+    numbers(done(cells, MOST_FAILED), "test_loss")
+    found = boundaries(cells, "epsilon", FIGURE_1_THRESHOLD)
     fit = found[0].fit  # at the smallest ε
     if fit is None:
         raise inconclusive(
             f"Fewer than three medians cross {FIGURE_1_THRESHOLD:g}: {found[0].never} of "
             f"{found[0].curves} curves never do."
         )
+    step = _step_at(found[0], fit)
+    if step > FINE:
+        raise inconclusive(
+            f"Where curves cross, the ratios lie a factor of {step:.3g} apart, and it takes "
+            f"{FINE:g}: interpolated crossings would tilt the exponent."
+        )
     details: dict[str, float] = {
         "curves": found[0].curves,
         "curves that never cross": found[0].never,
+        "step of SNR where curves cross": step,
     }
     for at in found:
         onset = float(at.onsets.median())
@@ -172,3 +188,12 @@ def transition(regime: TheoremRegime) -> Measurement:
         note=f"p of N·SNR^p = C through the median crossings at {fit.rows} values of n, at "
         f"ε = {found[0].at:g}. The balance is {BALANCE_IN_WORDS}.",
     )
+
+
+def _step_at(boundary: Boundary, fit: PowerLaw) -> float:
+    """The largest factor between neighbouring ratios of the grid between which curves cross."""
+    values = np.sort(boundary.cells["snr"].unique())
+    ns = boundary.cells["n"].unique()
+    at = (fit.constant.value / ns) ** (1 / fit.exponent.value)  # the fitted crossing of each n
+    place = np.searchsorted(values, at).clip(1, len(values) - 1)
+    return float(np.max(values[place] / values[place - 1]))

@@ -16,6 +16,7 @@ from overfit_cli.studies.benign_vit.claims.condition import (
     LEAST_EPSILONS,
     MAY_VARY,
     TheoremRegime,
+    meeting_the_condition,
     theorem_regime,
 )
 from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
@@ -49,6 +50,19 @@ def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
         return judge(regime)
 
     return measure
+
+
+def _transition(cells: pd.DataFrame) -> Measurement:
+    """Judge the boundary's exponent on cells that meet the condition, of any N and SNR."""
+    chosen = meeting_the_condition(cells)
+    if chosen.empty:
+        raise not_run(
+            "It needs cells with initialisation=condition that meet Condition 4.1, as in `overfit "
+            "sweep theorem-transition`."
+        )
+    if several := varying(chosen, _ALIKE):
+        raise not_run(f"It needs cells of one value of {', '.join(several)}.")
+    return measures.transition(chosen)
 
 
 def _on_side(side: Regime, judge: OnSide) -> Callable[[pd.DataFrame], Measurement]:
@@ -143,8 +157,8 @@ THEOREM_REGIME = (
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         statement="Where Condition 4.1 holds, the boundary between the two is N·SNR² = C.",
         holds_where=EXPONENT.in_words("the exponent"),
-        measure=_in_regime(measures.transition),
-        figure="heatmap",
-        preset="theorem-regime",
+        measure=_transition,
+        figure="boundary",
+        preset="theorem-transition",
     ),
 )
