@@ -146,7 +146,8 @@ def loss_curvature(of_classes: list[Derivatives], counts: Tensor, labels: Tensor
     gradients = torch.cat(
         [root * one.gradients for root, one in zip(roots, of_classes, strict=True)], 1
     )  # (samples, classes · parameters)
-    whole = torch.block_diag(*blocks) + gradients.T @ (curved[:, None] * gradients)
+    together: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
+    whole = together + gradients.T @ (curved[:, None] * gradients)
     found = [torch.linalg.eigvalsh(whole)]
     found += [
         torch.linalg.eigvalsh(block)

@@ -8,6 +8,7 @@ them live in buffers that are used again at each step.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -116,7 +117,7 @@ def loss_weights(margins: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
         scaled: whether the latter is divided by the loss.
     """
     log_losses = log_logistic_loss(margins)
-    log_loss = log_losses.logsumexp(-1) - torch.tensor(margins.shape[-1]).log().to(margins)
+    log_loss = log_losses.logsumexp(-1) - math.log(margins.shape[-1])
     log_weights = functional.logsigmoid(-margins)
     if scaled:
         log_weights = log_weights - log_loss[:, None]
@@ -144,7 +145,7 @@ def logits_of(inputs: Tensor, projection: Tensor, attention: Tensor, mixing: Ten
         inputs: X, shape (samples, tokens, features).
         projection, attention, mixing: as for `HeadGradients`.
     """
-    cells, classes, tokens, features = projection.shape
+    features = projection.shape[-1]
     softmax = attention_scores(inputs, attention)  # (cells, classes, t, s, samples)
     by_feature = inputs.permute(2, 1, 0).reshape(features, -1)  # (b, s · samples)
     outputs = (projection.reshape(-1, features) @ by_feature).view(softmax.shape)

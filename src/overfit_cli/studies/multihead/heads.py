@@ -61,7 +61,7 @@ class Heads:
 
 
 def full_matrices(weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return U and W, (cells, classes, tokens, features) and (cells, classes, features, features)."""
+    """Return U, (cells, classes, tokens, features), and W, (cells, classes, features, features)."""
     if "projection" in weights:
         return weights["projection"], weights["attention"]
     return (
@@ -107,7 +107,7 @@ def initial_heads(
     return Heads(
         weights={name: tensor([weights[name] for weights, _ in each]) for name in names},
         counts=tensor([counts for _, counts in each]),
-        heads=tensor([np.float64(one.heads) for one in settings]),
+        heads=tensor([np.array(float(one.heads)) for one in settings]),
     )
 
 
@@ -141,7 +141,7 @@ def _initial_classes(
     parameters: MultiheadParameters, seed: int, first: Samples
 ) -> tuple[dict[str, Floats], Floats]:
     """The first weights of each class, and how many heads it has."""
-    tokens, features, heads = parameters.tokens, parameters.d, parameters.heads
+    features, heads = parameters.d, parameters.heads
     if parameters.initialisation == "gaussian":
         return _gaussian(parameters, seed), np.ones(heads)
     signs = first_step_sizes(parameters, seed)

@@ -87,12 +87,17 @@ class MultiheadParameters(StudyParameters):
                 f"--set head_width {self.head_width}: with first_phase={self.first_phase}, "
                 "head_width takes 0: the first phase sets U and W, not their factors."
             )
-        if self.trained == "attention" and self.first_phase == "none":
-            if self.initialisation == "zero":
-                yield (
-                    "--set trained attention: with initialisation=zero and first_phase=none, "
-                    "trained takes all: where U is zero W has no gradient."
-                )
+        from_zero = self.initialisation == "zero" and self.first_phase == "none"
+        if self.trained == "attention" and from_zero:
+            yield (
+                "--set trained attention: with initialisation=zero and first_phase=none, trained "
+                "takes all: where U is zero W has no gradient."
+            )
+        if self.trained == "attention" and self.head_width:
+            yield (
+                f"--set trained attention: with head_width={self.head_width}, trained takes all: "
+                "only whole matrices are trained by themselves."
+            )
         if self.initialisation == "gaussian" and self.first_phase != "none":
             yield (
                 f"--set first_phase {self.first_phase}: with initialisation=gaussian, first_phase "

@@ -1,4 +1,4 @@
-"""Plain multi-head model and training loop by autograd, a head at a time (Deora et al. 2024, eq. 2).
+"""Plain multi-head model and training loop by autograd, a head at a time.
 
 The engine trains the same function with gradients derived by hand and heads that are alike as one.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -26,9 +27,10 @@ RATIO = 1.25
 _PER_LOG_10 = 1 / math.log(10)
 
 
-def train_batch(
-    batch: Sequence[Cell[MultiheadParameters]], problem: Problem, training: Training
-) -> Results[MultiheadParameters]:
+P = TypeVar("P", bound=MultiheadParameters)
+
+
+def train_batch(batch: Sequence[Cell[P]], problem: Problem, training: Training) -> Results[P]:
     """Train cells of one seed and one shape together.
 
     Args:
@@ -41,12 +43,10 @@ def train_batch(
     yield from results
 
 
-class _Run:
+class _Run(Generic[P]):
     """Cells in training: those still going, and what was measured of them so far."""
 
-    def __init__(
-        self, batch: Sequence[Cell[MultiheadParameters]], problem: Problem, training: Training
-    ) -> None:
+    def __init__(self, batch: Sequence[Cell[P]], problem: Problem, training: Training) -> None:
         settings = [cell.parameters for cell in batch]
         first = settings[0]
         dtype = getattr(torch, first.dtype)
@@ -78,11 +78,11 @@ class _Run:
     def _engine(self) -> HeadGradients:
         return HeadGradients(self._inputs, self._labels, *self._heads.counts.shape)
 
-    def results(self) -> list[CellResult[MultiheadParameters]]:
+    def results(self) -> list[CellResult[P]]:
         """Take all steps, and return the results in the order in which the cells end."""
         last = self._settings.training_steps
         logged = set(logged_steps(last, ratio=RATIO))
-        results = []
+        results: list[CellResult[P]] = []
         for step in range(last + 1):
             found = self._look()
             losses = found.log_loss.exp().tolist()
@@ -115,7 +115,7 @@ class _Run:
         self._steps.take(self._heads.weights, gradients)
 
     def _ends(self, loss: float) -> bool:
-        return not math.isfinite(loss) or loss <= self._settings.epsilon
+        return not math.isfinite(loss) or 0 < self._settings.epsilon >= loss
 
     def _count(self, step: int, losses: Sequence[float]) -> None:
         for place, loss in enumerate(losses):
@@ -126,9 +126,9 @@ class _Run:
         """Go on without the cells that have ended, from the same step."""
         kept = [place for place, over in enumerate(ended) if not over]
         cells = torch.tensor(kept, device=self._labels.device)
-        self._cells, self._reached, self._worst = (
-            [one[place] for place in kept] for one in (self._cells, self._reached, self._worst)
-        )
+        self._cells = [self._cells[place] for place in kept]
+        self._reached = [self._reached[place] for place in kept]
+        self._worst = [self._worst[place] for place in kept]
         self._heads, self._start = self._heads.of(cells), self._start.of(cells)
         assert self._start_losses is not None
         self._start_losses = self._start_losses[cells]
@@ -173,9 +173,7 @@ class _Run:
         of_step = row | {"loss_times_step": row["train_loss"] * step}
         self._training.log(self._cells[place], step, _known(of_step))
 
-    def _result(
-        self, place: int, step: int, row: dict[str, float]
-    ) -> CellResult[MultiheadParameters]:
+    def _result(self, place: int, step: int, row: dict[str, float]) -> CellResult[P]:
         cell = self._cells[place]
         settings = cell.parameters
         if not math.isfinite(row["train_loss"]):

@@ -1,4 +1,4 @@
-"""Figures 2 to 5 of Deora et al. 2024: training against the step, a line for each number of heads."""
+"""Figures 2 to 5 of Deora et al. 2024: training against the step, a line for each H."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import matplotlib.figure
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.typing import ColorType
+from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
@@ -29,7 +29,7 @@ from overfit_cli.figures.style import (
 )
 
 MOST_SETTINGS = 4
-DASHES = ("-", "--")
+DASHES: tuple[LineStyleType, ...] = ("-", "--")
 _SETTING_LETTERS = 40
 
 

@@ -1,8 +1,8 @@
 """Samples of the tokenized mixture model (Deora et al. 2024, DM1 and Assumption 3).
 
 Patterns are S times the first axes: μ₊, μ₋, ν₁ to ν_M. A sample's relevant tokens are its label's
-pattern; each other token is one of ν₁ to ν_M with Gaussian noise. Which places are relevant is drawn
-for each sample.
+pattern; each other token is one of ν₁ to ν_M with Gaussian noise. Which places are relevant is
+drawn for each sample.
 """
 
 from __future__ import annotations

@@ -69,6 +69,6 @@ def _draw(
         if drawn > _MOST_DRAWS * max(kept, 1):
             break
     raise UserError(
-        f"--set least_logit {parameters.least_logit:g}: of {_MOST_DRAWS} samples fewer than one has "
-        "so large a planted logit; least_logit takes a smaller number."
+        f"--set least_logit {parameters.least_logit:g}: of {_MOST_DRAWS} samples fewer than one "
+        "has so large a planted logit; least_logit takes a smaller number."
     )

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, linalg
 
 THEOREM_1, THEOREM_2 = 36.0, 256.0
 """The constants with which each theorem requires many heads (the appendix's restatements)."""
@@ -58,7 +58,7 @@ def gradient_bound(inputs: Tensor, projection: Tensor) -> Tensor:
         inputs: X, shape (samples, tokens, features).
         projection: U, shape (tokens, features).
     """
-    longest = inputs.norm(dim=-1).amax(-1)  # ‖X‖_{2,∞}
+    longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}
     return 2 * longest**2 * _largest_outputs(inputs, projection) + (
         math.sqrt(inputs.shape[1]) * longest
     )
@@ -67,7 +67,7 @@ def gradient_bound(inputs: Tensor, projection: Tensor) -> Tensor:
 def hessian_bound(inputs: Tensor, projection: Tensor) -> Tensor:
     """Return Proposition 1's bound on the Hessian of one head's output, (samples,)."""
     _, tokens, features = inputs.shape
-    longest = inputs.norm(dim=-1).amax(-1)
+    longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)
     largest = inputs.abs().amax((-2, -1))  # ‖X‖_{1,∞}
     outputs = _largest_outputs(inputs, projection)
     first = 6 * features * longest**2 * largest**2 * outputs

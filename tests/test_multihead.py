@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import functional as autograd
+
+from overfit_cli.errors import UserError
+from overfit_cli.parameter_values import build
+from overfit_cli.studies.multihead import curvature, engine, heads, measures, reference
+from overfit_cli.studies.multihead.mixture.data import draw_problem, patterns
+from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
+from overfit_cli.studies.multihead.mixture.study import study as mixture
+from overfit_cli.studies.multihead.parameters import MultiheadParameters, Optimiser
+from overfit_cli.studies.multihead.planted import data as planted_data
+from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
+from overfit_cli.studies.multihead.planted.study import study as planted
+from overfit_cli.study import AnyStudy, Cell, CellResult
+from overfit_cli.sweeps.results import train_all
+from overfit_cli.training import Execution
+
+STEPS = 300
+OPTIMISERS: dict[Optimiser, float] = {
+    "gd": 1.0,
+    "momentum": 0.3,
+    "adam": 0.06,
+    "loss-normalised": 0.1,
+    "gradient-normalised": 0.1,
+}
+"""A step size for each."""
+
+
+def cell(study: AnyStudy, seed: int = 0, **values: object) -> Cell[Any]:
+    return Cell(study.name, study.version, study.parameters.model_validate(values), seed)
+
+
+def trained(study: AnyStudy, *cells: Cell[Any], trajectories: bool = True) -> list[CellResult[Any]]:
+    execution = Execution(trajectories=trajectories)
+    found = {
+        result.cell.key: result
+        for batch in study.batches(cells, "cpu")
+        for result in train_all(study, batch, execution)
+    }
+    return [found[one.key] for one in cells]
+
+
+def plain_losses(parameters: MultiheadParameters, seed: int) -> list[float]:
+    assert isinstance(parameters, MultiheadMixtureParameters)
+    problem = draw_problem(parameters, seed)
+    return [step.loss for step in reference.plain_training(parameters, problem, seed)]
+
+
+@pytest.mark.parametrize("first_phase", ["none", "signs"])
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_classes_of_heads_train_as_all_heads_do_one_by_one(
+    optimiser: Optimiser, first_phase: str
+) -> None:
+    """300 steps in float64, all losses to 1e-12 of themselves, and a margin's last bits."""
+    one = cell(
+        mixture,
+        seed=3,
+        heads=5,
+        optimiser=optimiser,
+        first_phase=first_phase,
+        learning_rate=OPTIMISERS[optimiser],
+        training_steps=STEPS,
+        n=40,
+        test_samples=10,
+    )
+    [found] = trained(mixture, one)
+    losses = plain_losses(one.parameters, 3)
+    for step, log10 in zip(
+        found.trajectory["step"], found.trajectory["log10_train_loss"], strict=True
+    ):
+        expected = math.log(losses[int(step)])
+        assert log10 * math.log(10) == pytest.approx(expected, abs=1e-12, rel=1e-14)
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_heads_trained_by_themselves_are_the_classes_again(optimiser: Optimiser) -> None:
+    settings = {
+        "heads": 4,
+        "optimiser": optimiser,
+        "learning_rate": OPTIMISERS[optimiser],
+        "training_steps": STEPS,
+        "first_phase": "signs",
+    }
+    together = cell(mixture, **settings)
+    apart = cell(mixture, **settings, separate_heads=True)
+    one, other = trained(mixture, together, apart)
+    for name, value in one.measurements.items():
+        assert other.measurements[name] == pytest.approx(value, rel=1e-10, abs=1e-13), name
+
+
+def test_other_initial_weights_train_every_head() -> None:
+    one = cell(mixture, heads=3, initialisation="gaussian", training_steps=50)
+    problem = draw_problem(one.parameters, 0)
+    found = heads.initial_heads(
+        [one.parameters], 0, problem.first, dtype=torch.float64, device="cpu"
+    )
+    x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
+    parts = [weights[0].clone().requires_grad_() for weights in found.weights.values()]
+    for _ in range(50):
+        logits = reference.plain_model(x, list(parts[0]), list(parts[1]))
+        loss = torch.nn.functional.softplus(-y * logits).mean()
+        for part, gradient in zip(parts, torch.autograd.grad(loss, parts), strict=True):
+            part.data -= one.parameters.learning_rate * gradient
+    logits = reference.plain_model(x, list(parts[0]), list(parts[1]))
+    [result] = trained(mixture, one)
+    expected = torch.nn.functional.softplus(-y * logits).mean().item()
+    assert result.measurements["train_loss"] == pytest.approx(expected, rel=1e-12)
+    assert result.measurements["head_spread"] > 0.1
+
+
+def test_factors_of_a_head_get_the_gradients_of_their_products() -> None:
+    one = cell(mixture, heads=2, initialisation="gaussian", sigma_init=0.5, head_width=2)
+    problem = draw_problem(one.parameters, 0)
+    found = heads.initial_heads(
+        [one.parameters], 0, problem.first, dtype=torch.float64, device="cpu"
+    )
+    x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
+    weights = {name: one.clone().requires_grad_() for name, one in found.weights.items()}
+    projection, attention = heads.full_matrices(weights)
+    logits = reference.plain_model(x, list(projection[0]), list(attention[0]))
+    loss = torch.nn.functional.softplus(-y * logits).mean()
+    expected = torch.autograd.grad(loss, list(weights.values()))
+    with torch.no_grad():
+        gradients = engine.HeadGradients(x, y, 1, 2)(
+            *heads.full_matrices(found.weights), found.mixing, found.heads, scaled=False
+        )
+        own = heads.gradients_of(found.weights, gradients.projection, gradients.attention)
+    for name, gradient in zip(weights, expected, strict=True):
+        torch.testing.assert_close(own[name], gradient, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("study", [mixture, planted])
+def test_a_cell_trains_alone_as_it_does_among_others(study: AnyStudy) -> None:
+    cells = [
+        cell(study, seed, heads=count, n=30, test_samples=20, training_steps=100, certify=True)
+        for seed in (0, 1)
+        for count in (1, 3, 10)
+    ]
+    together = trained(study, *cells)
+    for one, result in zip(cells, together, strict=True):
+        [alone] = trained(study, one)
+        assert alone.steps == result.steps
+        for name, value in alone.measurements.items():
+            assert result.measurements[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
+
+
+def test_training_ends_where_the_loss_is_small_enough() -> None:
+    cells = [cell(mixture, heads=count, epsilon=1e-3, training_steps=200) for count in (1, 5, 50)]
+    quick, middle, slow = trained(mixture, *cells)
+    for result in (quick, middle):
+        assert result.status == "done"
+        assert result.steps == result.measurements["steps_to_target"]
+        assert result.measurements["train_loss"] <= 1e-3
+        losses = plain_losses(result.cell.parameters, 0)
+        assert losses[result.steps] <= 1e-3 < losses[result.steps - 1]
+    assert slow.reason == "step limit"
+    assert "steps_to_target" not in slow.measurements
+
+
+def test_the_logarithm_of_the_loss_does_not_underflow() -> None:
+    [result] = trained(
+        mixture, cell(mixture, optimiser="loss-normalised", training_steps=4000, test_samples=10)
+    )
+    assert result.measurements["train_loss"] == 0.0
+    assert result.measurements["log10_train_loss"] < -400
+    assert result.measurements["margin_share"] > 0.99
+
+
+@pytest.mark.parametrize("margin", [-800.0, -3.0, 0.0, 3.0, 19.99, 20.01, 40.0, 800.0])
+def test_log_losses_are_those_of_high_precision(margin: float) -> None:
+    with localcontext(prec=800):
+        expected = float((1 + (-Decimal(margin)).exp()).ln().ln())
+    found = float(engine.log_logistic_loss(torch.tensor([margin], dtype=torch.float64)))
+    assert found == pytest.approx(expected, rel=1e-14, abs=1e-15)
+
+
+def phi(parameters: Tensor, x: Tensor) -> Tensor:
+    """One head's output for one sample, its parameters in a row."""
+    tokens, features = x.shape
+    projection = parameters[: tokens * features].view(tokens, features)
+    attention = parameters[tokens * features :].view(features, features)
+    return (projection * (torch.softmax(x @ attention @ x.mT, -1) @ x)).sum()
+
+
+def random_heads(count: int) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(count)
+    inputs = torch.randn(6, 4, 3, generator=generator, dtype=torch.float64)
+    labels = torch.tensor([1.0, -1.0, 1.0, 1.0, -1.0, -1.0], dtype=torch.float64)
+    weights = torch.randn(count, 4 * 3 + 3 * 3, generator=generator, dtype=torch.float64)
+    return inputs, labels, weights
+
+
+def derivatives_of(inputs: Tensor, weights: Tensor) -> curvature.Derivatives:
+    return curvature.derivatives(inputs, weights[:12].view(4, 3), weights[12:].view(3, 3))
+
+
+def test_derivatives_of_a_head_are_those_of_autograd() -> None:
+    inputs, _, [weights] = random_heads(1)
+    found = derivatives_of(inputs, weights)
+    for place, x in enumerate(inputs):
+        gradient = autograd.jacobian(lambda one, x=x: phi(one, x), weights)
+        hessian = autograd.hessian(lambda one, x=x: phi(one, x), weights)
+        torch.testing.assert_close(found.gradients[place], gradient, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(found.hessians()[place], hessian, rtol=1e-10, atol=1e-12)
+    mean = torch.linspace(-1, 1, 6, dtype=torch.float64)
+    whole = torch.einsum("n,nab->ab", mean, found.hessians())
+    torch.testing.assert_close(found.mean_hessian(mean), whole, rtol=1e-10, atol=1e-12)
+
+
+def test_the_curvature_of_classes_is_that_of_all_heads() -> None:
+    """Three heads of one class and two of another, against the whole Hessian by autograd."""
+    inputs, labels, weights = random_heads(2)
+    repeated = weights.repeat_interleave(torch.tensor([3, 2]), 0).flatten()
+
+    def loss(of_all: Tensor) -> Tensor:
+        logits = torch.stack([sum(phi(one, x) for one in of_all.view(5, -1)) for x in inputs])
+        return torch.nn.functional.softplus(-labels * logits / math.sqrt(5)).mean()
+
+    value = float(loss(repeated))
+    eigenvalues = torch.linalg.eigvalsh(autograd.hessian(loss, repeated)) / value
+    gradient = autograd.jacobian(loss, repeated) / value
+    found = curvature.loss_curvature(
+        [derivatives_of(inputs, one) for one in weights],
+        torch.tensor([3.0, 2.0], dtype=torch.float64),
+        labels,
+    )
+    assert found.log_loss == pytest.approx(math.log(value), rel=1e-12)
+    assert found.gradient == pytest.approx(float(gradient.norm()), rel=1e-10)
+    assert found.largest == pytest.approx(float(eigenvalues.max()), rel=1e-9)
+    assert found.smallest == pytest.approx(float(eigenvalues.min()), rel=1e-9)
+
+
+def test_the_mixture_is_that_of_the_paper() -> None:
+    settings = MultiheadMixtureParameters(n=4000, tokens=8, relevant=2, sigma=0.1, d=5, patterns=3)
+    samples = draw_problem(settings, 0).train
+    assert samples.relevant is not None
+    assert (samples.relevant.sum(1) == 2).all()
+    means = patterns(settings)
+    assert np.array_equal(means @ means.T, 4 * np.eye(5))
+    of_label = np.where(samples.labels[:, None] > 0, means[0], means[1])
+    for x, own, relevant in zip(samples.inputs, of_label, samples.relevant, strict=True):
+        assert (x[relevant] == own).all()
+    others = samples.inputs[~samples.relevant]  # (tokens, features)
+    nearest = (others @ means[2:].T).argmax(1)
+    noise = others - means[2:][nearest]
+    assert noise.std() == pytest.approx(0.1, rel=0.02)
+    assert np.bincount(nearest) / len(nearest) == pytest.approx(np.full(3, 1 / 3), abs=0.01)
+    assert samples.labels.mean() == pytest.approx(0, abs=0.05)
+
+
+def test_more_samples_extend_fewer_and_no_stream_is_shared() -> None:
+    for draw, model in (
+        (draw_problem, MultiheadMixtureParameters),
+        (planted_data.draw_problem, MultiheadPlantedParameters),
+    ):
+        few = draw(model(n=20), 1)  # type: ignore[operator]
+        many = draw(model(n=50), 1)  # type: ignore[operator]
+        assert np.array_equal(many.train.inputs[:20], few.train.inputs)
+        assert np.array_equal(many.train.labels[:20], few.train.labels)
+        assert not np.array_equal(few.train.inputs, few.test.inputs[:20])
+        assert not np.array_equal(few.train.inputs, few.first.inputs[:20])
+
+
+def test_the_planted_head_labels_its_samples_with_room() -> None:
+    problem = planted_data.draw_problem(MultiheadPlantedParameters(n=300), 4)
+    assert problem.planted is not None
+    assert np.linalg.norm(problem.planted.projection) == pytest.approx(1)
+    for samples in (problem.train, problem.test, problem.first):
+        logits = planted_data.logits(problem.planted, samples.inputs)
+        assert (samples.labels * logits > 0.2).all()
+        plain = reference.plain_model(
+            torch.tensor(samples.inputs),
+            [torch.tensor(problem.planted.projection)],
+            [torch.tensor(problem.planted.attention)],
+        )
+        assert plain.numpy() == pytest.approx(logits, rel=1e-12)
+
+
+def test_measures_are_those_of_their_definitions() -> None:
+    """Five heads in two classes, three and two, each measure written out head by head."""
+    generator = torch.Generator().manual_seed(0)
+    draws = {"projection": (10, 4), "attention": (4, 4)}
+    weights = {
+        name: torch.randn(1, 2, *shape, generator=generator, dtype=torch.float64)
+        for name, shape in draws.items()
+    }
+    found = heads.Heads(weights, torch.tensor([[3.0, 2.0]]).double(), torch.tensor([5.0]).double())
+    each = [0, 0, 0, 1, 1]
+    us = [weights["projection"][0, place] for place in each]
+    ws = [weights["attention"][0, place] for place in each]
+    sizes = measures.sizes_of_heads(found)
+    assert float(sizes["norm_w"]) == pytest.approx(sum(float(w.norm()) for w in ws) / 5)
+    assert float(sizes["norm_u"]) == pytest.approx(sum(float(u.norm()) for u in us) / math.sqrt(5))
+    problem = draw_problem(MultiheadMixtureParameters(n=7), 0)
+    x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
+    relevant = torch.tensor(problem.train.relevant).double()
+    on_relevant = [
+        float((torch.softmax(x @ w @ x.mT, -1) * relevant[:, None]).sum(-1).mean()) for w in ws
+    ]
+    assert float(measures.attention_on_relevant(found, x, relevant)) == pytest.approx(
+        np.mean(on_relevant)
+    )
+    logits = reference.plain_model(x, us, ws)
+    tested = measures.on_test(found, x, y)
+    assert float(tested["test_loss"]) == pytest.approx(
+        float(torch.nn.functional.softplus(-y * logits).mean())
+    )
+    assert float(tested["test_error"]) == pytest.approx(float((y * logits < 0).double().mean()))
+    least = (y * logits).min()
+    of_margin = measures.margins(found, least[None])
+    norm = torch.stack(us).norm()
+    assert float(of_margin["margin"]) == pytest.approx(float(least / norm))
+    head = planted_data.draw_head(10, 4, 0)
+    target = torch.tensor(head.attention)
+    cosine = sum((w * target).sum() for w in ws) / (
+        torch.stack(ws).norm() * math.sqrt(5) * target.norm()
+    )
+    assert float(measures.alignments(found, head)["alignment_w"]) == pytest.approx(float(cosine))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"d": "3"}, "--set d 3: with patterns=2, d takes a whole number of at least 4"),
+        ({"relevant": "10"}, "relevant takes a whole number up to 9"),
+        ({"head_width": "2"}, "with initialisation=zero, head_width takes 0"),
+        ({"trained": "attention"}, "where U is zero W has no gradient"),
+        ({"initialisation": "gaussian", "first_phase": "signs"}, "section 5.1 begins at zero"),
+    ],
+)
+def test_settings_from_which_nothing_is_learned_are_refused(
+    values: dict[str, str], words: str
+) -> None:
+    with pytest.raises(UserError, match=words):
+        build(MultiheadMixtureParameters, values, {})
