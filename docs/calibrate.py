@@ -34,11 +34,19 @@ HEADINGS = (
 
 INTRODUCTION = """# Error rates of the verdicts
 
-Every claim is judged in three made-up worlds, {runs} times in each: one in which it is true, one in
-which it is false by no more than its margin, and one in which it is as false and half of the seeds
-are missing. Cells and seeds are those of the claim's preset, and seeds differ as much as measured.
+Every claim is judged in three made-up worlds, {runs} times in each. Cells and seeds are those of
+the claim's preset, and seeds differ as much as measured.
+
+- *True*: the number lies in the middle of the margin, or well inside its one end.
+- *False*: the number lies at an end of the margin. There "fails" would err as often as for any
+  number inside, so "false: fails" is the most that "fails" errs where a claim is true.
+- *Open*: as false, with half of the seeds, or as few as the claim takes, and where the number is
+  drawn with twice the noise. For claims without exception: none is seen, with one seed too few. For
+  claims that one cell decides: without the number.
+
 "Holds" in a false or open world and "fails" in a true or open one are errors; a share of 5 % of
-them is allowed, which with {runs} runs may show as up to {most:.0%}. The rest is `inconclusive`.
+them is allowed, which with {runs} runs may show as up to {most:.0%}. The rest is `inconclusive`,
+which is common where a claim is true too: "true: holds" says how common.
 
 `python -m docs.calibrate` makes this page. [verdicts.md](verdicts.md) explains the rules, and
 `overfit_cli.judge(cells)` judges worlds of your own.

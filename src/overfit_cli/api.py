@@ -220,7 +220,7 @@ def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = No
         UserError: if a named directory holds no cells, or a frame's study isn't known.
     """
     frames = [one for one in sources if not isinstance(one, str | Path)]
-    if len(frames) == len(sources) == 1:
+    if len(frames) == len(sources) == 1 and hasattr(frames[0], "columns"):
         return worth_showing(judge_cells(frames[0], _study_of(frames[0], study)))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.claims.calibration import Worlds
+from overfit_cli.claims.calibration import World, Worlds
 from overfit_cli.claims.rules import FEWEST_WITHOUT_EXCEPTION, Margin
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -35,7 +35,8 @@ def number_worlds(
 
     Where the claim is true the number lies in the middle of the margin, or six deviations inside
     its one end. Where it is false it lies at an end, at either one as often. Where nothing tells it
-    does too, and there are half the seeds.
+    does too, the deviation is twice as large, and there are half the seeds, or as few as the claim
+    takes.
 
     Args:
         make: what makes cells of the numbers.
@@ -50,17 +51,17 @@ def number_worlds(
     )
 
     def world(
-        design: pd.DataFrame, random: Random, centres: list[float], seeds: float
+        design: pd.DataFrame, random: Random, centres: list[float], noise: float = 1.0
     ) -> pd.DataFrame:
-        design = _share_of_seeds(design, seeds)
-        of_seeds = random.choice(centres) + spread * random.standard_normal(_seeds(design))
+        noisy = spread * noise * random.standard_normal(_seeds(design))
+        of_seeds = random.choice(centres) + noisy
         values = of_seeds[design["seed"].to_numpy()]
         return make(design, np.exp(values) if logs else values, random)
 
     return Worlds(
-        partial(world, centres=[inside], seeds=1.0),
-        partial(world, centres=ends, seeds=1.0),
-        partial(world, centres=ends, seeds=0.5),
+        partial(world, centres=[inside]),
+        partial(world, centres=ends),
+        with_few_seeds(partial(world, centres=ends, noise=2.0), margin.fewest_seeds),
     )
 
 
@@ -68,7 +69,8 @@ def share_worlds(make: MakeBools, margin: Margin) -> Worlds:
     """Return worlds for a claim on the share of seeds on which something is so.
 
     Where the claim is true it is so on all seeds, or on none. Where it is false the share lies at
-    the margin's end. Where nothing tells it does too, and there are half the seeds.
+    the margin's end. Where nothing tells it does too, and there are half the seeds, or as few as
+    the claim takes.
 
     Args:
         make: what makes cells of whether it is.
@@ -77,22 +79,37 @@ def share_worlds(make: MakeBools, margin: Margin) -> Worlds:
     least = math.isfinite(margin.least)
     end = margin.least if least else margin.most
 
-    def world(design: pd.DataFrame, random: Random, share: float, seeds: float) -> pd.DataFrame:
-        design = _share_of_seeds(design, seeds)
+    def world(design: pd.DataFrame, random: Random, share: float) -> pd.DataFrame:
         of_seeds = random.random(_seeds(design)) < share
         return make(design, of_seeds[design["seed"].to_numpy()], random)
 
     return Worlds(
-        partial(world, share=float(least), seeds=1.0),
-        partial(world, share=end, seeds=1.0),
-        partial(world, share=end, seeds=0.5),
+        partial(world, share=float(least)),
+        partial(world, share=end),
+        with_few_seeds(partial(world, share=end), margin.fewest_seeds),
     )
+
+
+def with_few_seeds(world: World, fewest: int) -> World:
+    """Return a world with half of its seeds, or with as few as a claim takes.
+
+    Args:
+        world: with all of them.
+        fewest: how many the claim takes.
+    """
+
+    def made(design: pd.DataFrame, random: Random) -> pd.DataFrame:
+        seeds = np.sort(design["seed"].unique())
+        kept = seeds[: max(math.ceil(len(seeds) / 2), fewest)]
+        return world(design[design["seed"].isin(kept)], random)
+
+    return made
 
 
 def exception_worlds(make: MakeBools) -> Worlds:
     """Return worlds for a claim without exception, which is broken on no seed, or on a third.
 
-    Nothing tells where there are too few seeds, and none of them breaks it.
+    Nothing tells where there is one seed too few, and none breaks it.
 
     Args:
         make: what makes cells of whether a seed breaks it.
@@ -117,7 +134,3 @@ def _ends(margin: Margin, logs: bool) -> tuple[float, float]:
 
 def _seeds(design: pd.DataFrame) -> int:
     return int(design["seed"].max()) + 1
-
-
-def _share_of_seeds(design: pd.DataFrame, share: float) -> pd.DataFrame:
-    return design[design["seed"] < math.ceil(share * _seeds(design))]

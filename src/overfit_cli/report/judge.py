@@ -72,6 +72,7 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
         UserError: without a seed for every row, with several rows of one cell, or with values that
             a parameter doesn't take.
     """
+    cells = cells.reset_index(drop=True)  # claims index by row
     if "seed" not in cells:
         raise UserError("The cells have no column 'seed'.")
     if cells["seed"].isna().any():

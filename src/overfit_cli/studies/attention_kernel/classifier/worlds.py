@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.calibration import World, Worlds
-from overfit_cli.claims.worlds import Bools, Numbers, Random, share_worlds
-from overfit_cli.studies.attention_kernel.classifier.claims import ALIVE, CONTROLS
+from overfit_cli.claims.worlds import Bools, Numbers, Random, share_worlds, with_few_seeds
+from overfit_cli.studies.attention_kernel.classifier.claims import ALIVE, CONTROLS, LOWER
 
 Deviations = tuple[float, float, float]
 """Of what all cells of a seed share, of what a kernel's cells of a seed share, and of a cell."""
@@ -134,13 +134,9 @@ def _seeds(design: pd.DataFrame) -> int:
     return int(design["seed"].max()) + 1
 
 
-def _half_of_the_seeds(world: World) -> World:
-    return lambda design, random: world(design[design["seed"] < _seeds(design) / 2], random)
-
-
 def _worlds(true: World, false: World) -> Worlds:
-    """Worlds of a claim: where it is false the kernels are alike, or there are half the seeds."""
-    return Worlds(true, false, _half_of_the_seeds(false))
+    """Worlds of a claim: where it is false the kernels are alike, or seeds are few."""
+    return Worlds(true, false, with_few_seeds(false, LOWER.fewest_seeds))
 
 
 def _shared(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.calibration import World, Worlds
-from overfit_cli.claims.worlds import Random
+from overfit_cli.claims.worlds import Random, with_few_seeds
+from overfit_cli.studies.attention_kernel.landscape.claims import ROUGHER
 
 DEVIATIONS = {
     "rms_laplacian": (0.95, 0.5),
@@ -55,11 +56,7 @@ def _networks(design: pd.DataFrame) -> int:
 
 def _worlds(true: World, alike: World) -> Worlds:
     """Worlds of a claim: where it is false both kernels have as much, or there are few networks."""
-
-    def few(design: pd.DataFrame, random: Random) -> pd.DataFrame:
-        return alike(design[design["seed"] < _networks(design) / 2], random)
-
-    return Worlds(true, alike, few)
+    return Worlds(true, alike, with_few_seeds(alike, ROUGHER.fewest_seeds))
 
 
 def _ratio_worlds(column: str) -> Worlds:

@@ -19,7 +19,6 @@ from overfit_cli.studies.benign_vit.claims.condition import (
     meeting_the_condition,
     theorem_regime,
 )
-from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
 from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import (
@@ -119,7 +118,11 @@ def _claims(side: Regime, loss: str, region: str) -> list[Claim]:
 
 
 THEOREM_REGIME = (
-    *_claims("benign", "goes to zero with ε", f"{BENIGN_FROM:g} times {BALANCE_IN_WORDS} or more"),
+    *_claims(
+        "benign",
+        "is small, and falls as ε does",
+        f"{BENIGN_FROM:g} times {BALANCE_IN_WORDS} or more",
+    ),
     *_claims(
         "harmful",
         "is of order one whatever ε is",
@@ -137,7 +140,7 @@ THEOREM_REGIME = (
         "benign",
         "test-margin",
         " (Lemma 5.5)",
-        "the test margin grows as log(1/ε)",
+        "the test margin grows at least as log(1/ε) does, up to a constant",
         measures.GROWS.in_words("what log(1/ε) multiplies in the test margin"),
         measures.test_margin,
     ),
@@ -156,7 +159,7 @@ THEOREM_REGIME = (
         name="theorem-transition",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         statement="Where Condition 4.1 holds, the boundary between the two is N·SNR² = C.",
-        holds_where=EXPONENT.in_words("the exponent"),
+        holds_where=measures.TRANSITION.in_words("the exponent"),
         measure=_transition,
         figure="boundary",
         preset="theorem-transition",

@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import World, Worlds
-from overfit_cli.claims.worlds import Bools, Random, share_worlds
+from overfit_cli.claims.calibration import Worlds
+from overfit_cli.claims.trends import FALLING
+from overfit_cli.claims.worlds import Bools, Random, share_worlds, with_few_seeds
 from overfit_cli.studies.benign_vit.images.claims import BENIGN, FITTED, HARMFUL
 
 MEASURED_HARMFUL, MEASURED_BENIGN = 16.9, 0.1
@@ -78,19 +79,17 @@ def _along(design: pd.DataFrame, axis: str) -> np.ndarray:
     return found
 
 
-def _with_seeds(world: World, seeds: int) -> World:
-    return lambda design, random: world(design[design["seed"] < seeds], random)
-
-
 def _trend(axis: str) -> Worlds:
     none = partial(along_an_axis, axis=axis)
-    return Worlds(partial(none, fall=2.0), none, _with_seeds(none, 2))
+    return Worlds(partial(none, fall=2.0), none, with_few_seeds(none, FALLING.fewest_seeds))
 
 
 WORLDS: Mapping[str, Worlds] = {
     "fig2-fitted": share_worlds(unfitted, FITTED),
     "fig2-transition": Worlds(
-        corners, one_corner_at_its_margin, _with_seeds(one_corner_at_its_margin, 3)
+        corners,
+        one_corner_at_its_margin,
+        with_few_seeds(one_corner_at_its_margin, HARMFUL.fewest_seeds),
     ),
     "fig2-falls-with-n": _trend("n"),
     "fig2-falls-with-snr": _trend("snr"),

@@ -11,8 +11,10 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.studies.benign_vit.claims.figure_1 import CONTOUR, EXPONENT, FITTED
+from overfit_cli.claims.calibration import World, Worlds
+from overfit_cli.claims.trends import FALLING
+from overfit_cli.claims.worlds import with_few_seeds
+from overfit_cli.studies.benign_vit.claims.figure_1 import CONTOUR, EXPONENT, FITTED, SHARE
 from overfit_cli.studies.benign_vit.theory.predictions import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
@@ -144,39 +146,30 @@ _FACTORS_AT_THE_ENDS = [
 ]
 
 
-def _unfitted_on_few(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-    return unfitted(design[design["seed"] < 10], random, share=1 - FITTED.least)
-
-
-def _few_seeds(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-    return figure_1(design[design["seed"] < 3], random)
-
-
-def _two_seeds(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-    return figure_1(design[design["seed"] < 2], random)
+def _three(true: World, false: World, fewest: int) -> Worlds:
+    """The worlds of a claim, the open one as false and with few seeds."""
+    return Worlds(true, false, with_few_seeds(false, fewest))
 
 
 FIGURE_1: Mapping[str, Worlds] = {
-    "fig1-fitted": Worlds(
+    "fig1-fitted": _three(
         partial(unfitted, share=0.0),
         partial(unfitted, share=1 - FITTED.least),
-        _unfitted_on_few,
+        FITTED.fewest_seeds,
     ),
-    "fig1-contour": Worlds(
-        figure_1,
-        partial(one_of, worlds=_FACTORS_AT_THE_ENDS),
-        _few_seeds,
+    "fig1-contour": _three(
+        figure_1, partial(one_of, worlds=_FACTORS_AT_THE_ENDS), CONTOUR.fewest_seeds
     ),
-    "fig1-exponent": Worlds(
-        figure_1,
-        partial(one_of, worlds=_POWERS_AT_THE_ENDS),
-        _few_seeds,
+    "fig1-exponent": _three(
+        figure_1, partial(one_of, worlds=_POWERS_AT_THE_ENDS), EXPONENT.fewest_seeds
     ),
-    "fig1-sides": Worlds(figure_1, partial(one_of, worlds=ONLY_JUST_FALSE), _few_seeds),
-    "fig1-falls-with-n": Worlds(partial(without_trend, slope=1.0), without_trend, _two_seeds),
-    "fig1-falls-with-snr": Worlds(
+    "fig1-sides": _three(figure_1, partial(one_of, worlds=ONLY_JUST_FALSE), SHARE.fewest_seeds),
+    "fig1-falls-with-n": _three(
+        partial(without_trend, slope=1.0), without_trend, FALLING.fewest_seeds
+    ),
+    "fig1-falls-with-snr": _three(
         partial(without_trend, slope=1.0, axis="snr"),
         partial(without_trend, axis="snr"),
-        _two_seeds,
+        FALLING.fewest_seeds,
     ),
 }

@@ -14,7 +14,6 @@ from overfit_cli.claims.rules import around
 from overfit_cli.claims.worlds import number_worlds
 from overfit_cli.parameter_values import of_rows
 from overfit_cli.studies.benign_vit.claims import theorem_measures as claims
-from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
 from overfit_cli.studies.benign_vit.claims.steps import TOLERANCE
 from overfit_cli.studies.benign_vit.claims.worlds.figure_1 import shifts, test_loss
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -100,11 +99,11 @@ def _of_side(side: Regime) -> dict[str, Worlds]:
     power = around(STEP_POWERS[side]["snr"], TOLERANCE, "")
     return {
         f"theorem-{side}-steps": number_worlds(
-            partial(_steps, side=side), claims.ORDER_OF_T, 0.05, logs=True
+            partial(_steps, side=side), claims.ORDER_OF_T, 0.001, logs=True
         ),
-        f"theorem-{side}-powers": number_worlds(partial(_powers, side=side), power, 0.01),
+        f"theorem-{side}-powers": number_worlds(partial(_powers, side=side), power, 0.001),
         f"theorem-{side}-test-loss": number_worlds(
-            partial(_loss, side=side), claims.LOSS[side], 0.01
+            partial(_loss, side=side), claims.LOSS[side], 0.002
         ),
     }
 
@@ -113,9 +112,9 @@ THEOREM_REGIME: Mapping[str, Worlds] = {
     **_of_side("benign"),
     **_of_side("harmful"),
     "theorem-harmful-steps-strong-noise": number_worlds(
-        partial(_steps, side="harmful", strong=True), claims.ORDER_OF_T, 0.05, logs=True
+        partial(_steps, side="harmful", strong=True), claims.ORDER_OF_T, 0.001, logs=True
     ),
-    "theorem-benign-attention": number_worlds(_attention, claims.NEAR_ONE, 0.005),
-    "theorem-benign-test-margin": number_worlds(_test_margin, claims.GROWS, 0.02),
-    "theorem-transition": number_worlds(_boundary, EXPONENT, 0.0),
+    "theorem-benign-attention": number_worlds(_attention, claims.NEAR_ONE, 0.0003),
+    "theorem-benign-test-margin": number_worlds(_test_margin, claims.GROWS, 0.0003),
+    "theorem-transition": number_worlds(_boundary, claims.TRANSITION, 0.0),
 }
