@@ -57,12 +57,15 @@ def cell_columns(*own: Column) -> tuple[Column, ...]:
     return (
         Column("train_loss", "final training loss", symbol=r"\hat L"),
         Column("log10_train_loss", "its decimal logarithm, which doesn't underflow"),
+        Column(
+            "mean_train_loss", "mean training loss over all steps", symbol=r"\frac{1}{K}\sum \hat L"
+        ),
         Column("steps_to_target", "steps until the training loss is below 0.001", kind="int"),
         *_MEASURED,
         *own,
         Column("margin_share", "least margin over the norm of all U, over γ_attn"),
         *CERTIFICATES,
-        Column("theorem1_bound", "Theorem 1's bound on the training loss, θ the last step"),
+        Column("theorem1_bound", "Theorem 1's bound on the mean training loss, θ the last step"),
         Column("theorem1_heads", "decimal logarithm of the heads that Theorem 1 requires"),
         Column("theorem2_bound", "Theorem 2's bound on test less training loss"),
         Column("theorem2_heads", "decimal logarithm of the heads that Theorem 2 requires"),

@@ -72,6 +72,7 @@ class _Run(Generic[P]):
         )
         self._gradients = self._engine()
         self._start_losses: Tensor | None = None
+        self._sums = [0.0] * len(batch)
         self._reached = [math.nan] * len(batch)
         self._worst: list[dict[str, float]] = [{} for _ in batch]
 
@@ -119,6 +120,7 @@ class _Run(Generic[P]):
 
     def _count(self, step: int, losses: Sequence[float]) -> None:
         for place, loss in enumerate(losses):
+            self._sums[place] += loss if step else 0.0
             if loss < TARGET_LOSS and math.isnan(self._reached[place]):
                 self._reached[place] = step
 
@@ -129,6 +131,7 @@ class _Run(Generic[P]):
         self._cells = [self._cells[place] for place in kept]
         self._reached = [self._reached[place] for place in kept]
         self._worst = [self._worst[place] for place in kept]
+        self._sums = [self._sums[place] for place in kept]
         self._heads, self._start = self._heads.of(cells), self._start.of(cells)
         assert self._start_losses is not None
         self._start_losses = self._start_losses[cells]
@@ -179,6 +182,7 @@ class _Run(Generic[P]):
         if not math.isfinite(row["train_loss"]):
             return CellResult(cell, {}, step, "diverged")
         measured = row | {"steps_to_target": self._reached[place]} | self._worst[place]
+        measured["mean_train_loss"] = self._sums[place] / step if step else math.nan
         measured["margin_share"] = row["margin"] / self._problem.margin
         if settings.optimiser == "gd" and step > 0:
             measured |= self._theorems(place, step, settings.step_size, row["train_loss"])

@@ -22,6 +22,8 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
     headline = "train_loss"
     columns = cell_columns(*MIXTURE_COLUMNS)
     trajectory_columns = step_columns(*MIXTURE_COLUMNS)
+    claims_in = "overfit_cli.studies.multihead.mixture.claims"
+    worlds_in = "overfit_cli.studies.multihead.mixture.worlds"
     source_of_heads = "Deora et al. 2024, figures 2 and 3"
 
     def draw(self, parameters: MultiheadMixtureParameters, seed: int) -> Problem:

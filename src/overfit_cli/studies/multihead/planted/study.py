@@ -22,6 +22,8 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
     headline = "train_loss"
     columns = cell_columns(*PLANTED_COLUMNS)
     trajectory_columns = step_columns(*PLANTED_COLUMNS)
+    claims_in = "overfit_cli.studies.multihead.planted.claims"
+    worlds_in = "overfit_cli.studies.multihead.planted.worlds"
     source_of_heads = "Deora et al. 2024, figures 4 and 5"
 
     def draw(self, parameters: MultiheadPlantedParameters, seed: int) -> Problem:

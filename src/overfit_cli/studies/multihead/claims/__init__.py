@@ -1,0 +1,1 @@
+"""What the claims of both data models measure."""

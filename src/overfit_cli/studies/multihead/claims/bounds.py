@@ -1,0 +1,141 @@
+"""Whether Proposition 1 and Corollary 1 hold along trajectories, and what Theorems 1 and 2 say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claim import Claim, Measurement, not_run
+from overfit_cli.claims.cells import done, numbers
+from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous, without_exception
+from overfit_cli.studies.multihead.parameters import STEP_RULES
+
+BOUNDS = {
+    "proposition1": ("model_gradient", "model_hessian"),
+    "corollary1": ("loss_gradient", "loss_hessian", "loss_concavity"),
+}
+"""The columns that are at most 1 where each holds."""
+
+_IN_WORDS = {
+    "proposition1": "The gradient and the Hessian of a head's output are as small as stated",
+    "corollary1": "The loss's gradient, Hessian and concavity are as small as stated",
+}
+_SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
+
+
+def bound_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
+    """Return the claims that bounds hold at every logged step.
+
+    Args:
+        prefix: how their names begin.
+        preset: one whose cells are held to them.
+    """
+    return tuple(
+        Claim(
+            name=f"{prefix}-{name}",
+            source=f"Deora et al. 2024, {_SOURCES[name]}",
+            statement=f"{_IN_WORDS[name]}, at every step.",
+            holds_where=WITHOUT_EXCEPTION,
+            measure=_held_to(BOUNDS[name], preset),
+            figure="heads",
+            preset=preset,
+        )
+        for name in BOUNDS
+    )
+
+
+def _held_to(columns: tuple[str, ...], preset: str) -> Callable[[pd.DataFrame], Measurement]:
+    def measure(cells: pd.DataFrame) -> Measurement:
+        held = done(cells[cells["certify"].astype(bool)], 1.0)
+        if held.empty:
+            raise not_run(f"It needs cells with certify=true, as in `overfit sweep {preset}`.")
+        ratios = pd.DataFrame({name: numbers(held, name) for name in columns})
+        return without_exception(
+            (ratios > 1 + ROUND_OFF).any(axis=1),
+            held["seed"],
+            details={
+                **{f"{name} over its bound, most": float(ratios[name].max()) for name in columns},
+                "cells": len(held),
+            },
+            note="At each logged step of each cell.",
+        )
+
+    return measure
+
+
+ROUND_OFF = 1e-9
+"""By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""
+
+
+def theorem_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
+    """Return the claims of Theorems 1 and 2, with the last step as their target θ."""
+    training = (
+        "1",
+        "The mean training loss over K steps of gradient descent is at most 2 L(θ) + 5 ‖θ − θ₀‖² / "
+        "(4 η K), with θ the last step.",
+        "mean_train_loss",
+    )
+    testing = (
+        "2",
+        "The test loss is above the training loss by at most 4/n (2 K L(θ) + 9 ‖θ − θ₀‖² / (4 η)), "
+        "with θ the last step.",
+        "test_loss",
+    )
+    return tuple(
+        Claim(
+            name=f"{prefix}-theorem{number}",
+            source=f"Deora et al. 2024, Theorem {number}",
+            statement=statement,
+            holds_where=f"H and η meet the theorem's requirements, and {WITHOUT_EXCEPTION}",
+            measure=_theorem(number, column, preset),
+            figure="heads",
+            preset=preset,
+        )
+        for number, statement, column in (training, testing)
+    )
+
+
+def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], Measurement]:
+    bound_column, heads_column = f"theorem{number}_bound", f"theorem{number}_heads"
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        of_descent = cells[(cells["optimiser"] == "gd") & (cells["trained"] == "all")]
+        fitted = done(of_descent, 1.0)
+        if fitted.empty:
+            raise not_run(f"It needs cells of gradient descent, as in `overfit sweep {preset}`.")
+        measured = numbers(fitted, column)
+        if column == "test_loss":
+            measured = measured - numbers(fitted, "train_loss")
+        bound = numbers(fitted, bound_column)
+        lacking = numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
+        step_sizes = fitted["learning_rate"] * fitted["heads"] ** _powers(fitted)
+        too_large = np.log10(step_sizes.astype(float)) - numbers(fitted, "theorem_step_size")
+        found = without_exception(
+            measured > bound,
+            fitted["seed"],
+            details={"measured over the bound, most": float((measured / bound).max())},
+        )
+        missed = (lacking > 0) | (too_large > 0)
+        if not missed.any():
+            return found
+        return vacuous(
+            found,
+            f"Its requirements aren't met by {int(missed.sum())} of {len(fitted)} cells: there are "
+            "too few heads, or steps are too large.",
+            {
+                "decades of heads missing, least": float(lacking.min()),
+                "decades of heads missing, most": float(lacking.max()),
+                "decades by which steps are too large, least": float(too_large.min()),
+                "decades by which steps are too large, most": float(too_large.max()),
+            },
+        )
+
+    return measure
+
+
+def _powers(cells: pd.DataFrame) -> pd.Series[float]:
+    """The power of H in each cell's step size."""
+    found: pd.Series[float] = cells["step_rule"].map(STEP_RULES).astype(float)
+    return found

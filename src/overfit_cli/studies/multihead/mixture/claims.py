@@ -1,0 +1,181 @@
+"""Claims of figures 2 and 3 of Deora et al. 2024, and of the bounds on the way."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+
+from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.claim import Claim, Measurement
+from overfit_cli.claims.cells import Selection, Values, done, numbers
+from overfit_cli.claims.rules import WITHOUT_EXCEPTION, Margin, judged, without_exception
+from overfit_cli.claims.trends import FALLING, rank_correlation
+from overfit_cli.studies.multihead.claims.bounds import bound_claims, theorem_claims
+from overfit_cli.studies.multihead.claims.speed import FASTER, SLOWER, power_of_heads
+from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
+
+REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
+
+ALIKE_UP_TO = 1e-9
+"""The distance of heads from their mean, over its length, that is taken for none."""
+
+CONSTANT: Values = {"optimiser": "gd", "step_rule": "constant"}
+ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads"}
+ADAM: Values = {"optimiser": "adam"}
+NORMALISED: Values = {"optimiser": "loss-normalised"}
+
+_FREE = frozenset({"learning_rate", "certify", "test_samples", "n"})
+
+
+def _of(cells: pd.DataFrame, at: Values, preset: str) -> pd.DataFrame:
+    return Selection(
+        MultiheadMixtureParameters, at=at, vary={"heads"}, alike=_FREE, preset=preset
+    ).of(cells)
+
+
+def _speed(cells: pd.DataFrame, at: Values, margin: Margin, preset: str) -> Measurement:
+    return power_of_heads(_of(cells, at, preset), margin)
+
+
+def _margin_of_one(cells: pd.DataFrame, steps: int, preset: str) -> Measurement:
+    """Measure which share of γ_attn one head has after some steps."""
+    at = {**CONSTANT, "heads": 1, "training_steps": steps}
+    chosen = done(
+        Selection(MultiheadMixtureParameters, at=at, alike=_FREE, preset=preset).of(cells)
+    )
+    return judged(
+        mean_estimate(numbers(chosen, "margin_share").groupby(chosen["seed"]).mean()),
+        REACHED,
+        note=f"The least margin over γ_attn, after {steps} steps.",
+    )
+
+
+def _margin_of_every(cells: pd.DataFrame, preset: str) -> Measurement:
+    """Measure the least share of γ_attn over numbers of heads, seed by seed."""
+    chosen = done(_of(cells, NORMALISED, preset))
+    shares = numbers(chosen, "margin_share")
+    by_heads = shares.groupby(chosen["heads"]).mean()
+    return judged(
+        mean_estimate(shares.groupby(chosen["seed"]).min()),
+        REACHED,
+        details={f"mean share, H = {heads}": float(one) for heads, one in by_heads.items()},
+        note="The least margin over γ_attn, at each seed's worst H.",
+    )
+
+
+def _margin_falls(cells: pd.DataFrame, preset: str) -> Measurement:
+    """Measure whether the margin falls as H grows, where steps grow as √H."""
+    chosen = done(_of(cells, ROOT, preset))
+    by_heads = numbers(chosen, "margin_share").groupby(chosen["heads"]).mean()
+    return judged(
+        rank_correlation(chosen, "margin_share", "heads", "optimiser"),
+        FALLING,
+        details={f"mean share, H = {heads}": float(one) for heads, one in by_heads.items()},
+        note="The rank correlation of the margin with H, seed by seed.",
+    )
+
+
+def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
+    """Measure whether heads that begin at zero, each trained by itself, stay alike."""
+    at = {"separate_heads": True, "heads": (2, 5, 10, 20, 50)}
+    free = {*_FREE, "optimiser", "step_rule"}
+    chosen = done(Selection(MultiheadMixtureParameters, at=at, vary=free, preset=preset).of(cells))
+    spread = numbers(chosen, "head_spread")
+    return without_exception(
+        spread > ALIKE_UP_TO,
+        chosen["seed"],
+        details={"distance of heads from their mean over its length, most": float(spread.max())},
+    )
+
+
+def _claim(
+    name: str,
+    place: str,
+    statement: str,
+    holds_where: str,
+    measure: partial[Measurement],
+    preset: str,
+) -> Claim:
+    return Claim(
+        name=f"mixture-{name}",
+        source=f"Deora et al. 2024, {place}",
+        statement=statement,
+        holds_where=holds_where,
+        measure=partial(measure, preset=preset),
+        figure="heads",
+        preset=preset,
+    )
+
+
+_POWER = "the power of H in the steps to a training loss of 0.001"
+_SHARE = "the least margin over γ_attn"
+
+
+def _after(steps: int, preset: str) -> Claim:
+    return _claim(
+        f"margin-{steps}",
+        "appendix G",
+        f"For small H gradient descent with constant steps achieves the margin γ_attn: with one "
+        f"head, after {steps} steps.",
+        REACHED.in_words(_SHARE),
+        partial(_margin_of_one, steps=steps),
+        preset,
+    )
+
+
+CLAIMS = (
+    _claim(
+        "constant-slower",
+        "figure 2",
+        "Gradient descent with constant steps takes longer the more heads there are.",
+        SLOWER.in_words(_POWER),
+        partial(_speed, at={**CONSTANT, "training_steps": 1000}, margin=SLOWER),
+        "heads-fig2",
+    ),
+    _claim(
+        "sqrt-faster",
+        "figure 3, left",
+        "With steps that grow as √H gradient descent is faster the more heads there are.",
+        FASTER.in_words(_POWER),
+        partial(_speed, at=ROOT, margin=FASTER),
+        "heads-fig3-sqrt",
+    ),
+    _claim(
+        "adam-faster",
+        "figure 3, right",
+        "Adam with constant steps is faster the more heads there are.",
+        FASTER.in_words(_POWER),
+        partial(_speed, at=ADAM, margin=FASTER),
+        "heads-fig3-adam",
+    ),
+    _after(1000, "heads-fig2"),
+    _after(10_000, "heads-margin"),
+    _claim(
+        "normalised-margin",
+        "section 7, a question; ours",
+        "Gradient descent on the logarithm of the loss comes to the margin γ_attn for every H.",
+        REACHED.in_words(f"{_SHARE}, at the worst H,"),
+        partial(_margin_of_every),
+        "heads-normalised",
+    ),
+    _claim(
+        "sqrt-margin-falls",
+        "appendix G",
+        "With steps that grow as √H the margin falls away from γ_attn as H grows.",
+        FALLING.in_words("its rank correlation with H"),
+        partial(_margin_falls),
+        "heads-fig3-sqrt",
+    ),
+    _claim(
+        "identical-heads",
+        "appendix G, zero initialisation; ours",
+        "From zero all heads stay alike, each trained by itself.",
+        f"{WITHOUT_EXCEPTION}: the distance of heads from their mean is at most {ALIKE_UP_TO:g} of "
+        "its length",
+        partial(_identical),
+        "heads-identical",
+    ),
+    *bound_claims("mixture", "heads-fig2"),
+    *theorem_claims("mixture", "heads-fig2"),
+)

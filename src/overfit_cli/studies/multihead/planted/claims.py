@@ -1,0 +1,167 @@
+"""Claims of figures 4 and 5 of Deora et al. 2024: do heads find a planted one, and how fast?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+
+from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.claim import Claim, Measurement, inconclusive
+from overfit_cli.claims.cells import Selection, Values, numbers
+from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.studies.multihead.claims.speed import (
+    FASTER,
+    SOONER,
+    power_of_heads,
+    ratio_of_steps,
+)
+from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
+
+FOUND_AT = 0.9
+"""The least cosine of W and of U with the planted head's where it is found.
+
+Cells end above 0.97, or below 0.6: see the study's guide.
+"""
+
+ON_MOST_TEACHERS = Margin(least=0.8, because="four planted heads of five", fewest_seeds=17)
+REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
+
+ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads"}
+MOMENTUM: Values = {"optimiser": "momentum", "step_rule": "sqrt-heads"}
+ADAM: Values = {"optimiser": "adam"}
+
+_FREE = frozenset({"learning_rate", "certify", "test_samples", "n", "training_steps"})
+_PRESETS = {"gd": "heads-fig4", "momentum": "heads-fig5", "adam": "heads-fig5-adam"}
+
+
+def _of(cells: pd.DataFrame, at: Values) -> pd.DataFrame:
+    preset = _PRESETS[str(at["optimiser"])]
+    return Selection(
+        MultiheadPlantedParameters, at=at, vary={"heads"}, alike=_FREE, preset=preset
+    ).of(cells)
+
+
+def found(cells: pd.DataFrame) -> pd.Series[bool]:
+    """Return whether the heads have found the planted one; those that diverged haven't."""
+    ended = cells["status"] == "done"
+    aligned = pd.concat([cells["alignment_w"], cells["alignment_u"]], axis=1).astype(float)
+    return ended & (aligned.min(axis=1) > FOUND_AT)
+
+
+def _finds(cells: pd.DataFrame, at: Values) -> Measurement:
+    """Measure on which share of the seeds every number of heads finds the planted one."""
+    chosen = _of(cells, at)
+    right = found(chosen)
+    by_heads = right.groupby(chosen["heads"]).sum()
+    return judged(
+        share_of_seeds(right, chosen["seed"]),
+        ON_MOST_TEACHERS,
+        details={f"found, H = {heads}": float(count) for heads, count in by_heads.items()},
+        note="The share of planted heads that every H finds: both cosines above "
+        f"{FOUND_AT:g} at the end.",
+    )
+
+
+def _margin(cells: pd.DataFrame, at: Values) -> Measurement:
+    """Measure the least margin over γ_attn of the cells that found the planted head."""
+    chosen = _of(cells, at)
+    successes = chosen[found(chosen)]
+    if successes.empty:
+        raise inconclusive("No cell found the planted head.")
+    shares = numbers(successes, "margin_share")
+    return judged(
+        mean_estimate(shares.groupby(successes["seed"]).mean()),
+        REACHED,
+        details={
+            "least": float(shares.min()),
+            "most": float(shares.max()),
+            "cells that found the planted head": len(successes),
+            "cells that didn't": len(chosen) - len(successes),
+        },
+        note="The least margin over γ_attn, of the cells that found the planted head.",
+    )
+
+
+def _faster(cells: pd.DataFrame, at: Values) -> Measurement:
+    chosen = _of(cells, at)
+    return power_of_heads(chosen[found(chosen)], FASTER)
+
+
+def _momentum(cells: pd.DataFrame) -> Measurement:
+    """Measure the steps of momentum over those of gradient descent, where both succeed."""
+    quick, slow = _of(cells, MOMENTUM), _of(cells, ROOT)
+    return ratio_of_steps(quick[found(quick)], slow[found(slow)])
+
+
+def _claim(
+    name: str,
+    place: str,
+    statement: str,
+    holds_where: str,
+    measure: Callable[[pd.DataFrame], Measurement],
+    optimiser: str,
+) -> Claim:
+    return Claim(
+        name=f"planted-{name}",
+        source=f"Deora et al. 2024, {place}",
+        statement=statement,
+        holds_where=holds_where,
+        measure=measure,
+        figure="heads",
+        preset=_PRESETS[optimiser],
+    )
+
+
+_SHARE = "the share of planted heads that every H finds"
+_POWER = "the power of H in the steps to a training loss of 0.001"
+_OF = {
+    "gd": (ROOT, "figure 4", "gradient descent with steps of √H"),
+    "momentum": (MOMENTUM, "figure 5, left", "momentum with steps of √H"),
+    "adam": (ADAM, "figure 5, right", "Adam with constant steps"),
+}
+
+CLAIMS = (
+    *(
+        _claim(
+            f"{optimiser}-finds",
+            "appendix G",
+            f"From zero {words} finds the planted head, whatever H is.",
+            ON_MOST_TEACHERS.in_words(_SHARE),
+            partial(_finds, at=at),
+            optimiser,
+        )
+        for optimiser, (at, _, words) in _OF.items()
+    ),
+    *(
+        _claim(
+            f"{optimiser}-margin",
+            "appendix G",
+            f"With {words} heads reach the margin γ_attn.",
+            REACHED.in_words("the least margin over γ_attn, of those that find the planted head,"),
+            partial(_margin, at=at),
+            optimiser,
+        )
+        for optimiser, (at, _, words) in _OF.items()
+    ),
+    *(
+        _claim(
+            f"{optimiser}-faster",
+            place,
+            f"With {words} training is faster the more heads there are.",
+            FASTER.in_words(_POWER),
+            partial(_faster, at=at),
+            optimiser,
+        )
+        for optimiser, (at, place, words) in _OF.items()
+    ),
+    _claim(
+        "momentum-sooner",
+        "appendix G",
+        "Momentum significantly speeds gradient descent with steps of √H up.",
+        SOONER.in_words("its steps to a training loss of 0.001 over those of gradient descent"),
+        _momentum,
+        "momentum",
+    ),
+)
