@@ -20,6 +20,7 @@ from overfit_cli.studies.multihead.parameters import MultiheadParameters, Optimi
 from overfit_cli.studies.multihead.planted import data as planted_data
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.planted.study import study as planted
+from overfit_cli.studies.multihead.theory import margins
 from overfit_cli.study import AnyStudy, Cell, CellResult
 from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution
@@ -342,3 +343,64 @@ def test_settings_from_which_nothing_is_learned_are_refused(
 ) -> None:
     with pytest.raises(UserError, match=words):
         build(MultiheadMixtureParameters, values, {})
+
+
+def test_the_largest_margin_is_certified_from_both_sides() -> None:
+    random = np.random.default_rng(0)
+    for dimensions, count in ((3, 20), (8, 40), (30, 12)):
+        away = random.standard_normal(dimensions)
+        vectors = random.standard_normal((count, dimensions)) + 2 * away
+        found = margins.largest_margin(vectors)
+        assert np.linalg.norm(found.direction) == pytest.approx(1)
+        assert found.margin == pytest.approx(found.bound, rel=1e-9)
+        others = random.standard_normal((2000, dimensions)) + 5 * found.direction
+        others /= np.linalg.norm(others, axis=1)[:, None]
+        assert (vectors @ others.T).min(0).max() <= found.margin
+
+
+def test_the_margin_of_inseparable_vectors_is_zero() -> None:
+    found = margins.largest_margin(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]))
+    assert found.bound == pytest.approx(0, abs=1e-12)
+
+
+def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
+    """With the noise as bounded as it is drawn, ε 0.01: attention and margin are as stated."""
+    settings = MultiheadMixtureParameters(sigma=0.02, n=50)
+    samples = draw_problem(settings, 0).train
+    means = patterns(settings)
+    noise = samples.inputs[~samples.relevant]
+    noise = noise - means[2:][(noise @ means[2:].T).argmax(1)]
+    stated = margins.MixtureMargins(
+        tokens=10,
+        sparsity=0.1,
+        strength=2.0,
+        patterns=2,
+        noise_on_signal=float(np.abs(noise @ means[:2].T).max()),
+        noise_on_patterns=2 * float(np.abs(noise @ means[2:].T).max()),
+        noise=float(np.linalg.norm(noise, axis=1).max()),
+        deviation=0.0,
+    )
+    assert stated.noise_on_patterns < 0.5, "Proposition 3's bound on the noise, S²/8"
+    weights = stated.norm_needed(0.01) * margins.optimal_attention(means)
+    x = torch.tensor(samples.inputs)
+    scores = torch.softmax(x @ torch.tensor(weights) @ x.mT, -1)
+    relevant = torch.tensor(samples.relevant).double()
+    assert float((scores * relevant[:, None]).sum(-1).min()) >= 0.99
+    unit = np.tile(means[0] - means[1], (10, 1))
+    unit /= np.linalg.norm(unit)
+    logits = reference.plain_model(x, [torch.tensor(unit)], [torch.tensor(weights)])
+    least = float((torch.tensor(samples.labels) * logits).min())
+    assert least >= stated.attention(0.01)
+    assert stated.attention() == pytest.approx(2 * math.sqrt(5))
+
+
+def test_the_attention_machine_separates_the_best_tokens() -> None:
+    problem = draw_problem(MultiheadMixtureParameters(n=20), 0)
+    samples = problem.train
+    projection = np.tile([2.0, -2.0, 0.0, 0.0], (10, 1))
+    vectors = margins.attention_constraints(samples.inputs, samples.labels, projection)
+    assert vectors.shape == (20 * 10 * 9, 16)
+    found = margins.largest_margin(vectors)
+    assert found.margin == pytest.approx(found.bound, rel=1e-8)
+    scores = samples.inputs @ found.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)
+    assert (scores.argmax(-1) == samples.relevant.argmax(1)[:, None]).all()
