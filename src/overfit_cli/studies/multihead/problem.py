@@ -49,6 +49,7 @@ class Problem:
         first: those of the first phase.
         planted: the head that gave the labels; None where none did.
         margin: the margin that attention can reach, γ_attn; nan where it isn't known.
+        patterns: μ₊, μ₋ and ν₁ to ν_M as rows; None where there are none.
     """
 
     train: Samples
@@ -56,3 +57,4 @@ class Problem:
     first: Samples
     planted: Head | None
     margin: float
+    patterns: Floats | None = None

@@ -24,6 +24,7 @@ def draw_problem(parameters: MultiheadMixtureParameters, seed: int) -> Problem:
         first=_draw(parameters, seed, "first", parameters.first_samples),
         planted=None,
         margin=parameters.strength * math.sqrt(parameters.tokens / 2),
+        patterns=patterns(parameters),
     )
 
 

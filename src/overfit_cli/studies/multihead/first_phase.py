@@ -1,0 +1,138 @@
+"""What section 5.1 says of the weights after the first phase, beside what they are.
+
+Lemma 2 states U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ with u⋆ = μ₊ − μ₋. The mean of y μ_y over equal labels is
+u⋆/2, so that the expectation is ζ/4 u⋆: the coefficient is measured, and P is the length of what is
+left beside ζ/4 u⋆, the largest that the data let it be.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from overfit_cli.studies.multihead.certificates import Weights, radius
+from overfit_cli.studies.multihead.curvature import derivatives
+from overfit_cli.studies.multihead.problem import Floats, Problem, Samples
+from overfit_cli.studies.multihead.theory.margins import (
+    MixtureMargins,
+    largest_margin,
+    optimal_attention,
+)
+
+CHANCE = 0.05
+"""δ, with which Definition 1's second property may fail."""
+
+
+def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> dict[str, float]:
+    """Return Lemma 2's coefficient, Definition 1's properties over what is stated, and margins.
+
+    Args:
+        problem: the mixture's, with its patterns.
+        weights: the heads after the first phase.
+        signs: α of each class, shape (classes,).
+    """
+    assert problem.patterns is not None
+    assert problem.train.relevant is not None
+    plus, minus, *_ = problem.patterns
+    oracle = plus - minus
+    sparsity = float(problem.train.relevant.mean())
+    row = weights.projections[0, 0].numpy() / signs[0]  # the same for all tokens
+    coefficient = float(row @ oracle / (oracle @ oracle)) / sparsity
+    deviation = float(np.linalg.norm(row - sparsity / 4 * oracle))
+    stated = mixture_margins(problem.train, problem.patterns, deviation)
+    found, constructed = tangent_margins(problem, weights, signs)
+    return {
+        "first_coefficient": coefficient,
+        "first_deviation": deviation,
+        **_definition_1(problem, weights, stated),
+        "ntk_margin": found[0],
+        "ntk_margin_bound": found[1],
+        "ntk_margin_constructed": constructed,
+        "gamma_tangent": stated.tangent(),
+        "gamma_linear": stated.linear(),
+        "gamma_attention": stated.attention(),
+    }
+
+
+def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> MixtureMargins:
+    """Return what the paper's margins depend on, with the noise as bounded as it was drawn.
+
+    Args:
+        samples: of the mixture.
+        patterns: μ₊, μ₋ and ν₁ to ν_M as rows.
+        deviation: P.
+    """
+    assert samples.relevant is not None
+    irrelevant = samples.inputs[~samples.relevant]
+    others = patterns[2:]
+    noise = irrelevant - others[(irrelevant @ others.T).argmax(1)]
+    return MixtureMargins(
+        tokens=samples.inputs.shape[1],
+        sparsity=float(samples.relevant.mean()),
+        strength=float(np.linalg.norm(patterns[0])),
+        patterns=len(others),
+        noise_on_signal=float(np.abs(noise @ patterns[:2].T).max()),
+        noise_on_patterns=len(others) * float(np.abs(noise @ others.T).max()),
+        noise=float(np.linalg.norm(noise, axis=1).max()),
+        deviation=deviation,
+    )
+
+
+def _definition_1(problem: Problem, weights: Weights, stated: MixtureMargins) -> dict[str, float]:
+    """P1's norm and P2's output over what Proposition 2 states of them; above 1 breaks it."""
+    inputs = weights.projections.new_tensor(problem.train.inputs)
+    norms = weights.projections.flatten(1).norm(dim=1)
+    heads = float(weights.counts.sum())
+    output = inputs.new_zeros(len(inputs))
+    for count, projection, attention in zip(
+        weights.counts, weights.projections, weights.attentions, strict=True
+    ):
+        own = derivatives(inputs, projection, attention).outputs
+        output += float(count) / math.sqrt(heads) * own
+    n, tokens, _ = problem.train.inputs.shape
+    size = stated.strength + stated.deviation
+    bound = tokens * radius(inputs) * size * math.sqrt(2 * math.log(n / CHANCE))
+    return {
+        "good_norm": float(norms.max()) / (math.sqrt(tokens) * size),
+        "good_output": float(output.abs().max()) / bound,
+    }
+
+
+def tangent_margins(
+    problem: Problem, weights: Weights, signs: Floats
+) -> tuple[tuple[float, float], float]:
+    """Return the largest margin of the tangent kernel with its bound, and that of section 5.2's θ⋆.
+
+    Both are for parameters of norm √2 (Definition 1, P3). Heads of a class have the same features,
+    so that of the best θ they have the same share.
+
+    Args:
+        problem: the mixture's.
+        weights: the heads after the first phase.
+        signs: α of each class, shape (classes,).
+    """
+    assert problem.patterns is not None
+    inputs = weights.projections.new_tensor(problem.train.inputs)
+    heads = float(weights.counts.sum())
+    gradients = [
+        derivatives(inputs, projection, attention).gradients.numpy()
+        for projection, attention in zip(weights.projections, weights.attentions, strict=True)
+    ]
+    shares = np.sqrt(weights.counts.numpy() / heads)
+    labels = problem.train.labels[:, None]
+    features = np.hstack([share * one for share, one in zip(shares, gradients, strict=True)])
+    best = largest_margin(labels * features)
+    tokens = inputs.shape[1]
+    oracle = np.tile(problem.patterns[0] - problem.patterns[1], (tokens, 1))
+    oracle /= np.linalg.norm(oracle)
+    attention = optimal_attention(problem.patterns).ravel()
+    chosen = np.hstack(
+        [
+            share * np.concatenate([oracle.ravel(), sign * attention])
+            for share, sign in zip(shares, signs, strict=True)
+        ]
+    )
+    constructed = float((labels * features @ chosen[:, None]).min())
+    root = math.sqrt(2)
+    return (root * best.margin, root * best.bound), constructed
