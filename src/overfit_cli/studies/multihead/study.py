@@ -86,6 +86,19 @@ def step_columns(*own: Column) -> tuple[Column, ...]:
 
 
 MIXTURE_COLUMNS = (_OF_MIXTURE,)
+FIRST_PHASE = (
+    Column("first_coefficient", "what the first phase puts on the oracle classifier, over ζ"),
+    Column("first_deviation", "length of what it adds beside ζ/4 of it", symbol="P"),
+    Column("good_norm", "a head's norm over P1's bound, most"),
+    Column("good_output", "a sample's output over P2's bound, most"),
+    Column("ntk_margin", "largest margin of the tangent kernel", symbol=r"\gamma"),
+    Column("ntk_margin_bound", "what that margin can't exceed, by duality"),
+    Column("ntk_margin_constructed", "margin of section 5.2's θ⋆"),
+    Column("gamma_tangent", "the margin that equation (7) states", symbol=r"\gamma_*"),
+    Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{lin}"),
+    Column("gamma_attention", "attention's margin", symbol=r"\gamma_{attn}"),
+)
+"""What is measured after the first phase, where bounds are held to what is measured."""
 PLANTED_COLUMNS = _OF_PLANTED
 
 

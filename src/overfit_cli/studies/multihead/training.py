@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from overfit_cli.studies.multihead import certificates, measures
 from overfit_cli.studies.multihead.engine import Gradients, HeadGradients
+from overfit_cli.studies.multihead.first_phase import first_phase_columns
 from overfit_cli.studies.multihead.heads import full_matrices, gradients_of, initial_heads
 from overfit_cli.studies.multihead.optimisers import Steps
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
@@ -75,6 +77,21 @@ class _Run(Generic[P]):
         self._sums = [0.0] * len(batch)
         self._reached = [math.nan] * len(batch)
         self._worst: list[dict[str, float]] = [{} for _ in batch]
+        self._initial = [self._first_phase(place) for place in range(len(batch))]
+
+    def _first_phase(self, place: int) -> dict[str, float]:
+        """What is measured before the first step of what section 5.1 says."""
+        settings = self._settings
+        if not settings.certify or settings.first_phase == "none" or not self._of_mixture:
+            return {}
+        weights = certificates.of_cell(self._heads, place)
+        signs = np.array([1.0, -1.0]) if settings.first_phase == "signs" else np.ones(1)
+        there = (self._heads.counts[place] > 0).cpu().numpy()
+        return first_phase_columns(self._problem, weights, signs[there])
+
+    @property
+    def _of_mixture(self) -> bool:
+        return self._problem.patterns is not None and not self._settings.separate_heads
 
     def _engine(self) -> HeadGradients:
         return HeadGradients(self._inputs, self._labels, *self._heads.counts.shape)
@@ -131,6 +148,7 @@ class _Run(Generic[P]):
         self._cells = [self._cells[place] for place in kept]
         self._reached = [self._reached[place] for place in kept]
         self._worst = [self._worst[place] for place in kept]
+        self._initial = [self._initial[place] for place in kept]
         self._sums = [self._sums[place] for place in kept]
         self._heads, self._start = self._heads.of(cells), self._start.of(cells)
         assert self._start_losses is not None
@@ -182,6 +200,7 @@ class _Run(Generic[P]):
         if not math.isfinite(row["train_loss"]):
             return CellResult(cell, {}, step, "diverged")
         measured = row | {"steps_to_target": self._reached[place]} | self._worst[place]
+        measured |= self._initial[place]
         measured["mean_train_loss"] = self._sums[place] / step if step else math.nan
         measured["margin_share"] = row["margin"] / self._problem.margin
         if settings.optimiser == "gd" and step > 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.problem import Problem
 from overfit_cli.studies.multihead.study import (
+    FIRST_PHASE,
     MIXTURE_COLUMNS,
     MultiheadStudy,
     cell_columns,
@@ -20,7 +21,7 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
     title = "Attention heads on the tokenized mixture model (DM1)"
     parameters = MultiheadMixtureParameters
     headline = "train_loss"
-    columns = cell_columns(*MIXTURE_COLUMNS)
+    columns = cell_columns(*MIXTURE_COLUMNS, *FIRST_PHASE)
     trajectory_columns = step_columns(*MIXTURE_COLUMNS)
     claims_in = "overfit_cli.studies.multihead.mixture.claims"
     worlds_in = "overfit_cli.studies.multihead.mixture.worlds"
