@@ -4,6 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from overfit_cli.claims.calibration import Worlds
+import numpy as np
+import pandas as pd
 
-WORLDS: Mapping[str, Worlds] = {}
+from overfit_cli.claims.calibration import Worlds
+from overfit_cli.claims.worlds import Bools, Numbers, Random, number_worlds, share_worlds
+from overfit_cli.studies.multihead.claims.speed import FASTER, SOONER
+from overfit_cli.studies.multihead.claims.worlds import taking_steps, with_margin
+from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, REACHED
+
+_FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
+
+
+def _finding(design: pd.DataFrame, found: Bools, random: Random) -> pd.DataFrame:
+    """Cells of which one has both signs flipped on each seed whose head isn't found by all."""
+    flipped = ~design.duplicated("seed").to_numpy() & ~found
+    cosine = np.where(flipped, -0.94, 0.99)
+    return design.assign(steps=1000, alignment_w=cosine, alignment_u=cosine)
+
+
+def _margin(design: pd.DataFrame, shares: Numbers, random: Random) -> pd.DataFrame:
+    return with_margin(design, shares, random).assign(**_FOUND)
+
+
+def _faster(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+    return taking_steps(design, powers, random).assign(**_FOUND)
+
+
+def _sooner(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells of gradient descent, and of momentum that takes so many times its steps."""
+    share = np.where(design["optimiser"] == "momentum", ratios, 1.0)
+    return design.assign(steps=1000, steps_to_target=500 * share, **_FOUND)
+
+
+_OPTIMISERS = ("gd", "momentum", "adam")
+
+WORLDS: Mapping[str, Worlds] = {
+    **{f"planted-{one}-finds": share_worlds(_finding, ON_MOST_TEACHERS) for one in _OPTIMISERS},
+    **{f"planted-{one}-margin": number_worlds(_margin, REACHED, 0.03) for one in _OPTIMISERS},
+    **{f"planted-{one}-faster": number_worlds(_faster, FASTER, 0.02) for one in _OPTIMISERS},
+    "planted-momentum-sooner": number_worlds(_sooner, SOONER, 0.05, logs=True),
+}

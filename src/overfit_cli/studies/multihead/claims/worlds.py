@@ -1,0 +1,50 @@
+"""Made-up cells for the claims that both data models have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.worlds import Bools, Numbers, Random
+from overfit_cli.studies.multihead.claims.bounds import BOUNDS
+
+STEPS_OF_ONE = 1000.0
+"""The steps to the target of one head; many, so that whole numbers don't matter."""
+
+
+def taking_steps(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+    """Return cells whose steps to the target scale with H by a power of each seed."""
+    logs = powers * np.log(design["heads"].to_numpy(float))
+    return design.assign(steps=1000, steps_to_target=STEPS_OF_ONE * np.exp(logs))
+
+
+def with_margin(design: pd.DataFrame, shares: Numbers, random: Random) -> pd.DataFrame:
+    """Return cells with that share of the margin γ_attn."""
+    return design.assign(steps=1000, margin_share=shares)
+
+
+def beyond_bounds(
+    design: pd.DataFrame, broken: Bools, random: Random, *, name: str
+) -> pd.DataFrame:
+    """Return cells of which one is a little above its bound on each seed that breaks it."""
+    first = ~design.duplicated("seed").to_numpy() & broken
+    columns = dict.fromkeys(BOUNDS[name], np.where(first, 1.01, 0.5))
+    return design.assign(steps=1000, **columns)
+
+
+def above_theorem(
+    design: pd.DataFrame, broken: Bools, random: Random, *, number: str
+) -> pd.DataFrame:
+    """Return cells that meet the theorem's requirements, and are above its bound where broken.
+
+    No cell that is run meets them: else the theorem would say nothing, and could not be wrong.
+    """
+    side = np.where(broken, 1.01, 0.5)
+    return design.assign(
+        steps=1000,
+        mean_train_loss=side,
+        train_loss=0.1,
+        test_loss=0.1 + side,
+        theorem_step_size=10.0,
+        **{f"theorem{number}_bound": 1.0, f"theorem{number}_heads": -1.0},
+    )
