@@ -75,12 +75,12 @@ def near_the_floor(
         design: parameters and seeds.
         random: the source of noise.
         zero: the share of seeds that go to zero at some step size.
-        above: by which share of its floor a loss ends above it, in the mean over seeds.
+        above: by which share of its floor a loss ends above it, in the median over seeds.
         seeds: the share of the seeds that there are.
     """
     count = int(np.ceil(seeds * (design["seed"].max() + 1)))
     design = design[design["seed"] < count]
-    shares = above / np.mean(ABOVE_FLOOR) * random.choice(ABOVE_FLOOR, count)
+    shares = above / np.median(ABOVE_FLOOR) * random.choice(ABOVE_FLOOR, count)
     gone = (random.random(count) < zero)[design["seed"].to_numpy()]
     ratio = 1 + shares[design["seed"].to_numpy()]
     return design.assign(
@@ -159,7 +159,7 @@ _EXACT = Worlds(
     partial(exact_example, broken=False), partial(exact_example, broken=True), unmeasured_example
 )
 _FLOOR = Worlds(
-    partial(near_the_floor, zero=0.0, above=float(np.mean(ABOVE_FLOOR))),
+    partial(near_the_floor, zero=0.0, above=float(np.median(ABOVE_FLOOR))),
     partial(near_the_floor, zero=0.0, above=AT_FLOOR.most - 1),
     partial(near_the_floor, zero=0.5, above=AT_FLOOR.most - 1, seeds=0.5),
 )
