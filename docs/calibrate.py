@@ -39,7 +39,8 @@ the claim's preset, and seeds differ as much as measured.
 
 - *True*: the number lies in the middle of the margin, or well inside its one end.
 - *False*: the number lies at an end of the margin. There "fails" would err as often as for any
-  number inside, so "false: fails" is the most that "fails" errs where a claim is true.
+  number inside, so "false: fails" is the most that "fails" errs where a claim is true. What is
+  claimed without exception is broken on a third of the seeds, and rightly fails.
 - *Open*: as false, with half of the seeds, or as few as the claim takes, and where the number is
   drawn with twice the noise. For claims without exception: none is seen, with one seed too few. For
   claims that one cell decides: without the number.

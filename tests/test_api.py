@@ -320,6 +320,14 @@ def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:
     assert "the cells have no column 'train_loss'" in judged["fig1-fitted"].note
     named = cells.assign(study="benign-vit")
     assert [one.name for one in overfit_cli.judge(named)] == list(judged)
+    halves = pd.concat([named.iloc[::2], named.iloc[1::2]], ignore_index=False)
+    halves.index = pd.Index(np.arange(len(halves)) // 2)  # each of them twice, as from two files
+    again = {one.name: one.measurement for one in overfit_cli.judge(halves)}
+    assert {name: one.verdict for name, one in again.items()} == {
+        name: one.verdict for name, one in judged.items()
+    }
+    with pytest.raises(UserError, match="judge takes run directories, or one frame"):
+        overfit_cli.judge([1, 2])  # type: ignore[arg-type]
 
 
 def test_seeds_that_repeat_anothers_numbers_decide_nothing() -> None:

@@ -32,7 +32,7 @@ STEADIER = Margin(least=0.0, because="as steady", fewest_seeds=6)
 ALIVE = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 _FASTER = LOWER.in_words("the difference to softmax, each at its best step size,")
 
-Judge = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
+OfBoth = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
 """From two kernels at their best step sizes, and all cells, to the measurement."""
 
 
@@ -164,7 +164,7 @@ class ClassifierClaims:
         name: str,
         statement: str,
         holds_where: str,
-        judge: Judge,
+        judge: OfBoth,
         source: str = SOURCE,
         kernel: str = "gaussian",
         place: Place | None = None,

@@ -37,10 +37,10 @@ LEAST_SPAN = {"d": 1000.0, "sigma_p_tilde": 2.0}
 """By which factor the ends of an axis must be apart."""
 
 _PRESETS = {"d": "dimension", "sigma_p_tilde": "strong-noise"}
-Judge = Callable[[list[Boundary]], Measurement]
+OfBoundaries = Callable[[list[Boundary]], Measurement]
 
 
-def _along(axis: str, judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
+def _along(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame], Measurement]:
     """Judge the boundaries along an axis: one for each value, ascending."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
@@ -58,7 +58,7 @@ def _along(axis: str, judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
     return measure
 
 
-def _unchanged(of: BySeed, words: str) -> Judge:
+def _unchanged(of: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is the same at every dimension as at the smallest."""
 
     def judge(found: list[Boundary]) -> Measurement:
@@ -70,7 +70,7 @@ def _unchanged(of: BySeed, words: str) -> Judge:
     return judge
 
 
-def _if_fine(judge: Judge) -> Judge:
+def _if_fine(judge: OfBoundaries) -> OfBoundaries:
     """Leave open what a grid tells of widths that is nearly as coarse as they are."""
 
     def judged_if_fine(found: list[Boundary]) -> Measurement:
@@ -103,7 +103,7 @@ def _exponent(found: list[Boundary]) -> Measurement:
     )
 
 
-def _balance(of: BySeed, words: str) -> Judge:
+def _balance(of: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is proportional to the balance of learning."""
 
     def judge(found: list[Boundary]) -> Measurement:
@@ -123,7 +123,7 @@ def _balance(of: BySeed, words: str) -> Judge:
     return judge
 
 
-def _balance_claim(name: str, statement: str, judge: Judge) -> Claim:
+def _balance_claim(name: str, statement: str, judge: OfBoundaries) -> Claim:
     return Claim(
         name=name,
         source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); ours",

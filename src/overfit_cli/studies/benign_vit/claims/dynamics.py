@@ -36,7 +36,7 @@ _ROLES: dict[Regime, tuple[str, str]] = {
 }
 """What wins, and what loses."""
 
-Judge = Callable[[pd.DataFrame, Regime, str], Measurement]
+OfRegime = Callable[[pd.DataFrame, Regime, str], Measurement]
 Reads = Literal["cells", "trajectories"]
 
 ON_MOST_SEEDS = Margin(least=2 / 3, because="two draws of three", fewest_seeds=10)
@@ -79,7 +79,7 @@ def _measure(cells: pd.DataFrame, regime: Regime, what: str) -> Measurement:
     )
 
 
-def _claim(regime: Regime, what: str, statement: str, measure: Judge, reads: Reads) -> Claim:
+def _claim(regime: Regime, what: str, statement: str, measure: OfRegime, reads: Reads) -> Claim:
     return Claim(
         name=f"dynamics-{regime}-{what}",
         source=f"Jiang et al. 2024, appendix A, figure {3 if regime == 'benign' else 4}",

@@ -104,7 +104,7 @@ def _sides(cells: pd.DataFrame) -> Measurement:
     if paper.all() or not paper.any():
         raise inconclusive("All cells lie on one side of the predicted curve.")
     # A cell that failed might have been on either side: it counts against the claim.
-    own = (paper == benign).to_numpy() & there
+    own = np.asarray(paper == benign) & there
     rival = max((_best_cut(grid, benign, power) | ~there for power in RIVALS), key=np.mean)
     by_seed = pd.DataFrame({"paper": own, "rival": rival}).groupby(grid["seed"].to_numpy())
     shares = by_seed.mean()

@@ -29,11 +29,11 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
 
 _ALIKE = [name for name in BenignVitParameters.model_fields if name not in {*SYMBOLS, *MAY_VARY}]
 
-Judge = Callable[[TheoremRegime], Measurement]
+InRegime = Callable[[TheoremRegime], Measurement]
 OnSide = Callable[[pd.DataFrame, Regime], Measurement]
 
 
-def _in_regime(judge: Judge) -> Callable[[pd.DataFrame], Measurement]:
+def _in_regime(judge: InRegime) -> Callable[[pd.DataFrame], Measurement]:
     """Judge the cells of the theorems' regime; say "not run" without any."""
 
     def measure(cells: pd.DataFrame) -> Measurement:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import level_of_each, mean_estimate, share_estimate
+from overfit_cli.analysis.intervals import level_of_each, median_estimate, share_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Values, done, numbers, trained
 from overfit_cli.claims.rules import (
@@ -33,7 +33,7 @@ from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     zero_loss_of,
 )
 
-AT_FLOOR = Margin(most=1.05, because="a loss within a twentieth of its floor", fewest_seeds=5)
+AT_FLOOR = Margin(most=1.05, because="a loss within a twentieth of its floor", fewest_seeds=7)
 
 _LABELS = {
     "below": "below the hull of the token values",
@@ -69,7 +69,8 @@ def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
                 "finite run tells whether they stop or are slow."
             )
         return judged_together(some)
-    ratio = mean_estimate(nearest, level_of_each(2))
+    # The median: one seed in twenty stops far above its floor, and no t interval knows of it.
+    ratio = median_estimate(nearest, level_of_each(2))
     found = judged_together({**some, "loss over its floor, at each seed's best": (ratio, AT_FLOOR)})
     if found.verdict != "fails" or ON_FEW_DRAWS.verdict(share) == "fails":
         return found
@@ -169,7 +170,7 @@ def _about_zero(target: str) -> list[Claim]:
             source=f"{SOURCE}, section 4.2.2, its reading of Theorem 3 (2), which states descent",
             statement=f"Trained in W_Q alone, softmax attention stops above zero loss: {labels}.",
             holds_where=f"{ON_FEW_DRAWS.in_words('the share of seeds at zero, at any step size,')}"
-            f"; and {AT_FLOOR.in_words('the loss over its closed-form floor')}",
+            f"; and {AT_FLOOR.in_words('the median loss over its closed-form floor')}",
             measure=partial(_stops_at_floor, values=softmax),
             figure="curves",
             preset=_PRESET,

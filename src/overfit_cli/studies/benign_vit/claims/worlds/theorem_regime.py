@@ -70,7 +70,7 @@ def _loss(
     """Cells whose test loss is so large at the largest ε, and falls with it where it should."""
     share = design["epsilon"] / design["epsilon"].max()
     falls = share.to_numpy() if side == "benign" else 1.0
-    scatter = np.exp(0.001 * random.standard_normal(len(design)))
+    scatter = np.exp(1e-5 * random.standard_normal(len(design)))
     return _cells(design).assign(test_loss=np.abs(losses) * falls * scatter)
 
 
