@@ -25,7 +25,7 @@ ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads"}
 ADAM: Values = {"optimiser": "adam"}
 NORMALISED: Values = {"optimiser": "loss-normalised"}
 
-_FREE = frozenset({"learning_rate", "certify", "test_samples", "n"})
+_FREE = frozenset({"learning_rate", "certify", "test_samples", "n", "training_steps"})
 
 
 def _of(cells: pd.DataFrame, at: Values, preset: str) -> pd.DataFrame:
