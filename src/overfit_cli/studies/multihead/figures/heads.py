@@ -30,6 +30,9 @@ from overfit_cli.figures.style import (
 
 MOST_SETTINGS = 4
 DASHES: tuple[LineStyleType, ...] = ("-", "--")
+SMALLEST_LOSS = 1e-16
+"""Where the axis of losses ends, though some go on falling."""
+
 _SETTING_LETTERS = 40
 
 
@@ -82,6 +85,8 @@ def draw_heads(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
         )
         for axes, part, of_part in zip(of_row, parts, curves, strict=True):
             _draw(axes, row, part, of_part, _colours(heads))
+        if row.log:
+            _scale_losses(of_row, [curve for of_part in curves for curve in of_part])
         of_row[0].set_ylabel(row.label)
     for axes, part in zip(grid[0], parts, strict=True):
         axes.set_title(wrapped(part.title, _SETTING_LETTERS))
@@ -98,7 +103,8 @@ def _settings(data: FigureData) -> list[Panel]:
     alike = data.cells.assign(heads=data.cells["heads"].iloc[0])
     if varied in ([], ["heads"]):
         return [Panel("", data)]
-    parts = by_setting(replace(data, cells=alike))
+    planned = data.planned.assign(heads=alike["heads"].iloc[0])
+    parts = by_setting(replace(data, cells=alike, planned=planned))
     if len(parts) > MOST_SETTINGS:
         raise UserError(
             f"There are {len(parts)} settings beside heads here; up to {MOST_SETTINGS} are drawn "
@@ -135,21 +141,21 @@ def _draw(
     steps = part.data.trajectories["step"]
     axes.set_xscale("symlog", linthresh=1)
     axes.set_xlim(0, steps.max())
-    if row.log:
-        _scale_losses(axes, curves, float(steps.max()))
     if "margin" in row.columns:
         _mark_margin(axes, part)
 
 
-def _scale_losses(axes: matplotlib.axes.Axes, curves: Sequence[Curve], last: float) -> None:
-    """Make the losses' axis logarithmic, and draw a guide that falls as 1/t."""
+def _scale_losses(row: Sequence[matplotlib.axes.Axes], curves: Sequence[Curve]) -> None:
+    """Give a row of losses one logarithmic axis, and a guide that falls as 1/t."""
     ends = pd.concat([curve.mean.min() for curve in curves])
-    low, high = max(float(ends.min()), 1e-300), 1.0
-    axes.set_yscale("log")
-    axes.set_ylim(low / 2, 1.5 * high)
-    log_ticks(axes.yaxis, low, high)
-    at = np.array([max(1.0, last / 100), last])
-    axes.plot(at, 0.5 * at[0] / at * high, color="0.5", linewidth=0.8, linestyle=(0, (1, 1)))
+    low, high = max(float(ends.min()), SMALLEST_LOSS), 1.0
+    for axes in row:
+        axes.set_yscale("log")
+        axes.set_ylim(low / 2, 1.5 * high)
+        log_ticks(axes.yaxis, low, high)
+        last = axes.get_xlim()[1]
+        at = np.array([max(1.0, last / 100), last])
+        axes.plot(at, 0.5 * at[0] / at * high, color="0.5", linewidth=0.8, linestyle=(0, (1, 1)))
 
 
 def _mark_margin(axes: matplotlib.axes.Axes, part: Panel) -> None:
