@@ -20,7 +20,7 @@ P = TypeVar("P", bound=MultiheadParameters)
 APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
 """Parameters in which cells that are trained together may differ."""
 
-_LARGEST_BATCH = {"cpu": 2e5, "cuda": 2e8}
+_LARGEST_BATCH = {"cpu": 6e5, "cuda": 2e8}
 """The most products of tokens, samples and classes in a batch."""
 
 BYTES_OF_LIBRARIES = 3e8
