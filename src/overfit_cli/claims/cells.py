@@ -50,8 +50,7 @@ class Selection:
         chosen = at_values(cells, fixed | dict(self.at))
         if chosen.empty:
             raise not_run(f"It needs cells{self._in_words()}{self._for_example()}.")
-        if several := varying(chosen, self.alike):
-            raise not_run(f"It needs cells of one value of {', '.join(several)}.")
+        check_alike(chosen, self.alike)
         for name, count in self.fewest.items():
             if (there := chosen[name].nunique()) < count:
                 raise not_run(
@@ -87,6 +86,16 @@ def values_in_words(values: Values) -> str:
 def varying(cells: pd.DataFrame, names: Iterable[str]) -> list[str]:
     """Return those of the columns that take several values, in their order."""
     return [name for name in names if cells[name].nunique() > 1]
+
+
+def check_alike(cells: pd.DataFrame, names: Iterable[str]) -> None:
+    """Refuse cells of several values of parameters that must take one.
+
+    Raises:
+        UndecidedError: `not run`, naming those.
+    """
+    if several := varying(cells, names):
+        raise not_run(f"It needs cells of one value of {', '.join(several)}.")
 
 
 def trained(cells: pd.DataFrame) -> pd.DataFrame:

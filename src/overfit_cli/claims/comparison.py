@@ -9,7 +9,7 @@ import pandas as pd
 
 from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.claim import Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import numbers, trained, varying
+from overfit_cli.claims.cells import check_alike, numbers, trained
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,7 @@ class Comparison:
         if cells[self.compared].nunique() < 2:
             raise not_run(f"It needs cells of {self.compared}={','.join(settings)}.")
         others = [name for name in parameters if name not in (self.compared, self.swept)]
-        if several := varying(cells, others):
-            raise not_run(f"It needs cells of one value of {', '.join(several)}.")
+        check_alike(cells, others)
         self._check_whole(trained(cells))
         one, other = (self.at_best(cells, setting) for setting in settings)
         if one is None or other is None:

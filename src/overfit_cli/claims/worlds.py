@@ -83,11 +83,18 @@ def share_worlds(make: MakeBools, margin: Margin) -> Worlds:
         of_seeds = random.random(_seeds(design)) < share
         return make(design, of_seeds[design["seed"].to_numpy()], random)
 
-    return Worlds(
-        partial(world, share=float(least)),
-        partial(world, share=end),
-        with_few_seeds(partial(world, share=end), margin.fewest_seeds),
-    )
+    true, false = partial(world, share=float(least)), partial(world, share=end)
+    return worlds_from(true, false, margin.fewest_seeds)
+
+
+def worlds_from(true: World, false: World, fewest: int) -> Worlds:
+    """Return worlds of which the open one is as the false one, with few seeds.
+
+    Args:
+        true, false: the other two.
+        fewest: how many seeds the claim takes.
+    """
+    return Worlds(true, false, with_few_seeds(false, fewest))
 
 
 def with_few_seeds(world: World, fewest: int) -> World:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.calibration import World, Worlds
-from overfit_cli.claims.worlds import Bools, Numbers, Random, share_worlds, with_few_seeds
+from overfit_cli.claims.worlds import Bools, Numbers, Random, share_worlds, worlds_from
 from overfit_cli.studies.attention_kernel.classifier.claims import ALIVE, CONTROLS, LOWER
 
 Deviations = tuple[float, float, float]
@@ -136,7 +136,7 @@ def _seeds(design: pd.DataFrame) -> int:
 
 def _worlds(true: World, false: World) -> Worlds:
     """Worlds of a claim: where it is false the kernels are alike, or seeds are few."""
-    return Worlds(true, false, with_few_seeds(false, LOWER.fewest_seeds))
+    return worlds_from(true, false, LOWER.fewest_seeds)
 
 
 def _shared(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:

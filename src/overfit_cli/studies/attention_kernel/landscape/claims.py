@@ -13,7 +13,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import median_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import varying
+from overfit_cli.claims.cells import check_alike
 from overfit_cli.claims.rules import Margin, judged
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
@@ -27,8 +27,7 @@ def _by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     """A measured column under both kernels, one row per network and pair."""
     cells = cells[cells["kernel"].isin(["softmax", "gaussian"]) & (cells["status"] == "done")]
     others = [name for name in KernelLandscapeParameters.model_fields if name not in _FREE]
-    if several := varying(cells, others):
-        raise not_run(f"It needs cells of one value of {', '.join(several)}.")
+    check_alike(cells, others)
     if cells["kernel"].nunique() < 2:
         raise not_run("It needs cells of kernel=softmax,gaussian.")
     values = cells.assign(value=cells[column].astype(float))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.calibration import World, Worlds
-from overfit_cli.claims.worlds import Random, with_few_seeds
+from overfit_cli.claims.worlds import Random, worlds_from
 from overfit_cli.studies.attention_kernel.landscape.claims import ROUGHER
 
 DEVIATIONS = {
@@ -56,7 +56,7 @@ def _networks(design: pd.DataFrame) -> int:
 
 def _worlds(true: World, alike: World) -> Worlds:
     """Worlds of a claim: where it is false both kernels have as much, or there are few networks."""
-    return Worlds(true, alike, with_few_seeds(alike, ROUGHER.fewest_seeds))
+    return worlds_from(true, alike, ROUGHER.fewest_seeds)
 
 
 def _ratio_worlds(column: str) -> Worlds:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import varying
+from overfit_cli.claims.cells import check_alike
 from overfit_cli.claims.rules import (
     Margin,
     from_logarithms,
@@ -54,8 +54,7 @@ def _of_seeds(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Series[fl
             "It needs logged steps of cells with initialisation=condition that meet Condition 4.1, "
             f"as in `overfit sweep theorem-dynamics-{side}`."
         )
-    if several := varying(chosen, _ALIKE):
-        raise not_run(f"It needs cells of one value of {', '.join(several)}.")
+    check_alike(chosen, _ALIKE)
     if (failed := int((chosen["status"] != "done").sum())) > 0:
         raise inconclusive(f"{failed} of {len(chosen)} cells failed before they were fitted.")
     found = {}

@@ -1,4 +1,4 @@
-"""What the claims of Theorems 4.1 and 4.2 measure, and their margins."""
+"""Measurements and margins of the claims of Theorems 4.1 and 4.2."""
 
 from __future__ import annotations
 

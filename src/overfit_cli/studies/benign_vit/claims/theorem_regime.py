@@ -8,14 +8,13 @@ from functools import partial
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, not_run
-from overfit_cli.claims.cells import varying
+from overfit_cli.claims.cells import check_alike
 from overfit_cli.studies.benign_vit.claims import theorem_measures as measures
 from overfit_cli.studies.benign_vit.claims.condition import (
     BENIGN_FROM,
     HARMFUL_UP_TO,
     LEAST_EPSILONS,
     MAY_VARY,
-    TheoremRegime,
     meeting_the_condition,
     theorem_regime,
 )
@@ -29,12 +28,11 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
 
 _ALIKE = [name for name in BenignVitParameters.model_fields if name not in {*SYMBOLS, *MAY_VARY}]
 
-InRegime = Callable[[TheoremRegime], Measurement]
 OnSide = Callable[[pd.DataFrame, Regime], Measurement]
 
 
-def _in_regime(judge: InRegime) -> Callable[[pd.DataFrame], Measurement]:
-    """Judge the cells of the theorems' regime; say "not run" without any."""
+def _on_side(side: Regime, judge: OnSide) -> Callable[[pd.DataFrame], Measurement]:
+    """Judge one side's cells of the theorems' regime; say "not run" without both sides."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
         regime = theorem_regime(cells)
@@ -44,9 +42,8 @@ def _in_regime(judge: InRegime) -> Callable[[pd.DataFrame], Measurement]:
                 f"sides of the boundary, at {LEAST_EPSILONS} values of epsilon, as in `overfit "
                 "sweep theorem-regime`."
             )
-        if several := varying(regime.cells, _ALIKE):
-            raise not_run(f"It needs cells of one value of {', '.join(several)}.")
-        return judge(regime)
+        check_alike(regime.cells, _ALIKE)
+        return judge(regime.sides[side], side)
 
     return measure
 
@@ -59,13 +56,8 @@ def _transition(cells: pd.DataFrame) -> Measurement:
             "It needs cells with initialisation=condition that meet Condition 4.1, as in `overfit "
             "sweep theorem-transition`."
         )
-    if several := varying(chosen, _ALIKE):
-        raise not_run(f"It needs cells of one value of {', '.join(several)}.")
+    check_alike(chosen, _ALIKE)
     return measures.transition(chosen)
-
-
-def _on_side(side: Regime, judge: OnSide) -> Callable[[pd.DataFrame], Measurement]:
-    return _in_regime(lambda regime: judge(regime.sides[side], side))
 
 
 def _claim(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from overfit_cli.claims.calibration import Worlds
 from overfit_cli.claims.trends import FALLING
-from overfit_cli.claims.worlds import Bools, Random, share_worlds, with_few_seeds
+from overfit_cli.claims.worlds import Bools, Random, share_worlds, worlds_from
 from overfit_cli.studies.benign_vit.images.claims import BENIGN, FITTED, HARMFUL
 
 MEASURED_HARMFUL, MEASURED_BENIGN = 16.9, 0.1
@@ -81,16 +81,12 @@ def _along(design: pd.DataFrame, axis: str) -> np.ndarray:
 
 def _trend(axis: str) -> Worlds:
     none = partial(along_an_axis, axis=axis)
-    return Worlds(partial(none, fall=2.0), none, with_few_seeds(none, FALLING.fewest_seeds))
+    return worlds_from(partial(none, fall=2.0), none, FALLING.fewest_seeds)
 
 
 WORLDS: Mapping[str, Worlds] = {
     "fig2-fitted": share_worlds(unfitted, FITTED),
-    "fig2-transition": Worlds(
-        corners,
-        one_corner_at_its_margin,
-        with_few_seeds(one_corner_at_its_margin, HARMFUL.fewest_seeds),
-    ),
+    "fig2-transition": worlds_from(corners, one_corner_at_its_margin, HARMFUL.fewest_seeds),
     "fig2-falls-with-n": _trend("n"),
     "fig2-falls-with-snr": _trend("snr"),
 }

@@ -18,6 +18,8 @@ from overfit_cli.claims.worlds import (
     Random,
     exception_worlds,
     share_worlds,
+    with_few_seeds,
+    worlds_from,
 )
 from overfit_cli.studies.attention_kernel.regression.claims.convergence import AT_FLOOR
 from overfit_cli.studies.attention_kernel.regression.claims.lemmas import FROM_BELOW, LEMMAS
@@ -65,7 +67,7 @@ def missed(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
 
 
 def near_the_floor(
-    design: pd.DataFrame, random: Random, *, zero: float, above: float, seeds: float = 1.0
+    design: pd.DataFrame, random: Random, *, zero: float, above: float
 ) -> pd.DataFrame:
     """Return softmax's cells, of which some seeds go to zero, and others end above their floor.
 
@@ -76,10 +78,8 @@ def near_the_floor(
         random: the source of noise.
         zero: the share of seeds that go to zero at some step size.
         above: by which share of its floor a loss ends above it, in the median over seeds.
-        seeds: the share of the seeds that there are.
     """
-    count = int(np.ceil(seeds * (design["seed"].max() + 1)))
-    design = design[design["seed"] < count]
+    count = int(design["seed"].max()) + 1
     shares = above / np.median(ABOVE_FLOOR) * random.choice(ABOVE_FLOOR, count)
     gone = (random.random(count) < zero)[design["seed"].to_numpy()]
     ratio = 1 + shares[design["seed"].to_numpy()]
@@ -161,12 +161,14 @@ _EXACT = Worlds(
 _FLOOR = Worlds(
     partial(near_the_floor, zero=0.0, above=float(np.median(ABOVE_FLOOR))),
     partial(near_the_floor, zero=0.0, above=AT_FLOOR.most - 1),
-    partial(near_the_floor, zero=0.5, above=AT_FLOOR.most - 1, seeds=0.5),
+    with_few_seeds(
+        partial(near_the_floor, zero=0.5, above=AT_FLOOR.most - 1), AT_FLOOR.fewest_seeds
+    ),
 )
-_FLOOR_OF_ZERO = Worlds(
+_FLOOR_OF_ZERO = worlds_from(
     partial(near_the_floor, zero=0.0, above=0.0),
     partial(near_the_floor, zero=0.5, above=0.0),
-    partial(near_the_floor, zero=0.5, above=0.0, seeds=0.5),
+    AT_FLOOR.fewest_seeds,
 )
 _NAMES_OF_RATES = ("theorem1", "theorem2", "theorem2-gaussian")
 

@@ -11,9 +11,9 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from overfit_cli.claims.calibration import World, Worlds
+from overfit_cli.claims.calibration import Worlds
 from overfit_cli.claims.trends import FALLING
-from overfit_cli.claims.worlds import with_few_seeds
+from overfit_cli.claims.worlds import worlds_from
 from overfit_cli.studies.benign_vit.claims.figure_1 import CONTOUR, EXPONENT, FITTED, SHARE
 from overfit_cli.studies.benign_vit.theory.predictions import (
     FIGURE_1_CONSTANT,
@@ -146,28 +146,25 @@ _FACTORS_AT_THE_ENDS = [
 ]
 
 
-def _three(true: World, false: World, fewest: int) -> Worlds:
-    """The worlds of a claim, the open one as false and with few seeds."""
-    return Worlds(true, false, with_few_seeds(false, fewest))
-
-
 FIGURE_1: Mapping[str, Worlds] = {
-    "fig1-fitted": _three(
+    "fig1-fitted": worlds_from(
         partial(unfitted, share=0.0),
         partial(unfitted, share=1 - FITTED.least),
         FITTED.fewest_seeds,
     ),
-    "fig1-contour": _three(
+    "fig1-contour": worlds_from(
         figure_1, partial(one_of, worlds=_FACTORS_AT_THE_ENDS), CONTOUR.fewest_seeds
     ),
-    "fig1-exponent": _three(
+    "fig1-exponent": worlds_from(
         figure_1, partial(one_of, worlds=_POWERS_AT_THE_ENDS), EXPONENT.fewest_seeds
     ),
-    "fig1-sides": _three(figure_1, partial(one_of, worlds=ONLY_JUST_FALSE), SHARE.fewest_seeds),
-    "fig1-falls-with-n": _three(
+    "fig1-sides": worlds_from(
+        figure_1, partial(one_of, worlds=ONLY_JUST_FALSE), SHARE.fewest_seeds
+    ),
+    "fig1-falls-with-n": worlds_from(
         partial(without_trend, slope=1.0), without_trend, FALLING.fewest_seeds
     ),
-    "fig1-falls-with-snr": _three(
+    "fig1-falls-with-snr": worlds_from(
         partial(without_trend, slope=1.0, axis="snr"),
         partial(without_trend, axis="snr"),
         FALLING.fewest_seeds,
