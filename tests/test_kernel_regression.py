@@ -19,14 +19,13 @@ from overfit_cli.studies.attention_kernel.regression import (
     measures,
     reference,
     theory,
-    training,
 )
 from overfit_cli.studies.attention_kernel.regression.data import draw_problem, token_values
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution
+from overfit_cli.training import Execution, logged_steps
 from tests.oracles import kernel_regression as oracle
 
 SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "heads": 2, "training_steps": 40}
@@ -387,7 +386,7 @@ def test_descent_and_ratios_of_changes_are_those_of_the_plain_loop(kernel: str, 
     falls = [(start - path[t][0]) / (0.2 * squares[t - 1]) for t in range(1, 31)]
     assert result.measurements["descent"] == pytest.approx(min(falls), rel=1e-9)
     outputs, gradients = [], []
-    for step in training.logged_steps(30)[:-1]:
+    for step in logged_steps(30)[:-1]:
         (_, here, weights, slope), (_, there, moved, other) = path[step], path[step + 1]
         length = float((moved - weights).norm())
         outputs.append(float((there - here).norm()) / length)
@@ -513,8 +512,8 @@ def test_a_diverged_cell_is_a_failure_with_its_step() -> None:
 
 
 def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
-    assert training.logged_steps(3) == [0, 1, 2, 3]
-    many = training.logged_steps(3000)
+    assert logged_steps(3) == [0, 1, 2, 3]
+    many = logged_steps(3000)
     assert many[:11] == list(range(11))
     assert many[-1] == 3000
     assert len(many) < 100

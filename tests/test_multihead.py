@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal, localcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,14 @@ from torch.autograd import functional as autograd
 
 from overfit_cli.errors import UserError
 from overfit_cli.parameter_values import build
-from overfit_cli.studies.multihead import curvature, engine, heads, measures, reference
+from overfit_cli.studies.multihead import (
+    attention_machine,
+    curvature,
+    engine,
+    heads,
+    measures,
+    reference,
+)
 from overfit_cli.studies.multihead.mixture.data import draw_problem, patterns
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.mixture.study import study as mixture
@@ -84,7 +93,7 @@ def test_classes_of_heads_train_as_all_heads_do_one_by_one(
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_heads_trained_by_themselves_are_the_classes_again(optimiser: Optimiser) -> None:
-    settings = {
+    settings: dict[str, Any] = {
         "heads": 4,
         "optimiser": optimiser,
         "learning_rate": OPTIMISERS[optimiser],
@@ -119,7 +128,7 @@ def test_other_initial_weights_train_every_head() -> None:
 
 
 def test_factors_of_a_head_get_the_gradients_of_their_products() -> None:
-    one = cell(mixture, heads=2, initialisation="gaussian", sigma_init=0.5, head_width=2)
+    one = cell(mixture, heads=2, initialisation="gaussian", sigma_init=0.5, head_width="shared")
     problem = draw_problem(one.parameters, 0)
     found = heads.initial_heads(
         [one.parameters], 0, problem.first, dtype=torch.float64, device="cpu"
@@ -192,6 +201,16 @@ def phi(parameters: Tensor, x: Tensor) -> Tensor:
     return (projection * (torch.softmax(x @ attention @ x.mT, -1) @ x)).sum()
 
 
+def _gradient(of: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
+    found: Tensor = autograd.jacobian(of, at)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _hessian(of: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
+    found: Tensor = autograd.hessian(of, at)  # type: ignore[no-untyped-call]
+    return found
+
+
 def random_heads(count: int) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(count)
     inputs = torch.randn(6, 4, 3, generator=generator, dtype=torch.float64)
@@ -208,8 +227,8 @@ def test_derivatives_of_a_head_are_those_of_autograd() -> None:
     inputs, _, [weights] = random_heads(1)
     found = derivatives_of(inputs, weights)
     for place, x in enumerate(inputs):
-        gradient = autograd.jacobian(lambda one, x=x: phi(one, x), weights)
-        hessian = autograd.hessian(lambda one, x=x: phi(one, x), weights)
+        gradient = _gradient(partial(phi, x=x), weights)
+        hessian = _hessian(partial(phi, x=x), weights)
         torch.testing.assert_close(found.gradients[place], gradient, rtol=1e-10, atol=1e-12)
         torch.testing.assert_close(found.hessians()[place], hessian, rtol=1e-10, atol=1e-12)
     mean = torch.linspace(-1, 1, 6, dtype=torch.float64)
@@ -223,12 +242,14 @@ def test_the_curvature_of_classes_is_that_of_all_heads() -> None:
     repeated = weights.repeat_interleave(torch.tensor([3, 2]), 0).flatten()
 
     def loss(of_all: Tensor) -> Tensor:
-        logits = torch.stack([sum(phi(one, x) for one in of_all.view(5, -1)) for x in inputs])
+        logits = torch.stack(
+            [torch.stack([phi(one, x) for one in of_all.view(5, -1)]).sum() for x in inputs]
+        )
         return torch.nn.functional.softplus(-labels * logits / math.sqrt(5)).mean()
 
     value = float(loss(repeated))
-    eigenvalues = torch.linalg.eigvalsh(autograd.hessian(loss, repeated)) / value
-    gradient = autograd.jacobian(loss, repeated) / value
+    eigenvalues = torch.linalg.eigvalsh(_hessian(loss, repeated)) / value
+    gradient = _gradient(loss, repeated) / value
     found = curvature.loss_curvature(
         [derivatives_of(inputs, one) for one in weights],
         torch.tensor([3.0, 2.0], dtype=torch.float64),
@@ -259,12 +280,10 @@ def test_the_mixture_is_that_of_the_paper() -> None:
 
 
 def test_more_samples_extend_fewer_and_no_stream_is_shared() -> None:
-    for draw, model in (
-        (draw_problem, MultiheadMixtureParameters),
-        (planted_data.draw_problem, MultiheadPlantedParameters),
+    for few, many in (
+        [draw_problem(MultiheadMixtureParameters(n=n), 1) for n in (20, 50)],
+        [planted_data.draw_problem(MultiheadPlantedParameters(n=n), 1) for n in (20, 50)],
     ):
-        few = draw(model(n=20), 1)  # type: ignore[operator]
-        many = draw(model(n=50), 1)  # type: ignore[operator]
         assert np.array_equal(many.train.inputs[:20], few.train.inputs)
         assert np.array_equal(many.train.labels[:20], few.train.labels)
         assert not np.array_equal(few.train.inputs, few.test.inputs[:20])
@@ -333,7 +352,7 @@ def test_measures_are_those_of_their_definitions() -> None:
     [
         ({"d": "3"}, "--set d 3: with patterns=2, d takes a whole number of at least 4"),
         ({"relevant": "10"}, "relevant takes a whole number up to 9"),
-        ({"head_width": "2"}, "with initialisation=zero, head_width takes 0"),
+        ({"head_width": "shared"}, "with initialisation=zero, head_width takes full"),
         ({"trained": "attention"}, "where U is zero W has no gradient"),
         ({"initialisation": "gaussian", "first_phase": "signs"}, "section 5.1 begins at zero"),
     ],
@@ -368,6 +387,7 @@ def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
     settings = MultiheadMixtureParameters(sigma=0.02, n=50)
     samples = draw_problem(settings, 0).train
     means = patterns(settings)
+    assert samples.relevant is not None
     noise = samples.inputs[~samples.relevant]
     noise = noise - means[2:][(noise @ means[2:].T).argmax(1)]
     stated = margins.MixtureMargins(
@@ -398,8 +418,9 @@ def test_the_attention_machine_separates_the_best_tokens() -> None:
     problem = draw_problem(MultiheadMixtureParameters(n=20), 0)
     samples = problem.train
     projection = np.tile([2.0, -2.0, 0.0, 0.0], (10, 1))
-    vectors = margins.attention_constraints(samples.inputs, samples.labels, projection)
+    vectors = attention_machine.constraints(samples.inputs, samples.labels, projection)
     assert vectors.shape == (20 * 10 * 9, 16)
+    assert samples.relevant is not None
     found = margins.largest_margin(vectors)
     assert found.margin == pytest.approx(found.bound, rel=1e-8)
     scores = samples.inputs @ found.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)

@@ -11,6 +11,9 @@ from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.claim import Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import check_alike, numbers, trained
 
+Setting = str | int
+"""A value of the compared parameter."""
+
 
 @dataclass(frozen=True)
 class BestSetting:
@@ -23,7 +26,7 @@ class BestSetting:
         cells: the cells at the best value, indexed by seed.
     """
 
-    name: str
+    name: Setting
     value: float
     tried: tuple[float, ...]
     cells: pd.DataFrame
@@ -102,7 +105,7 @@ class Comparison:
     swept_in_words: str
     best_in: str
 
-    def at_best(self, cells: pd.DataFrame, setting: str) -> BestSetting | None:
+    def at_best(self, cells: pd.DataFrame, setting: Setting) -> BestSetting | None:
         """Return a setting at its best value; None where no value has all its seeds done.
 
         Raises:
@@ -120,7 +123,7 @@ class Comparison:
         return BestSetting(setting, value, tried, best.set_index("seed"))
 
     def pair(
-        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[str, str]
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[Setting, Setting]
     ) -> tuple[BestSetting, BestSetting]:
         """Return both settings at their best, on the seeds of both.
 
@@ -144,7 +147,7 @@ class Comparison:
         self,
         cells: pd.DataFrame,
         parameters: Collection[str],
-        settings: tuple[str, str],
+        settings: tuple[Setting, Setting],
         place: Place,
     ) -> tuple[BestSetting, BestSetting]:
         """Return both settings at one value of the swept parameter, on the seeds of both.
@@ -159,18 +162,18 @@ class Comparison:
         there = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
         if there[self.compared].nunique() < 2:
             raise not_run(
-                f"It needs cells of {self.compared}={','.join(settings)} at "
+                f"It needs cells of {self.compared}={_listed(settings)} at "
                 f"{self.swept}={place.value:g}, as in `overfit sweep {place.preset}`."
             )
         return self._both(there, parameters, settings)
 
     def _both(
-        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[str, str]
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[Setting, Setting]
     ) -> tuple[BestSetting, BestSetting]:
         """Both settings at their best among these cells, however many values there are."""
         cells = cells[cells[self.compared].isin(settings)]
         if cells[self.compared].nunique() < 2:
-            raise not_run(f"It needs cells of {self.compared}={','.join(settings)}.")
+            raise not_run(f"It needs cells of {self.compared}={_listed(settings)}.")
         others = [name for name in parameters if name not in (self.compared, self.swept)]
         check_alike(cells, others)
         self._check_whole(trained(cells))
@@ -198,7 +201,7 @@ class Comparison:
         self,
         judge: Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement],
         parameters: Collection[str],
-        settings: tuple[str, str],
+        settings: tuple[Setting, Setting],
         place: Place | None = None,
     ) -> Callable[[pd.DataFrame], Measurement]:
         """Return what measures two settings: see `pair`, and `pair_at`.
@@ -213,7 +216,9 @@ class Comparison:
             return lambda cells: judge(*self.pair(cells, parameters, settings), cells)
         return lambda cells: judge(*self.pair_at(cells, parameters, settings, place), cells)
 
-    def at_shared_values(self, cells: pd.DataFrame, settings: tuple[str, str]) -> dict[str, float]:
+    def at_shared_values(
+        self, cells: pd.DataFrame, settings: tuple[Setting, Setting]
+    ) -> dict[str, float]:
         """Return at how many of the values that both settings have the first one is lower."""
         done = cells[(cells["status"] == "done") & cells[self.compared].isin(settings)]
         values = done[self.best_in].astype(float)
@@ -224,3 +229,7 @@ class Comparison:
             f"{self.swept_in_words}s of both": len(both),
             f"{self.swept_in_words}s of both at which {settings[0]} is lower": lower,
         }
+
+
+def _listed(settings: tuple[Setting, Setting]) -> str:
+    return ",".join(map(str, settings))

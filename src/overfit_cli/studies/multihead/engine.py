@@ -86,6 +86,7 @@ class HeadGradients:
         torch.mm(attention.reshape(both, -1), self._pairs, out=softmax.view(both, -1))
         softmax.sub_(torch.amax(softmax, 2, keepdim=True, out=row)).exp_()
         total = softmax.sum(2, keepdim=True)  # (classes, t, 1, samples)
+        most = softmax > total / 2 if scaled else None
         # G = ⟨u_t, x_s⟩, and its mean under A, (classes, t, 1, samples)
         rows = projection.reshape(both * tokens, features)
         torch.mm(rows, self._rows, out=outputs.view(both * tokens, -1))
@@ -100,6 +101,8 @@ class HeadGradients:
         softmax.mul_(spread / total)
         in_projection = softmax.view(both * tokens, -1) @ self._rows.T
         outputs.sub_(mean).mul_(softmax)
+        if most is not None:
+            _balance(outputs, most)
         in_attention = outputs.view(both, -1) @ self._pairs.T
         return Gradients(
             logits,
@@ -107,6 +110,20 @@ class HeadGradients:
             in_projection.view(projection.shape),
             in_attention.view(attention.shape),
         )
+
+
+def _balance(gradients: Tensor, most: Tensor) -> None:
+    """Set the gradient in a score that has most of its row's softmax to minus that in the others.
+
+    They sum to zero. As attention saturates all of them become small, and that one, a difference of
+    two numbers that don't, is lost to round-off.
+
+    Args:
+        gradients: in scores, shape (classes, t, s, samples); changed in place.
+        most: whether a score has most of its row's softmax, likewise.
+    """
+    others = gradients.masked_fill(most, 0.0).sum(2, keepdim=True)
+    gradients.copy_(torch.where(most, others.neg_(), gradients))
 
 
 def loss_weights(margins: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:

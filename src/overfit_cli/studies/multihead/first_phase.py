@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import torch
 
 from overfit_cli.studies.multihead.certificates import Weights, radius
 from overfit_cli.studies.multihead.curvature import derivatives
@@ -22,6 +23,9 @@ from overfit_cli.studies.multihead.theory.margins import (
 
 CHANCE = 0.05
 """δ, with which Definition 1's second property may fail."""
+
+MISSED = 0.01
+"""ε of Proposition 3: the softmax that may miss the relevant tokens."""
 
 
 def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> dict[str, float]:
@@ -46,10 +50,12 @@ def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> di
         "first_coefficient": coefficient,
         "first_deviation": deviation,
         **_definition_1(problem, weights, stated),
+        **proposition_3(problem, stated),
         "ntk_margin": found[0],
         "ntk_margin_bound": found[1],
         "ntk_margin_constructed": constructed,
         "gamma_tangent": stated.tangent(),
+        "gamma_tangent_without": stated.tangent_without_deviation(),
         "gamma_linear": stated.linear(),
         "gamma_attention": stated.attention(),
     }
@@ -99,6 +105,39 @@ def _definition_1(problem: Problem, weights: Weights, stated: MixtureMargins) ->
     }
 
 
+def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
+    """Return the noise, the softmax missed and the margin of θ_opt, over what is stated of them.
+
+    Args:
+        problem: the mixture's.
+        stated: its margins.
+    """
+    assert problem.patterns is not None
+    samples, relevant = problem.train, problem.train.relevant
+    assert relevant is not None
+    attention = stated.norm_needed(MISSED) * optimal_attention(problem.patterns)
+    inputs = torch.as_tensor(samples.inputs)
+    found = derivatives(inputs, torch.as_tensor(_oracle(problem)), torch.as_tensor(attention))
+    scores = (inputs @ torch.as_tensor(attention) @ inputs.mT).softmax(-1)  # (samples, t, s)
+    missed = (scores * torch.as_tensor(~relevant)[:, None]).sum(-1)
+    least = float((torch.as_tensor(samples.labels) * found.outputs).min())
+    noise = max(stated.noise_on_signal, stated.noise_on_patterns)
+    return {
+        "optimal_noise": noise / stated.noise_allowed(),
+        "optimal_missed": float(missed.max()) / MISSED,
+        "optimal_margin": stated.attention(MISSED) / least,
+    }
+
+
+def _oracle(problem: Problem) -> Floats:
+    """The linear classifier 1 u⋆ᵀ of unit norm, (tokens, features)."""
+    assert problem.patterns is not None
+    plus, minus, *_ = problem.patterns
+    found: Floats = np.tile(plus - minus, (problem.train.inputs.shape[1], 1))
+    found /= np.linalg.norm(found)
+    return found
+
+
 def tangent_margins(
     problem: Problem, weights: Weights, signs: Floats
 ) -> tuple[tuple[float, float], float]:
@@ -123,13 +162,10 @@ def tangent_margins(
     labels = problem.train.labels[:, None]
     features = np.hstack([share * one for share, one in zip(shares, gradients, strict=True)])
     best = largest_margin(labels * features)
-    tokens = inputs.shape[1]
-    oracle = np.tile(problem.patterns[0] - problem.patterns[1], (tokens, 1))
-    oracle /= np.linalg.norm(oracle)
-    attention = optimal_attention(problem.patterns).ravel()
+    oracle, attention = _oracle(problem).ravel(), optimal_attention(problem.patterns).ravel()
     chosen = np.hstack(
         [
-            share * np.concatenate([oracle.ravel(), sign * attention])
+            share * np.concatenate([oracle, sign * attention])
             for share, sign in zip(shares, signs, strict=True)
         ]
     )

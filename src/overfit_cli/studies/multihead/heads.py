@@ -158,9 +158,10 @@ def _initial_classes(
 
 
 def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
-    tokens, features, width = parameters.tokens, parameters.d, parameters.head_width
+    tokens, features = parameters.tokens, parameters.d
     shapes = {"projection": (tokens, features), "attention": (features, features)}
-    if width:
+    if parameters.head_width == "shared":
+        width = features // parameters.heads
         shapes = {
             "places": (tokens, width),
             "values": (features, width),

@@ -30,6 +30,9 @@ class MultiheadParameters(StudyParameters):
     )
     momentum: float = parameter(0.9, "momentum, for optimiser=momentum", at_least=0, below=1)
     training_steps: int = parameter(1000, "gradient steps of a cell", at_least=1, at_most=10**8)
+    target_loss: float = parameter(
+        1e-3, "training loss to which steps are counted", above=0, at_most=10
+    )
     epsilon: float = parameter(
         0.0, "training loss at which training ends", symbol=r"\epsilon", at_least=0, at_most=10
     )
@@ -46,12 +49,10 @@ class MultiheadParameters(StudyParameters):
     sigma_init: float = parameter(
         0.1, "deviation of Gaussian initial weights", symbol=r"\sigma", above=0, at_most=100
     )
-    head_width: int = parameter(
-        0,
-        "rank of a head's W and U, as products of two factors; 0 for the paper's full matrices",
-        symbol="d_h",
-        at_least=0,
-        at_most=10_000,
+    head_width: Literal["full", "shared"] = parameter(
+        "full",
+        "whether W and U are full matrices, or products of factors of width d/H, so that any "
+        "number of heads has as many parameters",
     )
     separate_heads: bool = parameter(
         False, "train every head by itself, even those that begin alike and stay so"
@@ -62,6 +63,9 @@ class MultiheadParameters(StudyParameters):
     d: int = parameter(4, "features of a token", symbol="d", at_least=1, at_most=1000)
     certify: bool = parameter(
         False, "hold the bounds of Proposition 1 and Corollary 1 to every logged step"
+    )
+    machine: bool = parameter(
+        False, "compare W with the attention support vector machine's solution at logged steps"
     )
     dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
 
@@ -77,29 +81,33 @@ class MultiheadParameters(StudyParameters):
 
     def refusals(self) -> Iterator[str]:
         """Give sentences on initial weights from which nothing is learned."""
-        if self.head_width and self.initialisation == "zero":
-            yield (
-                f"--set head_width {self.head_width}: with initialisation=zero, head_width takes "
-                "0: products of two factors that are zero have no gradient."
-            )
-        if self.head_width and self.first_phase != "none":
-            yield (
-                f"--set head_width {self.head_width}: with first_phase={self.first_phase}, "
-                "head_width takes 0: the first phase sets U and W, not their factors."
-            )
+        if self.head_width == "shared":
+            yield from self._refusals_of_factors()
         from_zero = self.initialisation == "zero" and self.first_phase == "none"
         if self.trained == "attention" and from_zero:
             yield (
                 "--set trained attention: with initialisation=zero and first_phase=none, trained "
                 "takes all: where U is zero W has no gradient."
             )
-        if self.trained == "attention" and self.head_width:
-            yield (
-                f"--set trained attention: with head_width={self.head_width}, trained takes all: "
-                "only whole matrices are trained by themselves."
-            )
         if self.initialisation == "gaussian" and self.first_phase != "none":
             yield (
                 f"--set first_phase {self.first_phase}: with initialisation=gaussian, first_phase "
                 "takes none: section 5.1 begins at zero."
+            )
+
+    def _refusals_of_factors(self) -> Iterator[str]:
+        if self.d % self.heads:
+            yield (
+                f"--set heads {self.heads}: with head_width=shared the heads share a token's "
+                f"features, so heads takes a divisor of d, which is {self.d}."
+            )
+        if self.initialisation == "zero":
+            yield (
+                "--set head_width shared: with initialisation=zero, head_width takes full: "
+                "products of two factors that are zero have no gradient."
+            )
+        if self.trained == "attention":
+            yield (
+                "--set trained attention: with head_width=shared, trained takes all: only whole "
+                "matrices are trained by themselves."
             )

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
-from overfit_cli.standard_figures import CURVES, HEATMAP, LINES, by_name
+from overfit_cli.standard_figures import BOUNDARY, CURVES, HEATMAP, LINES, by_name
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 from overfit_cli.studies.multihead.problem import Problem
 from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results, Study
@@ -45,6 +45,10 @@ _MEASURED = (
     Column("margin_average", "least margin over the averaged norm of U"),
     Column("head_spread", "distance of heads from their mean, over its length, most"),
 )
+MACHINE = (
+    Column("machine_cosine", "cosine of W with the attention SVM's solution, mean over heads"),
+    Column("machine_margin", "margin of that solution, least over heads; 0 where there is none"),
+)
 _OF_MIXTURE = Column("attention", "softmax on relevant tokens, mean over samples and heads")
 _OF_PLANTED = (
     Column("alignment_w", "cosine of W with the planted head's", symbol=r"\cos(W, W_*)"),
@@ -60,10 +64,11 @@ def cell_columns(*own: Column) -> tuple[Column, ...]:
         Column(
             "mean_train_loss", "mean training loss over all steps", symbol=r"\frac{1}{K}\sum \hat L"
         ),
-        Column("steps_to_target", "steps until the training loss is below 0.001", kind="int"),
+        Column("steps_to_target", "steps until the training loss is below target_loss", kind="int"),
         *_MEASURED,
         *own,
         Column("margin_share", "least margin over the norm of all U, over γ_attn"),
+        *MACHINE,
         *CERTIFICATES,
         Column("theorem1_bound", "Theorem 1's bound on the mean training loss, θ the last step"),
         Column("theorem1_heads", "decimal logarithm of the heads that Theorem 1 requires"),
@@ -81,6 +86,7 @@ def step_columns(*own: Column) -> tuple[Column, ...]:
         *_MEASURED,
         *own,
         Column("loss_times_step", "training loss times the step"),
+        *MACHINE,
         *CERTIFICATES,
     )
 
@@ -91,10 +97,14 @@ FIRST_PHASE = (
     Column("first_deviation", "length of what it adds beside ζ/4 of it", symbol="P"),
     Column("good_norm", "a head's norm over P1's bound, most"),
     Column("good_output", "a sample's output over P2's bound, most"),
+    Column("optimal_noise", "noise over what Proposition 3 allows"),
+    Column("optimal_missed", "softmax that θ_opt misses over Proposition 3's bound, most"),
+    Column("optimal_margin", "Proposition 3's bound over the least margin of θ_opt"),
     Column("ntk_margin", "largest margin of the tangent kernel", symbol=r"\gamma"),
     Column("ntk_margin_bound", "what that margin can't exceed, by duality"),
     Column("ntk_margin_constructed", "margin of section 5.2's θ⋆"),
     Column("gamma_tangent", "the margin that equation (7) states", symbol=r"\gamma_*"),
+    Column("gamma_tangent_without", "what equation (7) would state were P zero"),
     Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{lin}"),
     Column("gamma_attention", "attention's margin", symbol=r"\gamma_{attn}"),
 )
@@ -125,12 +135,28 @@ class MultiheadStudy(Study[P]):
                 draw=drawn_by("overfit_cli.studies.multihead.figures.heads:draw_heads"),
                 source=self.source_of_heads,
             ),
+            Figure(
+                name="certificates",
+                title="What is measured over each bound, and margins side by side",
+                reads="cells",
+                draw=drawn_by(
+                    "overfit_cli.studies.multihead.figures.certificates:draw_certificates"
+                ),
+                source="Deora et al. 2024, sections 3 to 5",
+            ),
             replace(
                 HEATMAP,
-                title="Steps until the training loss is below 0.001, over two parameters",
-                options=FigureOptions(value="steps_to_target"),
+                title="Steps until the training loss is below the target, over two parameters",
+                options=FigureOptions(x="heads", y="learning_rate", value="steps_to_target"),
             ),
             replace(LINES, options=FigureOptions(x="heads", value="steps_to_target")),
+            replace(
+                BOUNDARY,
+                title="The step size that takes 100 steps to the target loss, against heads",
+                options=FigureOptions(
+                    x="learning_rate", y="heads", value="steps_to_target", threshold=100
+                ),
+            ),
             CURVES,
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.multihead import certificates, measures
+from overfit_cli.studies.multihead import attention_machine, certificates, measures
 from overfit_cli.studies.multihead.engine import Gradients, HeadGradients
 from overfit_cli.studies.multihead.first_phase import first_phase_columns
 from overfit_cli.studies.multihead.heads import full_matrices, gradients_of, initial_heads
@@ -19,9 +19,6 @@ from overfit_cli.studies.multihead.parameters import MultiheadParameters
 from overfit_cli.studies.multihead.problem import Problem
 from overfit_cli.study import Cell, CellResult, Results
 from overfit_cli.training import Training, failure, logged_steps
-
-TARGET_LOSS = 1e-3
-"""The training loss to which steps are counted."""
 
 RATIO = 1.25
 """The ratio of a logged step to the one before, after the first ten."""
@@ -138,7 +135,7 @@ class _Run(Generic[P]):
     def _count(self, step: int, losses: Sequence[float]) -> None:
         for place, loss in enumerate(losses):
             self._sums[place] += loss if step else 0.0
-            if loss < TARGET_LOSS and math.isnan(self._reached[place]):
+            if loss < self._settings.target_loss and math.isnan(self._reached[place]):
                 self._reached[place] = step
 
     def _without(self, ended: Sequence[bool], found: Gradients) -> Gradients:
@@ -185,8 +182,10 @@ class _Run(Generic[P]):
     def _log(self, place: int, step: int, row: dict[str, float]) -> None:
         if not math.isfinite(row["train_loss"]):
             return
+        of_cell = certificates.of_cell(self._heads, place)
+        if self._settings.machine:
+            row |= attention_machine.columns(self._problem.train, of_cell)
         if self._settings.certify:
-            of_cell = certificates.of_cell(self._heads, place)
             ratios = certificates.certificates(of_cell, self._inputs, self._labels)
             worst = self._worst[place]
             worst |= {name: max(one, worst.get(name, -math.inf)) for name, one in ratios.items()}

@@ -26,31 +26,44 @@ _SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
 
 
 def bound_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
-    """Return the claims that bounds hold at every logged step.
+    """Return the claims that bounds hold along trajectories, and at random weights.
 
     Args:
         prefix: how their names begin.
-        preset: one whose cells are held to them.
+        preset: one whose trajectories are held to them.
     """
     return tuple(
         Claim(
-            name=f"{prefix}-{name}",
+            name=f"{prefix}-{name}{'' if zero else '-random'}",
             source=f"Deora et al. 2024, {_SOURCES[name]}",
-            statement=f"{_IN_WORDS[name]}, at every step.",
-            holds_where=WITHOUT_EXCEPTION,
-            measure=_held_to(BOUNDS[name], preset),
-            figure="heads",
-            preset=preset,
+            statement=f"{_IN_WORDS[name]}, "
+            + ("at every step of training." if zero else "at random weights of any size."),
+            holds_where=f"{WITHOUT_EXCEPTION}{'' if zero else f'; {DRAWS} cells or more'}",
+            measure=_held_to(BOUNDS[name], zero, preset if zero else f"{preset}-random"),
+            figure="certificates",
+            preset=preset if zero else f"{preset}-random",
         )
         for name in BOUNDS
+        for zero in (True, False)
     )
 
 
-def _held_to(columns: tuple[str, ...], preset: str) -> Callable[[pd.DataFrame], Measurement]:
+def _held_to(
+    columns: tuple[str, ...], zero: bool, preset: str
+) -> Callable[[pd.DataFrame], Measurement]:
+    initial = "zero" if zero else "gaussian"
+
     def measure(cells: pd.DataFrame) -> Measurement:
-        held = done(cells[cells["certify"].astype(bool)], 1.0)
+        held = done(
+            cells[cells["certify"].astype(bool) & (cells["initialisation"] == initial)], 1.0
+        )
         if held.empty:
-            raise not_run(f"It needs cells with certify=true, as in `overfit sweep {preset}`.")
+            raise not_run(
+                f"It needs cells with certify=true and initialisation={initial}, as in "
+                f"`overfit sweep {preset}`."
+            )
+        if not zero and len(held) < DRAWS:
+            raise not_run(f"It takes {DRAWS} cells with random weights, and there are {len(held)}.")
         ratios = pd.DataFrame({name: numbers(held, name) for name in columns})
         return without_exception(
             (ratios > 1 + ROUND_OFF).any(axis=1),
@@ -64,6 +77,9 @@ def _held_to(columns: tuple[str, ...], preset: str) -> Callable[[pd.DataFrame], 
 
     return measure
 
+
+DRAWS = 1000
+"""How many random draws it takes."""
 
 ROUND_OFF = 1e-9
 """By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""

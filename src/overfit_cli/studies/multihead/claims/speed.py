@@ -1,4 +1,4 @@
-"""Whether more heads slow training down, or speed it up: the steps to a training loss of 0.001."""
+"""Whether more heads slow training down, or speed it up: the steps to the target loss."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
     there = of_whole_seeds(cells)
     found = scaling_exponents(there, ["heads"], "steps_to_target") if len(there) else None
     if found is None:
-        raise inconclusive("No seed has cells that all come to a training loss of 0.001.")
+        raise inconclusive("No seed has cells that all come to the target loss.")
     middle = there.groupby("heads")["steps_to_target"].median()
     return judged(
         found["heads"],
         margin,
         details={
             **{f"median steps, H = {heads}": float(steps) for heads, steps in middle.items()},
-            "seeds on which some H never comes to 0.001": cells["seed"].nunique()
+            "seeds on which some H never comes to the target": cells["seed"].nunique()
             - there["seed"].nunique(),
         },
-        note="The power of H in the steps to a training loss of 0.001.",
+        note="The power of H in the steps to the target loss.",
     )
 
 
@@ -73,14 +73,14 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
     ratio = both["steps_to_target"] / both["steps_to_target_slow"]
     known = ratio.dropna()
     if known.empty:
-        raise inconclusive("No seed has both settings come to a training loss of 0.001.")
+        raise inconclusive("No seed has both settings come to the target loss.")
     of_seeds = known.map(math.log).groupby(both["seed"]).mean()
     return judged(
         from_logarithms(mean_estimate(of_seeds)),
         SOONER,
         details={
             "pairs of cells": len(both),
-            "pairs of which one never comes to 0.001": len(both) - len(known),
+            "pairs of which one never comes to the target": len(both) - len(known),
         },
         note="Geometric means over heads, seed by seed.",
     )

@@ -12,7 +12,10 @@ from overfit_cli.claims.cells import Selection, Values, done, numbers
 from overfit_cli.claims.rules import WITHOUT_EXCEPTION, Margin, judged, without_exception
 from overfit_cli.claims.trends import FALLING, rank_correlation
 from overfit_cli.studies.multihead.claims.bounds import bound_claims, theorem_claims
+from overfit_cli.studies.multihead.claims.directions import DIRECTION_CLAIMS
+from overfit_cli.studies.multihead.claims.first_phase import FIRST_PHASE_CLAIMS
 from overfit_cli.studies.multihead.claims.speed import FASTER, SLOWER, power_of_heads
+from overfit_cli.studies.multihead.claims.step_sizes import contour_claims, second_head_claims
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 
 REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
@@ -108,7 +111,7 @@ def _claim(
     )
 
 
-_POWER = "the power of H in the steps to a training loss of 0.001"
+_POWER = "the power of H in the steps to the target loss"
 _SHARE = "the least margin over γ_attn"
 
 
@@ -178,4 +181,8 @@ CLAIMS = (
     ),
     *bound_claims("mixture", "heads-fig2"),
     *theorem_claims("mixture", "heads-fig2"),
+    *FIRST_PHASE_CLAIMS,
+    *contour_claims(MultiheadMixtureParameters, "mixture", "heads-steps"),
+    *second_head_claims(MultiheadMixtureParameters, "mixture", "heads-second", errors=False),
+    *DIRECTION_CLAIMS,
 )

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from overfit_cli.figure import Figure, drawn_by
-from overfit_cli.standard_figures import by_name
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.problem import Problem
 from overfit_cli.studies.multihead.study import (
@@ -30,17 +26,6 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
     claims_in = "overfit_cli.studies.multihead.mixture.claims"
     worlds_in = "overfit_cli.studies.multihead.mixture.worlds"
     source_of_heads = "Deora et al. 2024, figures 2 and 3"
-
-    def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
-        certificates = Figure(
-            name="certificates",
-            title="What is measured over each bound, and margins side by side",
-            reads="cells",
-            draw=drawn_by("overfit_cli.studies.multihead.figures.certificates:draw_certificates"),
-            source="Deora et al. 2024, sections 3 to 5",
-        )
-        return {**super().figures(), **by_name(certificates)}
 
     def draw(self, parameters: MultiheadMixtureParameters, seed: int) -> Problem:
         """Draw the samples of a seed's cells."""

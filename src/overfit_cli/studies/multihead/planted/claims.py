@@ -11,12 +11,14 @@ from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Selection, Values, numbers
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.studies.multihead.claims.bounds import bound_claims
 from overfit_cli.studies.multihead.claims.speed import (
     FASTER,
     SOONER,
     power_of_heads,
     ratio_of_steps,
 )
+from overfit_cli.studies.multihead.claims.step_sizes import second_head_claims
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 
 FOUND_AT = 0.9
@@ -115,7 +117,7 @@ def _claim(
 
 
 _SHARE = "the share of planted heads that every H finds"
-_POWER = "the power of H in the steps to a training loss of 0.001"
+_POWER = "the power of H in the steps to the target loss"
 _OF = {
     "gd": (ROOT, "figure 4", "gradient descent with steps of √H"),
     "momentum": (MOMENTUM, "figure 5, left", "momentum with steps of √H"),
@@ -160,8 +162,10 @@ CLAIMS = (
         "momentum-sooner",
         "appendix G",
         "Momentum significantly speeds gradient descent with steps of √H up.",
-        SOONER.in_words("its steps to a training loss of 0.001 over those of gradient descent"),
+        SOONER.in_words("its steps to the target loss over those of gradient descent"),
         _momentum,
         "momentum",
     ),
+    *bound_claims("planted", "heads-planted"),
+    *second_head_claims(MultiheadPlantedParameters, "planted", "heads-second-planted", errors=True),
 )

@@ -78,18 +78,25 @@ class MixtureMargins:
 
     def tangent(self) -> float:
         """Return γ⋆, that of the tangent kernel after the first phase (equation 7)."""
+        lost = self.deviation * math.pow(self.tokens, 2.5) * (self.strength + self.noise) ** 3
+        return self.tangent_without_deviation() - lost
+
+    def tangent_without_deviation(self) -> float:
+        """Return what γ⋆ would be if P were 0, as with a first phase of endless samples."""
         s, z = self.strength, max(self.noise_on_signal, self.noise_on_patterns)
         inner = self.sparsity * s**4 - 7 * z * s**2 - 12 * z**2 - 16 * z**3 / s**2
         share = self.tokens * (1 - self.sparsity) * self.sparsity
-        first = share * inner / (4 * math.sqrt(2 * (self.patterns + 1)))
-        lost = self.deviation * math.pow(self.tokens, 2.5) * (s + self.noise) ** 3
-        return first - lost + self.linear()
+        return share * inner / (4 * math.sqrt(2 * (self.patterns + 1))) + self.linear()
 
     def attention(self, missed: float = 0.0) -> float:
         """Return γ_attn, that of attention that misses so much of the relevant tokens (11)."""
         s = self.strength
         own = s**2 * (1 - missed) - 2 * missed * self.noise_on_signal
         return math.sqrt(self.tokens / 2) * own / s
+
+    def noise_allowed(self) -> float:
+        """Return the largest Z_μ and Z_ν for which Proposition 3 says something."""
+        return self.strength**2 / 8
 
     def norm_needed(self, missed: float) -> float:
         """Return Γ_ε, by which Proposition 3 scales W_opt for a softmax that misses ε."""
@@ -109,29 +116,3 @@ def optimal_attention(means: Floats) -> Floats:
     found = found + sum(np.outer(other, both) for other in others)
     unit: Floats = found / np.linalg.norm(found)
     return unit
-
-
-def attention_constraints(inputs: Floats, labels: Floats, projection: Floats) -> Floats:
-    """Return the vectors whose largest margin is that of the attention support vector machine.
-
-    For each row t of a sample the best token α has the largest y ⟨u_t, x_s⟩. W separates it from
-    the others where x_tᵀ W (x_α − x_s) is positive for all s: products of W with these vectors
-    (Tarzanagh et al. 2023, in this model's terms).
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        labels: y, shape (samples,).
-        projection: U, fixed, shape (tokens, features).
-
-    Returns:
-        x_t (x_α − x_s)ᵀ in a row for each sample, t and s other than α, (vectors, features²).
-    """
-    scores = labels[:, None, None] * (projection @ inputs.swapaxes(1, 2))  # (n, t, s)
-    best = scores.argmax(-1)  # (n, t)
-    chosen = np.take_along_axis(inputs, best[..., None], axis=1)  # x_α, (n, t, features)
-    differences = chosen[:, :, None] - inputs[:, None]  # (n, t, s, features)
-    products = inputs[:, :, None, :, None] * differences[..., None, :]
-    others = np.arange(inputs.shape[1]) != best[..., None]  # (n, t, s)
-    features = inputs.shape[2]
-    found: Floats = products[others].reshape(-1, features**2)
-    return found

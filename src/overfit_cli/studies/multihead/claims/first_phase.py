@@ -1,0 +1,183 @@
+"""Claims of section 5 of Deora et al. 2024: the first phase, good initialisation, Proposition 3."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.claims.cells import done, numbers
+from overfit_cli.claims.rules import (
+    WITHOUT_EXCEPTION,
+    Margin,
+    around,
+    judged,
+    vacuous,
+    without_exception,
+)
+
+STATED = around(0.5, 0.1, "up to a fifth", fewest_seeds=10)
+EXPECTED = around(0.25, 0.05, "up to a fifth", fewest_seeds=10)
+
+_PRESET = "heads-certificates"
+
+
+def _cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells that were held to what is said of the first phase."""
+    held = done(cells[cells["certify"].astype(bool) & (cells["first_phase"] != "none")], 1.0)
+    if held.empty:
+        raise not_run(f"It needs cells after a first phase, as in `overfit sweep {_PRESET}`.")
+    return held
+
+
+def _coefficient(cells: pd.DataFrame, margin: Margin) -> Measurement:
+    """Measure what the first phase puts on the oracle classifier, over ζ."""
+    held = _cells(cells)
+    found = numbers(held, "first_coefficient")
+    return judged(
+        mean_estimate(found.groupby(held["seed"]).mean()),
+        margin,
+        details={
+            f"n₁ = {samples}": float(one)
+            for samples, one in found.groupby(held["first_samples"]).mean().items()
+        },
+        note="The coefficient of u⋆ in a head's U, over ζ α.",
+    )
+
+
+def _good(cells: pd.DataFrame) -> Measurement:
+    """Measure P1 and P2 of Definition 1 with the bounds that Proposition 2 states for them."""
+    held = _cells(cells)
+    ratios = pd.DataFrame({name: numbers(held, name) for name in ("good_norm", "good_output")})
+    return without_exception(
+        (ratios > 1).any(axis=1),
+        held["seed"],
+        details={
+            "norm of a head over its bound, most": float(ratios["good_norm"].max()),
+            "output over its bound, most": float(ratios["good_output"].max()),
+        },
+        note="The second is stated with a chance of 95 %; here no cell may break it.",
+    )
+
+
+def _tangent(cells: pd.DataFrame) -> Measurement:
+    """Measure the tangent kernel's margin beside γ⋆, which says something where it is positive."""
+    held = _cells(cells)
+    achieved, stated = numbers(held, "ntk_margin"), numbers(held, "gamma_tangent")
+    without = numbers(held, "gamma_tangent_without")
+    found = without_exception(
+        achieved < stated,
+        held["seed"],
+        details={
+            "largest margin, median": float(achieved.median()),
+            "its dual bound, median": float(numbers(held, "ntk_margin_bound").median()),
+            "margin of section 5.2's θ⋆, median": float(
+                numbers(held, "ntk_margin_constructed").median()
+            ),
+            "γ⋆, median": float(stated.median()),
+            "γ_lin, median": float(numbers(held, "gamma_linear").median()),
+            "γ_attn": float(numbers(held, "gamma_attention").median()),
+        },
+    )
+    negative = stated <= 0
+    if not negative.any():
+        return found
+    hopeless = without <= 0
+    samples = _samples_needed(held)
+    return vacuous(
+        found,
+        f"γ⋆ is negative in {int(negative.sum())} of {len(held)} cells, which says nothing.",
+        {
+            "cells with so much noise that it is so for every n₁": float(hopeless.sum()),
+            **({"n₁ needed elsewhere, least": float(samples.min())} if len(samples) else {}),
+        },
+    )
+
+
+def _samples_needed(held: pd.DataFrame) -> pd.Series[float]:
+    """The n₁ for which γ⋆ would be positive, where one is: P falls as the root of n₁."""
+    without, stated = numbers(held, "gamma_tangent_without"), numbers(held, "gamma_tangent")
+    possible = without > 0
+    ratio = ((without - stated) / without)[possible]
+    found: pd.Series[float] = held["first_samples"][possible] * ratio**2
+    return found
+
+
+def _optimal(cells: pd.DataFrame) -> Measurement:
+    """Measure attention and margin of θ_opt where the noise is as small as Proposition 3 asks."""
+    held = _cells(cells)
+    small = held[numbers(held, "optimal_noise") <= 1]
+    if small.empty:
+        least = float(numbers(held, "optimal_noise").min())
+        raise inconclusive(
+            f"In no cell is the noise as small as required: it is {least:.2g} times that or more. "
+            "A smaller sigma has less."
+        )
+    missed, margin = numbers(small, "optimal_missed"), numbers(small, "optimal_margin")
+    return without_exception(
+        (missed > 1) | (margin > 1) | ~np.isfinite(margin),
+        small["seed"],
+        details={
+            "softmax missed over ε = 0.01, most": float(missed.max()),
+            "stated margin over the measured one, most": float(margin.max()),
+            "cells with more noise than required": len(held) - len(small),
+        },
+    )
+
+
+def _claim(
+    name: str, source: str, statement: str, holds_where: str, measure: partial[Measurement]
+) -> Claim:
+    return Claim(
+        name=f"mixture-{name}",
+        source=f"Deora et al. 2024, {source}",
+        statement=statement,
+        holds_where=holds_where,
+        measure=measure,
+        figure="certificates",
+        preset=_PRESET,
+    )
+
+
+_NUMBER = "the coefficient of u⋆ over ζ"
+
+FIRST_PHASE_CLAIMS = (
+    _claim(
+        "lemma2",
+        "Lemma 2",
+        "The first phase makes each head's U α 1 (ζ/2 u⋆ + p)ᵀ.",
+        STATED.in_words(_NUMBER),
+        partial(_coefficient, margin=STATED),
+    ),
+    _claim(
+        "lemma2-quarter",
+        "equation 120; ours",
+        "The first phase makes each head's U α 1 (ζ/4 u⋆ + p)ᵀ.",
+        EXPECTED.in_words(_NUMBER),
+        partial(_coefficient, margin=EXPECTED),
+    ),
+    _claim(
+        "good-initialisation",
+        "Definition 1 and Proposition 2",
+        "After the first phase norms of heads (P1) and outputs (P2) are as small as stated.",
+        WITHOUT_EXCEPTION,
+        partial(_good),
+    ),
+    _claim(
+        "tangent-margin",
+        "Definition 1 and equation 7",
+        "After the first phase the tangent kernel separates the data with the margin γ⋆ (P3).",
+        f"γ⋆ is positive, and {WITHOUT_EXCEPTION}",
+        partial(_tangent),
+    ),
+    _claim(
+        "proposition3",
+        "Proposition 3",
+        "Γ_ε W_opt puts all but ε of softmax on relevant tokens; θ_opt has the margin γ_attn(ε).",
+        f"{WITHOUT_EXCEPTION}, where Z_μ and Z_ν are at most S²/8",
+        partial(_optimal),
+    ),
+)

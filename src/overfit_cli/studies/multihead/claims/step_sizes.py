@@ -1,0 +1,172 @@
+"""The step sizes with which training takes as many steps, against heads; and the best of each H."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.analysis.crossings import crossing_table, crossings
+from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.claim import Claim, Measurement, inconclusive
+from overfit_cli.claims.cells import Selection, trained
+from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
+from overfit_cli.claims.rules import Margin, around, from_logarithms, judged
+from overfit_cli.studies.multihead.claims.speed import LEAST_SPAN
+from overfit_cli.studies.multihead.parameters import MultiheadParameters
+
+STEPS = 100
+"""The steps to the target loss at which the contour runs."""
+
+_HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
+ROOT = around(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+LINEAR = around(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+
+QUICKER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
+BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
+
+_Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
+"""From two heads and one, and every H, all at their best, to the measurement."""
+
+BEST = Comparison("heads", "learning_rate", "step size", best_in="steps_to_target")
+
+
+def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -> tuple[Claim, ...]:
+    """Return the claims that the contour is η ∝ √H, and that it is η ∝ H.
+
+    Args:
+        model: the study's parameters.
+        prefix: how their names begin.
+        preset: one that has such a grid.
+    """
+    chosen = Selection(
+        model,
+        vary={"learning_rate"},
+        alike={"n", "training_steps", "epsilon", "test_samples"},
+        fewest={"heads": 4},
+        preset=preset,
+    )
+    return tuple(
+        Claim(
+            name=f"{prefix}-contour-{name}",
+            source=source,
+            statement=f"Training takes as many steps for every H where η ∝ {words}.",
+            holds_where=margin.in_words("the power of H in that step size"),
+            measure=partial(_contour, chosen=chosen, margin=margin),
+            figure="boundary",
+            preset=preset,
+        )
+        for name, words, margin, source in (
+            ("sqrt", "√H", ROOT, "Deora et al. 2024, section 6 and figure 3; ours"),
+            ("linear", "H", LINEAR, "a rival of η ∝ √H; ours"),
+        )
+    )
+
+
+def _contour(cells: pd.DataFrame, chosen: Selection, margin: Margin) -> Measurement:
+    """Measure the power of H in the step size that takes `STEPS` steps, seed by seed."""
+    grid = trained(chosen.of(cells))
+    if grid["heads"].max() < LEAST_SPAN * grid["heads"].min():
+        raise inconclusive(f"It needs numbers of heads that are a factor of {LEAST_SPAN} apart.")
+    found = crossings(grid, "learning_rate", "heads", "steps_to_target", STEPS)
+    logs = crossing_table(found, "heads")  # (heads, seeds)
+    whole = logs.replace([np.inf, -np.inf], np.nan).dropna(axis=1)
+    if whole.empty:
+        raise inconclusive(f"No seed takes {STEPS} steps at some step size for every H.")
+    heads = np.log(whole.index.to_numpy(float))
+    powers = np.polyfit(heads, whole.to_numpy(), 1)[0]
+    middle = pd.Series(np.median(whole.to_numpy(), axis=1), whole.index)
+    local = np.diff(middle) / np.diff(heads)
+    pairs = zip(whole.index, whole.index[1:], local, strict=False)
+    return judged(
+        mean_estimate(pd.Series(powers)),
+        margin,
+        details={
+            **{f"step size, H = {one}": float(np.exp(log)) for one, log in middle.items()},
+            **{f"power from H = {one} to {two}": float(power) for one, two, power in pairs},
+            "seeds left out": logs.shape[1] - whole.shape[1],
+        },
+        note=f"The power of H in the step size that takes {STEPS} steps to the target loss.",
+    )
+
+
+def second_head_claims(
+    model: type[MultiheadParameters], prefix: str, preset: str, *, errors: bool
+) -> tuple[Claim, ...]:
+    """Return the claims that a second head helps at an equal number of parameters.
+
+    Args:
+        model: the study's parameters.
+        prefix: how their names begin.
+        preset: one that has such cells.
+        errors: whether there is one on test errors too; where nothing is got wrong there isn't.
+    """
+    quicker = Claim(
+        name=f"{prefix}-second-head",
+        source="the title's question; ours",
+        statement="At an equal number of parameters, each at its best step size, a second head "
+        "shortens training.",
+        holds_where=QUICKER.in_words("steps to the target loss with two heads over those with one"),
+        measure=partial(_second, model=model, preset=preset, judge=_quicker),
+        figure="lines",
+        preset=preset,
+    )
+    better = Claim(
+        name=f"{prefix}-second-head-error",
+        source="the title's question; ours",
+        statement="At an equal number of parameters, each at the step size that is quickest, a "
+        "second head makes fewer test errors.",
+        holds_where=BETTER.in_words("test error with two heads less that with one"),
+        measure=partial(_second, model=model, preset=preset, judge=_better),
+        figure="lines",
+        preset=preset,
+    )
+    return (quicker, better) if errors else (quicker,)
+
+
+def _second(
+    cells: pd.DataFrame, model: type[MultiheadParameters], preset: str, judge: _Judge
+) -> Measurement:
+    """Compare two heads with one, and name what every other H comes to."""
+    chosen = Selection(
+        model,
+        at={"head_width": "shared", "initialisation": "gaussian"},
+        vary={"learning_rate", "heads"},
+        alike={"n", "d", "patterns", "training_steps", "epsilon", "target_loss", "sigma_init"},
+        preset=preset,
+    ).of(cells)
+    two, one = BEST.pair(chosen, list(model.model_fields), (2, 1))
+    found = judge(two, one, _all_at_best(chosen))
+    return unless_at_edge(found, two, one)
+
+
+def _all_at_best(chosen: pd.DataFrame) -> list[BestSetting]:
+    every = (BEST.at_best(chosen, heads) for heads in sorted(chosen["heads"].unique()))
+    return [one for one in every if one is not None]
+
+
+def _quicker(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Measurement:
+    steps = np.log(two.column("steps_to_target")) - np.log(one.column("steps_to_target"))
+    return judged(
+        from_logarithms(mean_estimate(steps)),
+        QUICKER,
+        details=_details(every, "steps_to_target"),
+        note=f"Geometric means over seeds; H = {two.in_words()}, H = {one.in_words()}.",
+    )
+
+
+def _better(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Measurement:
+    return judged(
+        mean_estimate(two.column("test_error") - one.column("test_error")),
+        BETTER,
+        details=_details(every, "test_error"),
+        note=f"H = {two.in_words()}, H = {one.in_words()}.",
+    )
+
+
+def _details(every: list[BestSetting], column: str) -> dict[str, float]:
+    words = column.replace("_", " ")
+    found = {f"step size, H = {one.name}": one.value for one in every}
+    return found | {f"{words}, H = {one.name}": float(one.column(column).mean()) for one in every}
