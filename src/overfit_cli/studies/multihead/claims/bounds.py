@@ -25,12 +25,13 @@ _IN_WORDS = {
 _SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
 
 
-def bound_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
+def bound_claims(prefix: str, along: str, at_random: str) -> tuple[Claim, ...]:
     """Return the claims that bounds hold along trajectories, and at random weights.
 
     Args:
         prefix: how their names begin.
-        preset: one whose trajectories are held to them.
+        along: a preset whose trajectories are held to them.
+        at_random: one whose random weights are.
     """
     return tuple(
         Claim(
@@ -39,12 +40,12 @@ def bound_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
             statement=f"{_IN_WORDS[name]}, "
             + ("at every step of training." if zero else "at random weights of any size."),
             holds_where=f"{WITHOUT_EXCEPTION}{'' if zero else f'; {DRAWS} cells or more'}",
-            measure=_held_to(BOUNDS[name], zero, preset if zero else f"{preset}-random"),
+            measure=_held_to(BOUNDS[name], zero, preset),
             figure="certificates",
-            preset=preset if zero else f"{preset}-random",
+            preset=preset,
         )
         for name in BOUNDS
-        for zero in (True, False)
+        for zero, preset in ((True, along), (False, at_random))
     )
 
 

@@ -179,7 +179,7 @@ CLAIMS = (
         partial(_identical),
         "heads-identical",
     ),
-    *bound_claims("mixture", "heads-fig2"),
+    *bound_claims("mixture", "heads-fig2", "heads-random"),
     *theorem_claims("mixture", "heads-fig2"),
     *FIRST_PHASE_CLAIMS,
     *contour_claims(MultiheadMixtureParameters, "mixture", "heads-steps"),

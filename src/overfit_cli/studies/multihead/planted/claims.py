@@ -166,6 +166,6 @@ CLAIMS = (
         _momentum,
         "momentum",
     ),
-    *bound_claims("planted", "heads-planted"),
+    *bound_claims("planted", "heads-certificates-planted", "heads-random-planted"),
     *second_head_claims(MultiheadPlantedParameters, "planted", "heads-second-planted", errors=True),
 )
