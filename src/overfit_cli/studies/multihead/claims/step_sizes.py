@@ -130,13 +130,10 @@ def _second(
     cells: pd.DataFrame, model: type[MultiheadParameters], preset: str, judge: _Judge
 ) -> Measurement:
     """Compare two heads with one, and name what every other H comes to."""
-    chosen = Selection(
-        model,
-        at={"head_width": "shared", "initialisation": "gaussian"},
-        vary={"learning_rate", "heads"},
-        alike={"n", "d", "patterns", "training_steps", "epsilon", "target_loss", "sigma_init"},
-        preset=preset,
-    ).of(cells)
+    at = {"head_width": "shared", "initialisation": "gaussian"}
+    free = {"learning_rate", "heads"}
+    alike = set(model.model_fields) - free - set(at)
+    chosen = Selection(model, at=at, vary=free, alike=alike, preset=preset).of(cells)
     two, one = BEST.pair(chosen, list(model.model_fields), (2, 1))
     found = judge(two, one, _all_at_best(chosen))
     return unless_at_edge(found, two, one)

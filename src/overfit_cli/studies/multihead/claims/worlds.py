@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.worlds import Bools, Numbers, Random
+from overfit_cli.claims.calibration import Worlds
+from overfit_cli.claims.worlds import Bools, Numbers, Random, exception_worlds
 from overfit_cli.studies.multihead.claims.bounds import BOUNDS
+from overfit_cli.studies.multihead.claims.step_sizes import STEPS
+
+STEP_SIZE_OF_ONE = 0.3
+"""The step size with which one head takes `STEPS` steps; all H then do so within the grid."""
 
 STEPS_OF_ONE = 1000.0
 """The steps to the target of one head; many, so that whole numbers don't matter."""
@@ -32,6 +39,15 @@ def beyond_bounds(
     return design.assign(steps=1000, **columns)
 
 
+def bound_worlds(prefix: str) -> dict[str, Worlds]:
+    """Return the worlds of `bound_claims`."""
+    return {
+        f"{prefix}-{name}{kind}": exception_worlds(partial(beyond_bounds, name=name))
+        for name in BOUNDS
+        for kind in ("", "-random")
+    }
+
+
 def above_theorem(
     design: pd.DataFrame, broken: Bools, random: Random, *, number: str
 ) -> pd.DataFrame:
@@ -48,3 +64,27 @@ def above_theorem(
         theorem_step_size=10.0,
         **{f"theorem{number}_bound": 1.0, f"theorem{number}_heads": -1.0},
     )
+
+
+def taking_contour_steps(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+    """Return cells that take `STEPS` steps where the step size is H to a power of each seed."""
+    at = STEP_SIZE_OF_ONE * design["heads"].to_numpy(float) ** powers
+    steps = STEPS * at / design["learning_rate"].to_numpy(float)
+    return design.assign(steps=1000, steps_to_target=steps)
+
+
+def second_heads(
+    design: pd.DataFrame, numbers: Numbers, random: Random, *, errors: bool = False
+) -> pd.DataFrame:
+    """Return cells at equal parameters, best at a middle step size.
+
+    Two heads take so many times one's steps there, or make so much more test error.
+    """
+    rates = np.log(design["learning_rate"].to_numpy(float))
+    middle = np.median(np.unique(rates))
+    two = design["heads"].to_numpy() == 2
+    steps = (
+        STEPS_OF_ONE * (1 + (rates - middle) ** 2) * np.where(two & ~np.bool_(errors), numbers, 1)
+    )
+    error = 0.1 + np.where(two & errors, numbers, 0)
+    return design.assign(steps=1000, steps_to_target=steps, test_error=error)

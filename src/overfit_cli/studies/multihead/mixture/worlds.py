@@ -12,20 +12,28 @@ from overfit_cli.claims.calibration import Worlds
 from overfit_cli.claims.trends import FALLING
 from overfit_cli.claims.worlds import (
     Bools,
+    Numbers,
     Random,
     exception_worlds,
     number_worlds,
     with_few_seeds,
 )
-from overfit_cli.studies.multihead.claims.bounds import BOUNDS
+from overfit_cli.studies.multihead.claims.directions import NEAR
+from overfit_cli.studies.multihead.claims.first_phase import EXPECTED, STATED
 from overfit_cli.studies.multihead.claims.speed import FASTER, SLOWER
+from overfit_cli.studies.multihead.claims.step_sizes import LINEAR, QUICKER, ROOT
 from overfit_cli.studies.multihead.claims.worlds import (
     above_theorem,
-    beyond_bounds,
+    bound_worlds,
+    second_heads,
+    taking_contour_steps,
     taking_steps,
     with_margin,
 )
 from overfit_cli.studies.multihead.mixture.claims import ALIKE_UP_TO, REACHED
+
+Columns = Mapping[str, tuple[float, float]]
+"""What each column is where a claim is broken, and where it isn't."""
 
 
 def _spread(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
@@ -44,6 +52,34 @@ def _margins(design: pd.DataFrame, random: Random, *, slope: float = 0.0) -> pd.
     return design.assign(steps=1000, margin_share=shares)
 
 
+def _first_phase(design: pd.DataFrame, coefficients: Numbers, random: Random) -> pd.DataFrame:
+    return design.assign(steps=300, first_coefficient=coefficients)
+
+
+def _beside(
+    design: pd.DataFrame, broken: Bools, random: Random, *, columns: Columns
+) -> pd.DataFrame:
+    """Cells with numbers on one side of their bounds, or on the other where broken."""
+    found = {name: np.where(broken, *sides) for name, sides in columns.items()}
+    return design.assign(steps=300, **found)
+
+
+def _directions(design: pd.DataFrame, cosines: Numbers, random: Random) -> pd.DataFrame:
+    return design.assign(steps=10**5, machine_cosine=np.minimum(cosines, 1.0))
+
+
+_GOOD: Columns = {"good_norm": (1.01, 0.5), "good_output": (0.5, 0.5)}
+_TANGENT: Columns = {
+    **dict.fromkeys(("ntk_margin", "ntk_margin_bound", "ntk_margin_constructed"), (0.9, 1.5)),
+    **dict.fromkeys(("gamma_tangent", "gamma_tangent_without"), (1.0, 1.0)),
+    **dict.fromkeys(("gamma_linear", "gamma_attention"), (1.0, 1.0)),
+}
+_OPTIMAL: Columns = {
+    "optimal_noise": (0.9, 0.9),
+    "optimal_missed": (1.01, 0.5),
+    "optimal_margin": (0.9, 0.9),
+}
+
 WORLDS: Mapping[str, Worlds] = {
     "mixture-constant-slower": number_worlds(taking_steps, SLOWER, 0.03),
     "mixture-sqrt-faster": number_worlds(taking_steps, FASTER, 0.1),
@@ -55,7 +91,17 @@ WORLDS: Mapping[str, Worlds] = {
         partial(_margins, slope=0.5), _margins, with_few_seeds(_margins, FALLING.fewest_seeds)
     ),
     "mixture-identical-heads": exception_worlds(_spread),
-    **{f"mixture-{name}": exception_worlds(partial(beyond_bounds, name=name)) for name in BOUNDS},
+    **bound_worlds("mixture"),
+    "mixture-lemma2": number_worlds(_first_phase, STATED, 0.02),
+    "mixture-lemma2-quarter": number_worlds(_first_phase, EXPECTED, 0.02),
+    "mixture-good-initialisation": exception_worlds(partial(_beside, columns=_GOOD)),
+    "mixture-tangent-margin": exception_worlds(partial(_beside, columns=_TANGENT)),
+    "mixture-proposition3": exception_worlds(partial(_beside, columns=_OPTIMAL)),
+    "mixture-contour-sqrt": number_worlds(taking_contour_steps, ROOT, 0.02),
+    "mixture-contour-linear": number_worlds(taking_contour_steps, LINEAR, 0.02),
+    "mixture-second-head": number_worlds(second_heads, QUICKER, 0.1, logs=True),
+    "mixture-machine-fixed": number_worlds(_directions, NEAR, 0.001),
+    "mixture-machine-both": number_worlds(_directions, NEAR, 0.001),
     **{
         f"mixture-theorem{number}": exception_worlds(partial(above_theorem, number=number))
         for number in ("1", "2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,13 @@ import pandas as pd
 from overfit_cli.claims.calibration import Worlds
 from overfit_cli.claims.worlds import Bools, Numbers, Random, number_worlds, share_worlds
 from overfit_cli.studies.multihead.claims.speed import FASTER, SOONER
-from overfit_cli.studies.multihead.claims.worlds import taking_steps, with_margin
+from overfit_cli.studies.multihead.claims.step_sizes import BETTER, QUICKER
+from overfit_cli.studies.multihead.claims.worlds import (
+    bound_worlds,
+    second_heads,
+    taking_steps,
+    with_margin,
+)
 from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, REACHED
 
 _FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
@@ -18,7 +25,7 @@ _FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
 
 def _finding(design: pd.DataFrame, found: Bools, random: Random) -> pd.DataFrame:
     """Cells of which one has both signs flipped on each seed whose head isn't found by all."""
-    flipped = ~design.duplicated("seed").to_numpy() & ~found
+    flipped = ~design.duplicated(["seed", "optimiser"]).to_numpy() & ~found
     cosine = np.where(flipped, -0.94, 0.99)
     return design.assign(steps=1000, alignment_w=cosine, alignment_u=cosine)
 
@@ -43,5 +50,8 @@ WORLDS: Mapping[str, Worlds] = {
     **{f"planted-{one}-finds": share_worlds(_finding, ON_MOST_TEACHERS) for one in _OPTIMISERS},
     **{f"planted-{one}-margin": number_worlds(_margin, REACHED, 0.03) for one in _OPTIMISERS},
     **{f"planted-{one}-faster": number_worlds(_faster, FASTER, 0.02) for one in _OPTIMISERS},
+    **bound_worlds("planted"),
+    "planted-second-head": number_worlds(second_heads, QUICKER, 0.1, logs=True),
+    "planted-second-head-error": number_worlds(partial(second_heads, errors=True), BETTER, 0.02),
     "planted-momentum-sooner": number_worlds(_sooner, SOONER, 0.05, logs=True),
 }
