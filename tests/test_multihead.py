@@ -16,6 +16,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.parameter_values import build
 from overfit_cli.studies.multihead import (
     attention_machine,
+    certificates,
     curvature,
     engine,
     heads,
@@ -425,3 +426,115 @@ def test_the_attention_machine_separates_the_best_tokens() -> None:
     assert found.margin == pytest.approx(found.bound, rel=1e-8)
     scores = samples.inputs @ found.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)
     assert (scores.argmax(-1) == samples.relevant.argmax(1)[:, None]).all()
+
+
+def test_gradients_of_saturated_attention_keep_their_digits() -> None:
+    """Where softmax is 1 but for 1e-40, against sums over pairs of tokens, which cancel nothing."""
+    settings = MultiheadMixtureParameters(n=6)
+    samples = draw_problem(settings, 0).train
+    assert samples.relevant is not None
+    x, y = samples.inputs, samples.labels
+    oracle = np.tile([1.0, -1.0, 0.0, 0.0], (10, 1))
+    machine = attention_machine.solution(samples, oracle)
+    assert machine is not None
+    attention = 60 * machine.direction.reshape(4, 4)
+    scores = x @ attention @ x.swapaxes(1, 2)  # (n, t, s)
+    softmax = np.exp(scores - scores.max(-1, keepdims=True))
+    softmax /= softmax.sum(-1, keepdims=True)
+    assert softmax[~(scores == scores.max(-1, keepdims=True))].max() < 1e-40
+    outputs = oracle @ x.swapaxes(1, 2)  # G, (n, t, s)
+    differences = outputs[..., :, None] - outputs[..., None, :]  # G_s − G_r
+    spread = (softmax[..., :, None] * softmax[..., None, :] * differences).sum(-1)
+    margins_of = y * (softmax * outputs).sum((1, 2))
+    weights = -y / (1 + np.exp(margins_of)) / len(y)
+    expected = np.einsum("n,nts,nta,nsb->ab", weights, spread, x, x)
+    loss = np.log1p(np.exp(-margins_of)).mean()
+    found = engine.HeadGradients(torch.tensor(x), torch.tensor(y), 1, 1)(
+        torch.tensor(oracle)[None, None],
+        torch.tensor(attention)[None, None],
+        torch.ones(1, 1, dtype=torch.float64),
+        torch.ones(1, dtype=torch.float64),
+        scaled=True,
+    )
+    assert np.abs(expected).max() < 1e-30
+    assert found.attention[0, 0].numpy() * loss == pytest.approx(expected, rel=1e-6, abs=1e-60)
+
+
+def test_normalised_descent_comes_to_point_where_the_attention_machine_does() -> None:
+    one = cell(
+        mixture,
+        optimiser="gradient-normalised",
+        learning_rate=0.03,
+        first_phase="positive",
+        first_samples=10_000,
+        trained="attention",
+        training_steps=600,
+        test_samples=10,
+        machine=True,
+    )
+    [result] = trained(mixture, one)
+    cosines = result.trajectory["machine_cosine"]
+    assert cosines[1] < 0.95
+    assert cosines[-1] > 0.995
+    assert result.measurements["machine_margin"] > 1
+
+
+def test_there_is_no_cosine_where_no_attention_separates_the_best_tokens() -> None:
+    samples = draw_problem(MultiheadMixtureParameters(), 0).train
+    weights = certificates.Weights(
+        torch.randn(1, 10, 4, dtype=torch.float64),
+        torch.ones(1, 4, 4, dtype=torch.float64),
+        torch.ones(1, dtype=torch.float64),
+    )
+    found = attention_machine.columns(samples, weights)
+    assert found["machine_margin"] == 0
+    assert math.isnan(found["machine_cosine"])
+
+
+def test_the_first_phase_puts_a_quarter_of_the_sparsity_on_the_oracle() -> None:
+    one = cell(
+        mixture,
+        first_phase="signs",
+        heads=5,
+        first_samples=200_000,
+        sigma=0.02,
+        certify=True,
+        training_steps=1,
+        n=40,
+        test_samples=10,
+    )
+    [result] = trained(mixture, one)
+    got = result.measurements
+    assert got["first_coefficient"] == pytest.approx(0.25, abs=0.005)
+    assert got["first_deviation"] < 0.005
+    assert (
+        got["ntk_margin_constructed"] <= got["ntk_margin"] <= got["ntk_margin_bound"] * (1 + 1e-9)
+    )
+    assert got["optimal_noise"] <= 1
+    assert got["optimal_missed"] <= 1
+    assert got["optimal_margin"] <= 1
+    assert got["gamma_tangent"] < got["gamma_tangent_without"]
+
+
+def test_heads_that_share_the_width_have_as_many_parameters_in_any_number() -> None:
+    counts = set()
+    for heads_there in (1, 2, 4, 8):
+        settings = MultiheadMixtureParameters(
+            heads=heads_there, d=8, patterns=6, head_width="shared", initialisation="gaussian"
+        )
+        problem = draw_problem(settings, 0)
+        found = heads.initial_heads([settings], 0, problem.first, dtype=torch.float64, device="cpu")
+        counts.add(sum(one.numel() for one in found.weights.values()))
+    assert counts == {2 * 8 * 8 + (10 + 8) * 8}
+
+
+def test_steps_are_counted_to_the_target_that_is_set() -> None:
+    settings: dict[str, Any] = {"n": 30, "test_samples": 10, "training_steps": 300}
+    [near, far] = trained(
+        mixture, cell(mixture, **settings, target_loss=0.1), cell(mixture, **settings)
+    )
+    losses = plain_losses(near.cell.parameters, 0)
+    assert near.measurements["steps_to_target"] == next(
+        step for step, loss in enumerate(losses) if loss < 0.1
+    )
+    assert near.measurements["steps_to_target"] < far.measurements["steps_to_target"]

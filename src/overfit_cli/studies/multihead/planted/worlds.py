@@ -25,7 +25,7 @@ _FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
 
 def _finding(design: pd.DataFrame, found: Bools, random: Random) -> pd.DataFrame:
     """Cells of which one has both signs flipped on each seed whose head isn't found by all."""
-    flipped = ~design.duplicated(["seed", "optimiser"]).to_numpy() & ~found
+    flipped = ~design.duplicated(["seed", "optimiser", "learning_rate"]).to_numpy() & ~found
     cosine = np.where(flipped, -0.94, 0.99)
     return design.assign(steps=1000, alignment_w=cosine, alignment_u=cosine)
 
@@ -47,7 +47,10 @@ def _sooner(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFra
 _OPTIMISERS = ("gd", "momentum", "adam")
 
 WORLDS: Mapping[str, Worlds] = {
-    **{f"planted-{one}-finds": share_worlds(_finding, ON_MOST_TEACHERS) for one in _OPTIMISERS},
+    **{
+        f"planted-{one}-finds": share_worlds(_finding, ON_MOST_TEACHERS)
+        for one in (*_OPTIMISERS, "adam-large")
+    },
     **{f"planted-{one}-margin": number_worlds(_margin, REACHED, 0.03) for one in _OPTIMISERS},
     **{f"planted-{one}-faster": number_worlds(_faster, FASTER, 0.02) for one in _OPTIMISERS},
     **bound_worlds("planted"),
