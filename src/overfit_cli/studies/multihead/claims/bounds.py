@@ -70,7 +70,10 @@ def _held_to(
             (ratios > 1 + ROUND_OFF).any(axis=1),
             held["seed"],
             details={
-                **{f"{name} over its bound, most": float(ratios[name].max()) for name in columns},
+                **{
+                    f"{name.replace('_', ' ')} over its bound, most": float(ratios[name].max())
+                    for name in columns
+                },
                 "cells": len(held),
             },
             note="At each logged step of each cell.",
@@ -118,10 +121,13 @@ def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], 
     bound_column, heads_column = f"theorem{number}_bound", f"theorem{number}_heads"
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        of_descent = cells[(cells["optimiser"] == "gd") & (cells["trained"] == "all")]
+        from_zero = (cells["initialisation"] == "zero") & (cells["trained"] == "all")
+        of_descent = cells[from_zero & (cells["optimiser"] == "gd")]
         fitted = done(of_descent, 1.0)
         if fitted.empty:
-            raise not_run(f"It needs cells of gradient descent, as in `overfit sweep {preset}`.")
+            raise not_run(
+                f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."
+            )
         measured = numbers(fitted, column)
         if column == "test_loss":
             measured = measured - numbers(fitted, "train_loss")
