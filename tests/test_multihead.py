@@ -538,3 +538,22 @@ def test_steps_are_counted_to_the_target_that_is_set() -> None:
         step for step, loss in enumerate(losses) if loss < 0.1
     )
     assert near.measurements["steps_to_target"] < far.measurements["steps_to_target"]
+
+
+@pytest.mark.parametrize("learning_rate", [30.0, 1e3, 1e6])
+def test_steps_that_are_far_too_large_end_in_a_row(learning_rate: float) -> None:
+    cells = [
+        cell(
+            mixture,
+            seed,
+            heads=2,
+            initialisation="gaussian",
+            head_width="shared",
+            learning_rate=learning_rate,
+            training_steps=40,
+            test_samples=10,
+        )
+        for seed in range(4)
+    ]
+    for result in trained(mixture, *cells):
+        assert result.reason in ("", "diverged")

@@ -134,12 +134,12 @@ def theorem_columns(found: Hypotheses, step_size: float, samples: int) -> dict[s
         step_size: η.
         samples: n.
     """
-    if not found.distance:
+    if not 0 < found.distance < math.inf:
         return {}
     return {
         "theorem1_bound": found.training_bound(step_size),
-        "theorem1_heads": math.log10(found.heads_needed(THEOREM_1)),
+        "theorem1_heads": found.log10_heads_needed(THEOREM_1),
         "theorem2_bound": found.generalisation_bound(step_size, samples),
-        "theorem2_heads": math.log10(found.heads_needed(THEOREM_2)),
-        "theorem_step_size": math.log10(found.largest_step_size()),
+        "theorem2_heads": found.log10_heads_needed(THEOREM_2),
+        "theorem_step_size": found.log10_largest_step_size(),
     }

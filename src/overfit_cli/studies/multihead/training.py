@@ -221,4 +221,4 @@ class _Run(Generic[P]):
 
 
 def _known(row: dict[str, float]) -> dict[str, float]:
-    return {name: value for name, value in row.items() if not math.isnan(value)}
+    return {name: value for name, value in row.items() if math.isfinite(value)}

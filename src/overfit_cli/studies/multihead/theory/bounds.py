@@ -99,36 +99,41 @@ class Hypotheses:
     start_loss: float
     steps: int
 
-    def heads_needed(self, constant: float) -> float:
-        """Return the least H.
+    def log10_heads_needed(self, constant: float) -> float:
+        """Return the decimal logarithm of the least H.
 
         Args:
             constant: `THEOREM_1` or `THEOREM_2`.
         """
         beta = self.sizes.beta_3(3 * self.distance + self.largest) / 2
-        return (constant * beta * self.distance**2) ** 2
+        return 2 * (math.log10(constant * beta) + 2 * math.log10(self.distance))
 
-    def largest_step_size(self) -> float:
-        """Return the largest η that both theorems allow."""
+    def log10_largest_step_size(self) -> float:
+        """Return the decimal logarithm of the largest η that both theorems allow."""
         of = self.sizes
         root_t, root_d = math.sqrt(of.tokens), math.sqrt(of.features)
         inner = 3 * root_t * of.radius**3 * (3 * self.distance + self.largest)
         alpha = 3 * root_d * of.radius**2 * (inner + 2 * root_t * of.radius)
         curvature = 2 * root_t * root_d * of.radius**3 / math.sqrt(of.heads)
-        rho = (curvature + of.tokens * of.radius**2 / 4) * alpha**2
-        square = self.distance**2
-        limits = [1.0, 1 / rho, square / self.start_loss]
-        if self.target_loss > 0:
-            limits.append(square / (self.steps * self.target_loss))
+        log_rho = math.log10(curvature + of.tokens * of.radius**2 / 4) + 2 * math.log10(alpha)
+        log_square = 2 * math.log10(self.distance)
+        limits = [0.0, -log_rho]
+        for loss in (self.start_loss, self.steps * self.target_loss):
+            if loss > 0:
+                limits.append(log_square - math.log10(loss))
         return min(limits)
+
+    @property
+    def _square(self) -> float:
+        return self.distance * self.distance  # a power of a large float raises
 
     def training_bound(self, step_size: float) -> float:
         """Return Theorem 1's bound on the training loss after K steps (equation 4)."""
-        return 2 * self.target_loss + 5 * self.distance**2 / (4 * step_size * self.steps)
+        return 2 * self.target_loss + 5 * self._square / (4 * step_size * self.steps)
 
     def generalisation_bound(self, step_size: float, samples: int) -> float:
         """Return Theorem 2's bound on test less training loss (equation 5)."""
-        inner = 2 * self.steps * self.target_loss + 9 * self.distance**2 / (4 * step_size)
+        inner = 2 * self.steps * self.target_loss + 9 * self._square / (4 * step_size)
         return 4 * inner / samples
 
 
