@@ -152,9 +152,9 @@ class MultiheadStudy(Study[P]):
             replace(LINES, options=FigureOptions(x="heads", value="steps_to_target")),
             replace(
                 BOUNDARY,
-                title="The step size that takes 100 steps to the target loss, against heads",
+                title="The step size that takes 1000 steps to the target loss, against heads",
                 options=FigureOptions(
-                    x="learning_rate", y="heads", value="steps_to_target", threshold=100
+                    x="learning_rate", y="heads", value="steps_to_target", threshold=1000
                 ),
             ),
             CURVES,

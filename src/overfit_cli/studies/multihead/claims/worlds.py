@@ -12,7 +12,7 @@ from overfit_cli.claims.worlds import Bools, Numbers, Random, exception_worlds
 from overfit_cli.studies.multihead.claims.bounds import BOUNDS
 from overfit_cli.studies.multihead.claims.step_sizes import STEPS
 
-STEP_SIZE_OF_ONE = 0.3
+STEP_SIZE_OF_ONE = 0.06
 """The step size with which one head takes `STEPS` steps; all H then do so within the grid."""
 
 STEPS_OF_ONE = 1000.0
