@@ -18,8 +18,10 @@ from overfit_cli.studies.multihead.claims.speed import LEAST_SPAN
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
 STEPS = 1000
-"""The steps to the target loss at which the contour runs; with fewer, steps are so large that losses
-rise before they fall, and training is over in a few."""
+"""The steps to the target loss at which the contour runs.
+
+Where far fewer suffice, steps are so large that losses rise before they fall.
+"""
 
 _HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
 ROOT = around(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
@@ -53,8 +55,7 @@ def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -
         Claim(
             name=f"{prefix}-contour-{name}",
             source=source,
-            statement=f"Training takes as many steps for every H where η ∝ {words}, on average over "
-            "all H.",
+            statement=f"On average over H, training takes as many steps where η ∝ {words}.",
             holds_where=margin.in_words("the power of H in that step size"),
             measure=partial(_contour, chosen=chosen, margin=margin),
             figure="boundary",
