@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pandas as pd
 
 from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.claim import Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import check_alike, numbers, trained
+
+Setting: TypeAlias = str | int
+"""A value of the compared parameter."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class BestSetting:
         cells: the cells at the best value, indexed by seed.
     """
 
-    name: str
+    name: Setting
     value: float
     tried: tuple[float, ...]
     cells: pd.DataFrame
@@ -102,7 +106,7 @@ class Comparison:
     swept_in_words: str
     best_in: str
 
-    def at_best(self, cells: pd.DataFrame, setting: str) -> BestSetting | None:
+    def at_best(self, cells: pd.DataFrame, setting: Setting) -> BestSetting | None:
         """Return a setting at its best value; None where no value has all its seeds done.
 
         Raises:
@@ -120,7 +124,7 @@ class Comparison:
         return BestSetting(setting, value, tried, best.set_index("seed"))
 
     def pair(
-        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[str, str]
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[Setting, Setting]
     ) -> tuple[BestSetting, BestSetting]:
         """Return both settings at their best, on the seeds of both.
 
@@ -132,19 +136,27 @@ class Comparison:
         Raises:
             UndecidedError: where the cells don't have both, or one of them at a single value.
         """
-        one, other = self._both(cells, parameters, settings)
-        if min(len(one.tried), len(other.tried)) < 2:
+        one, other = self.several(cells, parameters, settings)
+        return one, other
+
+    def several(
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
+    ) -> list[BestSetting]:
+        """Return settings at their best, on the seeds of all of them; see `pair`."""
+        found = self.at_any(cells, parameters, settings)
+        counts = [len(one.tried) for one in found]
+        if min(counts) < 2:
             raise inconclusive(
-                f"The {self.compared}s were tried at {len(one.tried)} and {len(other.tried)} "
+                f"The {self.compared}s were tried at {' and '.join(map(str, counts))} "
                 f"{self.swept_in_words}s; it takes 2, so that the verdict depends on no single one."
             )
-        return one, other
+        return found
 
     def pair_at(
         self,
         cells: pd.DataFrame,
         parameters: Collection[str],
-        settings: tuple[str, str],
+        settings: tuple[Setting, Setting],
         place: Place,
     ) -> tuple[BestSetting, BestSetting]:
         """Return both settings at one value of the swept parameter, on the seeds of both.
@@ -159,28 +171,31 @@ class Comparison:
         there = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
         if there[self.compared].nunique() < 2:
             raise not_run(
-                f"It needs cells of {self.compared}={','.join(settings)} at "
+                f"It needs cells of {self.compared}={','.join(map(str, settings))} at "
                 f"{self.swept}={place.value:g}, as in `overfit sweep {place.preset}`."
             )
-        return self._both(there, parameters, settings)
+        one, other = self.at_any(there, parameters, settings)
+        return one, other
 
-    def _both(
-        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[str, str]
-    ) -> tuple[BestSetting, BestSetting]:
-        """Both settings at their best among these cells, however many values there are."""
+    def at_any(
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
+    ) -> list[BestSetting]:
+        """Return settings at their best of however many values; else as `several`."""
         cells = cells[cells[self.compared].isin(settings)]
-        if cells[self.compared].nunique() < 2:
-            raise not_run(f"It needs cells of {self.compared}={','.join(settings)}.")
+        if cells[self.compared].nunique() < len(settings):
+            raise not_run(f"It needs cells of {self.compared}={','.join(map(str, settings))}.")
         others = [name for name in parameters if name not in (self.compared, self.swept)]
         check_alike(cells, others)
         self._check_whole(trained(cells))
-        one, other = (self.at_best(cells, setting) for setting in settings)
-        if one is None or other is None:
+        found = [one for setting in settings if (one := self.at_best(cells, setting)) is not None]
+        if len(found) < len(settings):
             raise inconclusive(
                 f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
             )
-        seeds = one.cells.index.intersection(other.cells.index)
-        return one.on(seeds), other.on(seeds)
+        seeds = found[0].cells.index
+        for one in found[1:]:
+            seeds = seeds.intersection(one.cells.index)
+        return [one.on(seeds) for one in found]
 
     def _check_whole(self, cells: pd.DataFrame) -> None:
         """Refuse settings that weren't tried alike: the missing cells may be the better ones."""
@@ -198,7 +213,7 @@ class Comparison:
         self,
         judge: Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement],
         parameters: Collection[str],
-        settings: tuple[str, str],
+        settings: tuple[Setting, Setting],
         place: Place | None = None,
     ) -> Callable[[pd.DataFrame], Measurement]:
         """Return what measures two settings: see `pair`, and `pair_at`.
@@ -213,7 +228,9 @@ class Comparison:
             return lambda cells: judge(*self.pair(cells, parameters, settings), cells)
         return lambda cells: judge(*self.pair_at(cells, parameters, settings, place), cells)
 
-    def at_shared_values(self, cells: pd.DataFrame, settings: tuple[str, str]) -> dict[str, float]:
+    def at_shared_values(
+        self, cells: pd.DataFrame, settings: tuple[Setting, Setting]
+    ) -> dict[str, float]:
         """Return at how many of the values that both settings have the first one is lower."""
         done = cells[(cells["status"] == "done") & cells[self.compared].isin(settings)]
         values = done[self.best_in].astype(float)
