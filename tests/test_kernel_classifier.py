@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch.nn import functional
 
-from overfit_cli.classification import training as evaluation
 from overfit_cli.classification.task import Examples, Task
 from overfit_cli.minibatches import minibatches
 from overfit_cli.rng import named_rng
@@ -297,7 +296,7 @@ def test_an_evaluation_is_what_the_logits_say(monkeypatch: pytest.MonkeyPatch) -
     chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     assert found.loss == pytest.approx(-np.log(chances[np.arange(4), labels]).mean(), rel=1e-10)
     assert found.accuracy == (logits.argmax(1) == labels).mean()
-    monkeypatch.setattr(evaluation, "EVALUATED_TOKENS", SHAPE.length)
+    monkeypatch.setattr(training, "EVALUATED_TOKENS", SHAPE.length)
     piecewise = evaluated(model)
     assert piecewise.loss == pytest.approx(found.loss, rel=1e-12)
     assert (piecewise.accuracy, piecewise.silent) == (found.accuracy, found.silent)

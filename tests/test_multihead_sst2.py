@@ -425,7 +425,7 @@ def test_pretrained_weights_are_trained_with_any_number_of_heads(
 ) -> None:
     save_pretrained(data / PRETRAINED)
     capfd.readouterr()
-    asked = {"weights": "pretrained", "dropout": 0.0}
+    asked: dict[str, Any] = {"weights": "pretrained", "dropout": 0.0}
     cells = [cell(heads=heads, **asked) for heads in (1, 4)]
     read = study.prepare(cells)
     assert read.keys() == {"SST-2", PRETRAINED}

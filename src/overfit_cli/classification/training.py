@@ -14,9 +14,6 @@ from torch.nn import functional
 from overfit_cli.classification.task import Examples
 from overfit_cli.training import Row, failure
 
-EVALUATED_TOKENS = 2**17
-"""Tokens that are evaluated at a time."""
-
 
 def on_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return tokens, labels and mask as tensors; the mask is None where nothing is padding."""
@@ -30,15 +27,15 @@ def on_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor |
 
 
 def loss_and_accuracy(
-    logits_of: Callable[[Examples], Tensor], samples: Examples
+    logits_of: Callable[[Examples], Tensor], samples: Examples, at_a_time: int
 ) -> tuple[float, float]:
     """Return the mean cross-entropy on samples, and the share of them that is right.
 
     Args:
         logits_of: from some of the samples to their logits, shape (samples, classes).
         samples: all of them.
+        at_a_time: how many are evaluated together, which bounds the memory.
     """
-    at_a_time = max(1, EVALUATED_TOKENS // samples.tokens.shape[1])
     count = len(samples.labels)
     loss, correct = 0.0, 0
     with torch.inference_mode():

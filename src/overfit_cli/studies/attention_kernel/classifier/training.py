@@ -26,6 +26,9 @@ from overfit_cli.training import Training
 
 P = TypeVar("P", bound=ClassifierParameters)
 
+EVALUATED_TOKENS = 2**17
+"""Tokens that are evaluated at a time."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -99,7 +102,8 @@ def evaluate(model: Transformer, test: Examples, device: str) -> Evaluation:
         logits: Tensor = model.classes(hidden)  # (samples, classes)
         return logits
 
-    loss, accuracy = loss_and_accuracy(logits_of, test)
+    at_a_time = max(1, EVALUATED_TOKENS // test.tokens.shape[1])
+    loss, accuracy = loss_and_accuracy(logits_of, test, at_a_time)
     return Evaluation(loss, accuracy, float((~active).double().mean()))
 
 

@@ -52,7 +52,7 @@ def sst2_task(parameters: MultiheadSst2Parameters, seed: int) -> Task:
     return _task(sst2_folder(), settings, parameters.n, parameters.test_samples, seed)
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=6)
 def _task(
     folder: Path, settings: tuple[str, int, int], n: int, test_samples: int, seed: int
 ) -> Task:

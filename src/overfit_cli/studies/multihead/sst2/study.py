@@ -60,7 +60,8 @@ class MultiheadSst2(Study[P]):
         evaluations = settings.training_steps / settings.evaluate_every + 2
         steps = 3 * settings.training_steps * settings.batch_size
         of_token = 4 * settings.d**2 + 2 * settings.d * settings.hidden + 8 * settings.heads
-        return (steps + evaluations * settings.test_samples) * settings.layers * of_token
+        sentences = steps + evaluations * settings.test_samples
+        return sentences * settings.tokens * settings.layers * of_token
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
         """Return the cell with a few steps on a few sentences."""

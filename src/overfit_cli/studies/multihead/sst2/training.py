@@ -27,6 +27,9 @@ from overfit_cli.training import Training
 TARGET = math.log(2) / 2
 """Half of the loss of a guess between two classes."""
 
+AT_A_TIME = 64
+"""Test sentences that are evaluated together: more are slower, as caches are small."""
+
 Sst2Cell = Cell[MultiheadSst2Parameters]
 Sst2Result = CellResult[MultiheadSst2Parameters]
 
@@ -48,7 +51,8 @@ def train_cell(cell: Sst2Cell, task: Task, training: Training) -> Sst2Result:
 
     def evaluate() -> dict[str, float]:
         model.eval()
-        loss, accuracy = loss_and_accuracy(partial(logits_of, model, device=device), task.test)
+        logits = partial(logits_of, model, device=device)
+        loss, accuracy = loss_and_accuracy(logits, task.test, AT_A_TIME)
         return {"test_loss": loss, "test_accuracy": accuracy}
 
     rows = minibatches(len(task.train.labels), settings.batch_size, cell.seed)
