@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from benchmarks.timing import timed
+from overfit_cli.classification.training import on_device
 from overfit_cli.landscapes import grid, offsets
 from overfit_cli.studies.attention_kernel.classifier.model import Layer, Transformer
-from overfit_cli.studies.attention_kernel.classifier.training import build_model, on_device
+from overfit_cli.studies.attention_kernel.classifier.training import build_model
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.plane import (
     Directions,

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch.nn import functional
 
+from overfit_cli.classification.task import Examples, Task
 from overfit_cli.minibatches import minibatches
 from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier import reference, training
 from overfit_cli.studies.attention_kernel.classifier.model import Dropout, Shape, Transformer
-from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters

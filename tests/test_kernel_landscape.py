@@ -19,13 +19,13 @@ from overfit_cli import landscapes
 from overfit_cli.analysis import surfaces
 from overfit_cli.claim import Measurement
 from overfit_cli.claims.calibration import TRUTHS, errors, rates
+from overfit_cli.classification.task import Task
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.landscapes import SavedLosses
 from overfit_cli.parameter_values import build
 from overfit_cli.parameters import Value
 from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
-from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.studies.attention_kernel.classifier.training import evaluate
 from overfit_cli.studies.attention_kernel.landscape import networks, plane
 from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS

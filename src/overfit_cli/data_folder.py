@@ -32,7 +32,7 @@ def data_folder(asked_by: str) -> Path:
     """Return the data folder.
 
     Args:
-        asked_by: the setting that needs data, for the message.
+        asked_by: what needs data, for the message, such as `--set source=imdb`.
 
     Raises:
         UserError: if none was named.
@@ -40,7 +40,7 @@ def data_folder(asked_by: str) -> Path:
     given = os.environ.get(VARIABLE)
     if not given:
         raise UserError(
-            f"--set {asked_by} needs data: name its folder in the variable {VARIABLE}, or with "
+            f"{asked_by} needs data: name its folder in the variable {VARIABLE}, or with "
             "--data DIR where a command takes it."
         )
     return Path(given)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,3 +18,16 @@ def named_rng(seed: int, *names: str) -> np.random.Generator:
     """
     words = tuple(zlib.crc32(name.encode()) for name in names)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=words)))
+
+
+@contextlib.contextmanager
+def torch_draws(draws: np.random.Generator, device: str = "cpu") -> Iterator[None]:
+    """Have PyTorch's one generator draw from a stream inside, and outside as it would have.
+
+    It is for code of others that draws from that generator. On a GPU draws are made there.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device == "cuda" else []):
+        torch.manual_seed(int(draws.integers(2**63)))
+        yield

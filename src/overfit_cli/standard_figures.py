@@ -59,6 +59,30 @@ def any_grid(threshold: float | None = None) -> Mapping[str, Figure]:
     )
 
 
+def learning_figures(each: str, source: str) -> Mapping[str, Figure]:
+    """Return the figures of a classifier's training: curves at best step sizes, and the sweep.
+
+    Args:
+        each: what is compared, such as `each kernel`.
+        source: the paper's figure that the curves stand for.
+    """
+    return by_name(
+        replace(
+            CURVES,
+            title=f"Test loss and accuracy against steps, {each} at its best step size",
+            source=source,
+            draw=drawn_by("overfit_cli.figures.best_curves:draw_loss_and_accuracy"),
+        ),
+        replace(
+            LINES,
+            name="learning-rates",
+            title=f"Test loss, averaged over the steps, against the step size, for {each}",
+            options=FigureOptions(x="learning_rate", value="mean_test_loss"),
+            axes=0,
+        ),
+    )
+
+
 def by_name(*figures: Figure) -> dict[str, Figure]:
     """Return figures by their names."""
     return {figure.name: figure for figure in figures}

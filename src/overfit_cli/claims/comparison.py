@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -11,7 +12,7 @@ from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.claim import Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import check_alike, numbers, trained
 
-Setting = str | int
+Setting: TypeAlias = str | int
 """A value of the compared parameter."""
 
 
@@ -135,13 +136,21 @@ class Comparison:
         Raises:
             UndecidedError: where the cells don't have both, or one of them at a single value.
         """
-        one, other = self._both(cells, parameters, settings)
-        if min(len(one.tried), len(other.tried)) < 2:
+        one, other = self.several(cells, parameters, settings)
+        return one, other
+
+    def several(
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
+    ) -> list[BestSetting]:
+        """Return settings at their best, on the seeds of all of them; see `pair`."""
+        found = self.at_any(cells, parameters, settings)
+        counts = [len(one.tried) for one in found]
+        if min(counts) < 2:
             raise inconclusive(
-                f"The {self.compared}s were tried at {len(one.tried)} and {len(other.tried)} "
+                f"The {self.compared}s were tried at {' and '.join(map(str, counts))} "
                 f"{self.swept_in_words}s; it takes 2, so that the verdict depends on no single one."
             )
-        return one, other
+        return found
 
     def pair_at(
         self,
@@ -162,28 +171,31 @@ class Comparison:
         there = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
         if there[self.compared].nunique() < 2:
             raise not_run(
-                f"It needs cells of {self.compared}={_listed(settings)} at "
+                f"It needs cells of {self.compared}={','.join(map(str, settings))} at "
                 f"{self.swept}={place.value:g}, as in `overfit sweep {place.preset}`."
             )
-        return self._both(there, parameters, settings)
+        one, other = self.at_any(there, parameters, settings)
+        return one, other
 
-    def _both(
-        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[Setting, Setting]
-    ) -> tuple[BestSetting, BestSetting]:
-        """Both settings at their best among these cells, however many values there are."""
+    def at_any(
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
+    ) -> list[BestSetting]:
+        """Return settings at their best of however many values; else as `several`."""
         cells = cells[cells[self.compared].isin(settings)]
-        if cells[self.compared].nunique() < 2:
-            raise not_run(f"It needs cells of {self.compared}={_listed(settings)}.")
+        if cells[self.compared].nunique() < len(settings):
+            raise not_run(f"It needs cells of {self.compared}={','.join(map(str, settings))}.")
         others = [name for name in parameters if name not in (self.compared, self.swept)]
         check_alike(cells, others)
         self._check_whole(trained(cells))
-        one, other = (self.at_best(cells, setting) for setting in settings)
-        if one is None or other is None:
+        found = [one for setting in settings if (one := self.at_best(cells, setting)) is not None]
+        if len(found) < len(settings):
             raise inconclusive(
                 f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
             )
-        seeds = one.cells.index.intersection(other.cells.index)
-        return one.on(seeds), other.on(seeds)
+        seeds = found[0].cells.index
+        for one in found[1:]:
+            seeds = seeds.intersection(one.cells.index)
+        return [one.on(seeds) for one in found]
 
     def _check_whole(self, cells: pd.DataFrame) -> None:
         """Refuse settings that weren't tried alike: the missing cells may be the better ones."""
@@ -229,7 +241,3 @@ class Comparison:
             f"{self.swept_in_words}s of both": len(both),
             f"{self.swept_in_words}s of both at which {settings[0]} is lower": lower,
         }
-
-
-def _listed(settings: tuple[Setting, Setting]) -> str:
-    return ",".join(map(str, settings))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TypeVar
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by
-from overfit_cli.standard_figures import CURVES, LINES, by_name
+from overfit_cli.classification.columns import COLUMNS, TRAJECTORY_COLUMNS
+from overfit_cli.classification.task import Task
+from overfit_cli.figure import Figure
+from overfit_cli.standard_figures import learning_figures
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
-from overfit_cli.studies.attention_kernel.classifier.task import Task
 from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
 
 P = TypeVar("P", bound=ClassifierParameters)
 
 BYTES_OF_LIBRARIES = 3e8
+
+_SILENT_HEAD = Column("silent_head", "share of the head's units that are zero on every test sample")
 
 
 class TransformerStudy(Study[P]):
@@ -85,42 +87,14 @@ class ClassifierStudy(TransformerStudy[P]):
     """A study of the classifier itself, as in figures 2 and 3 of the paper."""
 
     headline = "mean_test_loss"
-    columns = (
-        Column("mean_test_loss", "test loss, averaged over the steps: lower is faster"),
-        Column("test_loss", "final test loss"),
-        Column("test_accuracy", "final test accuracy"),
-        Column("best_accuracy", "best test accuracy at any evaluation"),
-        Column("train_loss", "training loss since the last evaluation but one"),
-        Column("shortcut_accuracy", "test accuracy of the shortcut rule"),
-        Column("silent_head", "share of the head's units that are zero on every test sample"),
-    )
-    trajectory_columns = (
-        Column("train_loss", "training loss since the evaluation before"),
-        Column("test_loss", "test loss"),
-        Column("test_accuracy", "test accuracy"),
-        Column("silent_head", "share of the head's units that are zero on every test sample"),
-    )
+    columns = (*COLUMNS, _SILENT_HEAD)
+    trajectory_columns = (*TRAJECTORY_COLUMNS, _SILENT_HEAD)
     source_of_curves: str
     """The figure of the paper that the curves stand for."""
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
-        drawing = "overfit_cli.figures.best_curves:draw_loss_and_accuracy"
-        return by_name(
-            replace(
-                CURVES,
-                title="Test loss and accuracy against steps, each kernel at its best step size",
-                source=self.source_of_curves,
-                draw=drawn_by(drawing),
-            ),
-            replace(
-                LINES,
-                name="learning-rates",
-                title="Test loss, averaged over the steps, against the step size, for each kernel",
-                options=FigureOptions(x="learning_rate", value="mean_test_loss"),
-                axes=0,
-            ),
-        )
+        return learning_figures("each kernel", self.source_of_curves)
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
         """Return the cell with a few steps on a few samples."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import torch
 
 from overfit_cli.analysis.surfaces import Floats
+from overfit_cli.classification.task import Examples, Task
+from overfit_cli.classification.training import on_device
 from overfit_cli.landscapes import Losses, measure_landscape
 from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.model import Transformer
-from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
-from overfit_cli.studies.attention_kernel.classifier.training import evaluate, on_device
+from overfit_cli.studies.attention_kernel.classifier.training import evaluate
 from overfit_cli.studies.attention_kernel.landscape.networks import (
     data_fingerprint,
     trained_network,

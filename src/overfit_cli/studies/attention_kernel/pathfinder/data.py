@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 
 from overfit_cli.analysis.shortcut_rules import best_accuracy_by_places
+from overfit_cli.classification.task import Examples, Task
 from overfit_cli.data_folder import data_folder, fingerprint, naming_data
 from overfit_cli.datasets.lra_pathfinder import read_lra
 from overfit_cli.datasets.pathfinder.images import PathfinderImages, Stream, images
 from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
 from overfit_cli.errors import UserError
 from overfit_cli.rng import named_rng
-from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 
@@ -29,7 +29,7 @@ def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
     n, test_samples = parameters.n, parameters.test_samples
     levels = parameters.grey_levels
     if parameters.source == "lra":
-        folder = data_folder("source=lra")
+        folder = data_folder("--set source=lra")
         sizes = (parameters.difficulty, parameters.size)
         return _lra(folder, *sizes, n, test_samples, levels, seed)
     return _drawn(parameters.settings, n, test_samples, levels, seed)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.analysis.shortcut_rules import ridge_accuracy
+from overfit_cli.classification.task import Examples, Task
 from overfit_cli.data_folder import data_folder, fingerprint, naming_data
 from overfit_cli.datasets.generated_reviews import ReviewSettings, Stream, generated_reviews
 from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
 from overfit_cli.datasets.texts import PADDING, Texts
 from overfit_cli.errors import UserError
 from overfit_cli.rng import named_rng
-from overfit_cli.studies.attention_kernel.classifier.task import Examples, Task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 
 WORDS = 64
@@ -32,7 +32,7 @@ def text_task(parameters: KernelTextParameters, seed: int) -> Task:
     """
     sizes = (parameters.n, parameters.test_samples)
     if parameters.source == "imdb":
-        return _imdb(data_folder("source=imdb"), parameters.tokens, *sizes, seed)
+        return _imdb(data_folder("--set source=imdb"), parameters.tokens, *sizes, seed)
     return _generated(parameters.tokens, parameters.negated, *sizes, seed)
 
 

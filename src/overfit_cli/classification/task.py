@@ -24,6 +24,13 @@ class Examples:
     labels: NDArray[np.int64]
     lengths: NDArray[np.int64] | None = None
 
+    @property
+    def row_lengths(self) -> NDArray[np.int64]:
+        """How many tokens of each sample aren't padding, shape (samples,)."""
+        if self.lengths is not None:
+            return self.lengths
+        return np.full(len(self.tokens), self.tokens.shape[1])
+
     def take(self, rows: NDArray[np.int64]) -> Examples:
         """Return some of the samples."""
         lengths = None if self.lengths is None else self.lengths[rows]

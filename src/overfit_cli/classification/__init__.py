@@ -1,0 +1,1 @@
+"""Classifiers of labelled samples of tokens: what studies of several papers share."""

@@ -1,0 +1,25 @@
+"""Packages that only some studies need: the optional extras of this package."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from overfit_cli.errors import UserError
+
+
+def require_extra(package: str, extra: str, asked_by: str) -> None:
+    """Say what to install where a package isn't there; nothing is imported.
+
+    Args:
+        package: the one that is needed.
+        extra: the extra of this package that has it.
+        asked_by: what needs it, for the message.
+
+    Raises:
+        UserError: if it isn't installed.
+    """
+    if importlib.util.find_spec(package) is None:
+        raise UserError(
+            f"{asked_by} needs the package {package}, which isn't installed: "
+            f"`pip install 'overfit-cli[{extra}]'` installs it."
+        )

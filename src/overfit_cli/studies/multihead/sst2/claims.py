@@ -1,0 +1,110 @@
+"""Claims of figure 6 of Deora et al. 2024: more heads speed up training and generalisation."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.analysis.intervals import level_of_each, mean_estimate
+from overfit_cli.claim import Claim, Measurement, not_run
+from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
+from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
+
+PRESET = "heads-fig6"
+FEWEST_HEADS = 3
+"""Numbers of heads that tell a slope from a difference of two."""
+
+ONE_RATE = {"scratch": 1e-3, "pretrained": 5e-6}
+"""The step size at which all numbers of heads are compared: the default, and the paper's."""
+
+LOWER = Margin(most=0.0, because="0 is no gain by heads", fewest_seeds=6)
+HIGHER = Margin(least=0.0, because=LOWER.because, fewest_seeds=6)
+MEANINGS = {
+    "mean_train_loss": "training loss averaged over the steps",
+    "mean_test_loss": "test loss averaged over the steps",
+    "test_accuracy": "final test accuracy",
+}
+
+
+def slope_in_heads(
+    cells: pd.DataFrame, column: str, margin: Margin, one_rate: bool = False
+) -> Measurement:
+    """Measure how much a column grows with each doubling of the heads, seed by seed.
+
+    Args:
+        cells: one row per cell.
+        column: a measured column.
+        margin: of its slope.
+        one_rate: whether all numbers of heads are taken at one step size; else each at its best.
+    """
+    found = _settings(cells, "mean_test_loss" if column == "test_accuracy" else column, one_rate)
+    doublings = np.log2([float(one.name) for one in found])
+    centred = doublings - doublings.mean()
+    values = pd.concat([one.column(column) for one in found], axis=1)  # (seeds, settings)
+    slopes = values.to_numpy() @ centred / (centred @ centred)
+    details = {f"mean, H = {one.name}": float(one.column(column).mean()) for one in found}
+    details |= {f"step size, H = {one.name}": one.value for one in found}
+    details["most heads less fewest"] = float((values.iloc[:, -1] - values.iloc[:, 0]).mean())
+    # The choice of a step size favours what is as good at many of them.
+    level = level_of_each(max(len(one.tried) for one in found))
+    note = f"By how much the {MEANINGS[column]} grows with a doubling of H, seed by seed."
+    measured = judged(mean_estimate(slopes, level), margin, details=details, note=note)
+    for fewer in found[:-1]:
+        measured = unless_at_edge(measured, found[-1], fewer)
+    return measured
+
+
+def _settings(cells: pd.DataFrame, best_in: str, one_rate: bool) -> list[BestSetting]:
+    """Every number of heads, increasing, at its best step size or all at one."""
+    if one_rate:
+        cells = cells[cells["learning_rate"] == cells["weights"].map(ONE_RATE)]
+    heads = sorted(cells["heads"].unique().tolist())
+    if len(heads) < FEWEST_HEADS:
+        at = f" at the step size {ONE_RATE['scratch']:g}" if one_rate else ""
+        raise not_run(f"It takes {FEWEST_HEADS} numbers of heads{at}: `overfit sweep {PRESET}`.")
+    comparison = Comparison("heads", "learning_rate", "step size", best_in)
+    choose = comparison.at_any if one_rate else comparison.several
+    return choose(cells, MultiheadSst2Parameters.model_fields, heads)
+
+
+def _claim(
+    name: str, statement: str, column: str, margin: Margin, *, one_rate: bool = False
+) -> Claim:
+    where = "at one step size" if one_rate else "each H at its best step size"
+    number = f"the slope of the {MEANINGS[column]} in doublings of H, {where},"
+    return Claim(
+        name=f"sst2-{name}",
+        source="Deora et al. 2024, appendix G, figure 6",
+        statement=statement,
+        holds_where=margin.in_words(number),
+        measure=partial(slope_in_heads, column=column, margin=margin, one_rate=one_rate),
+        figure="curves",
+        preset=PRESET,
+    )
+
+
+CLAIMS = (
+    _claim(
+        "faster",
+        "More heads speed up the optimisation, each number of heads at its best step size.",
+        "mean_train_loss",
+        LOWER,
+    ),
+    _claim(
+        "generalises-faster",
+        "More heads speed up the generalisation, each number of heads at its best step size.",
+        "mean_test_loss",
+        LOWER,
+    ),
+    _claim(
+        "faster-one-rate",
+        "More heads speed up the optimisation at one step size, as the paper compares.",
+        "mean_train_loss",
+        LOWER,
+        one_rate=True,
+    ),
+    _claim("more-accurate", "More heads end at a higher test accuracy.", "test_accuracy", HIGHER),
+)

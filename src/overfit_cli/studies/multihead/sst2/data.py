@@ -1,0 +1,99 @@
+"""SST-2's sentences of a cell, as tokens: words known here, or those of the pretrained model."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from overfit_cli.analysis.shortcut_rules import word_counts_accuracy
+from overfit_cli.classification.task import Examples, Task
+from overfit_cli.data_folder import data_folder, fingerprint, naming_data
+from overfit_cli.datasets.sst2 import Sentences, read_sst2
+from overfit_cli.datasets.words import PADDING, UNKNOWN, known_words, padded, tokens_of_words
+from overfit_cli.errors import UserError
+from overfit_cli.rng import named_rng
+from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
+
+
+def sst2_folder() -> Path:
+    """Return the folder that `--data` names.
+
+    Raises:
+        UserError: if none was named.
+    """
+    return data_folder("multihead-sst2")
+
+
+def check_enough(folder: Path, asked: Sequence[MultiheadSst2Parameters]) -> dict[str, str]:
+    """Read the sentences, and return their fingerprint by their name.
+
+    Raises:
+        UserError: if they aren't there, or cells ask for more.
+    """
+    splits = _read(folder)
+    for name, sentences in zip(("n", "test_samples"), splits, strict=True):
+        most, held = max(getattr(one, name) for one in asked), len(sentences.labels)
+        if most > held:
+            raise UserError(f"--set {name} {most}: {folder} has {held} such sentences.")
+    texts = [np.frombuffer("\n".join(one.texts).encode(), np.uint8) for one in splits]
+    return {"SST-2": fingerprint(*texts, *(one.labels for one in splits))}
+
+
+def sst2_task(parameters: MultiheadSst2Parameters, seed: int) -> Task:
+    """Return a cell's sentences, with the accuracy of the rule on counts of words.
+
+    Raises:
+        UserError: if they aren't where `--data` says.
+    """
+    settings = (parameters.weights, parameters.tokens, parameters.vocabulary)
+    return _task(sst2_folder(), settings, parameters.n, parameters.test_samples, seed)
+
+
+@functools.lru_cache(maxsize=6)
+def _task(
+    folder: Path, settings: tuple[str, int, int], n: int, test_samples: int, seed: int
+) -> Task:
+    held, vocabulary = _encoded(folder, *settings)
+    train = _sample(held["train"], n, named_rng(seed, "train", "choice"))
+    test = _sample(held["test"], test_samples, named_rng(seed, "test", "choice"))
+    texts = [(one.tokens, one.row_lengths) for one in (train, test)]
+    shortcut = word_counts_accuracy(texts[0], train.labels, texts[1], test.labels, vocabulary)
+    return Task(train, test, vocabulary, shortcut)
+
+
+def _sample(examples: Examples, count: int, order: np.random.Generator) -> Examples:
+    """The first sentences in a random order, so that more extend fewer."""
+    return examples.take(order.permutation(len(examples.labels))[:count])
+
+
+@functools.lru_cache(maxsize=1)
+def _read(folder: Path) -> tuple[Sentences, Sentences]:
+    with naming_data(folder):
+        return read_sst2(folder)
+
+
+@functools.lru_cache(maxsize=2)
+def _encoded(
+    folder: Path, weights: str, tokens: int, words: int
+) -> tuple[Mapping[str, Examples], int]:
+    """Both splits as tokens, and how many different ones there are."""
+    train, test = _read(folder)
+    if weights == "pretrained":
+        from overfit_cli.studies.multihead.sst2.model import pretrained_tokenizer
+
+        tokenize, vocabulary, padding = pretrained_tokenizer(folder, tokens)
+    else:
+        known = known_words(train.texts, words)
+        vocabulary, padding = len(known) + UNKNOWN + 1, PADDING
+
+        def tokenize(texts: Sequence[str]) -> Sequence[Sequence[int]]:
+            return [tokens_of_words(text, known, tokens) for text in texts]
+
+    held = {}
+    for split, sentences in (("train", train), ("test", test)):
+        rows, lengths = padded(tokenize(sentences.texts), padding)
+        held[split] = Examples(rows, sentences.labels, lengths)
+    return held, vocabulary

@@ -1,0 +1,126 @@
+"""RoBERTa with any number of heads of the same width: random weights, or pretrained ones.
+
+Queries, keys and values have matrices of the same shape for every number of heads; only where they
+are cut differs. So one set of weights serves them all.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overfit_cli.data_folder import fingerprint
+from overfit_cli.datasets.words import END, PADDING, START
+from overfit_cli.errors import UserError
+from overfit_cli.rng import named_rng, torch_draws
+from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
+
+if TYPE_CHECKING:
+    from torch import nn
+
+CLASSES = 2
+PRETRAINED = "roberta-base"
+"""The folder of the pretrained model, in the data folder."""
+
+_SIZES = {"d": "hidden_size", "hidden": "intermediate_size", "layers": "num_hidden_layers"}
+
+Tokenize = Callable[[Sequence[str]], Sequence[Sequence[int]]]
+"""From sentences to their tokens, both ends among them."""
+
+
+def build_model(
+    parameters: MultiheadSst2Parameters, vocabulary: int, seed: int, folder: Path
+) -> nn.Module:
+    """Return the classifier with a seed's initial weights, the same for every number of heads.
+
+    Args:
+        parameters: of the cell.
+        vocabulary: how many different tokens there are, for random weights.
+        seed: of the cell; of pretrained weights it draws those of the last layers alone.
+        folder: the data folder.
+    """
+    import torch
+    from transformers import RobertaConfig, RobertaForSequenceClassification
+
+    chosen = {
+        "num_attention_heads": parameters.heads,
+        "hidden_dropout_prob": parameters.dropout,
+        "attention_probs_dropout_prob": parameters.dropout,
+        "num_labels": CLASSES,
+        "attn_implementation": "eager",
+    }
+    with torch_draws(named_rng(seed, "init", "weights")):
+        if parameters.weights == "pretrained":
+            model = _from_folder(RobertaForSequenceClassification, folder, **chosen)
+        else:
+            sizes = {theirs: getattr(parameters, ours) for ours, theirs in _SIZES.items()}
+            ends = {"bos_token_id": START, "pad_token_id": PADDING, "eos_token_id": END}
+            room = {"max_position_embeddings": parameters.tokens + PADDING + 1}
+            config = RobertaConfig(vocab_size=vocabulary, **room, **ends, **sizes, **chosen)
+            model = RobertaForSequenceClassification(config)
+    built: nn.Module = model.to(getattr(torch, parameters.dtype))
+    return built
+
+
+def check_pretrained(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> dict[str, str]:
+    """Read the pretrained model, and return its weights' fingerprint by its name.
+
+    Raises:
+        UserError: if it isn't there, or is of other sizes than the cells say.
+    """
+    from transformers import RobertaModel
+
+    pretrained_tokenizer(folder, cells[0].tokens)
+    model = _from_folder(RobertaModel, folder, add_pooling_layer=False)
+    has = {ours: getattr(model.config, theirs) for ours, theirs in _SIZES.items()}
+    room = model.config.max_position_embeddings - model.config.pad_token_id - 1
+    for cell in cells:
+        for name, size in {**has, "tokens": min(room, cell.tokens)}.items():
+            if (asked := getattr(cell, name)) != size:
+                most = " at most" if name == "tokens" else ""
+                raise UserError(
+                    f"--set {name} {asked}: with weights=pretrained, {name} takes{most} {size}, "
+                    f"as {folder / PRETRAINED} has."
+                )
+    state = model.state_dict()
+    return {PRETRAINED: fingerprint(*(state[name].numpy() for name in sorted(state)))}
+
+
+@functools.lru_cache(maxsize=2)
+def pretrained_tokenizer(folder: Path, tokens: int) -> tuple[Tokenize, int, int]:
+    """Return the pretrained model's tokenizer, the size of its vocabulary, and its padding.
+
+    Raises:
+        UserError: if it isn't there.
+    """
+    from transformers import AutoTokenizer
+
+    own = _from_folder(AutoTokenizer, folder)
+
+    def tokenize(texts: Sequence[str]) -> Sequence[Sequence[int]]:
+        found: Sequence[Sequence[int]]
+        found = own(list(texts), truncation=True, max_length=tokens)["input_ids"]
+        return found
+
+    return tokenize, len(own), own.pad_token_id
+
+
+def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
+    """What `transformers` finds in the folder of the pretrained model, without a word."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    place = folder / PRETRAINED
+    if not (place / "config.json").is_file():
+        raise UserError(
+            f"--data {folder}: with weights=pretrained it takes the folder {PRETRAINED} with a "
+            "RoBERTa as Hugging Face has it (config.json, model.safetensors, tokenizer.json)."
+        )
+    try:
+        return kind.from_pretrained(place, local_files_only=True, **options)
+    except Exception as error:  # of many kinds, from several packages
+        [reason, *_] = str(error).splitlines() or [type(error).__name__]
+        raise UserError(f"--data {folder}: {PRETRAINED} can't be read: {reason}") from error

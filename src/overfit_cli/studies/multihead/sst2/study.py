@@ -1,0 +1,89 @@
+"""The study `multihead-sst2`: figure 6 of Deora et al. 2024."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from overfit_cli.classification.columns import COLUMNS, TRAJECTORY_COLUMNS
+from overfit_cli.extras import require_extra
+from overfit_cli.figure import Figure
+from overfit_cli.standard_figures import learning_figures
+from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
+from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.training import Training
+
+P = MultiheadSst2Parameters
+
+
+class MultiheadSst2(Study[P]):
+    """Sentiment of SST-2's sentences with a RoBERTa of several numbers of heads."""
+
+    name = "multihead-sst2"
+    version = 1
+    title = "RoBERTa of several numbers of heads on SST-2"
+    paper = "Deora et al. 2024"
+    parameters = MultiheadSst2Parameters
+    headline = "mean_test_loss"
+    columns = (
+        *COLUMNS,
+        Column("mean_train_loss", "training loss, averaged over the steps: lower is faster"),
+        Column(
+            "steps_to_half",
+            "steps until the training loss between two evaluations is below half of a guess's",
+            kind="int",
+        ),
+    )
+    trajectory_columns = TRAJECTORY_COLUMNS
+    claims_in = "overfit_cli.studies.multihead.sst2.claims"
+    worlds_in = "overfit_cli.studies.multihead.sst2.worlds"
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        return learning_figures("each number of heads", "Deora et al. 2024, figure 6")
+
+    def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
+        """Look for `transformers`, SST-2 and, where cells take them, the pretrained weights."""
+        from overfit_cli.studies.multihead.sst2 import data, model
+
+        require_extra("transformers", "text", self.name)
+        folder = data.sst2_folder()
+        asked = [cell.parameters for cell in cells]
+        pretrained = [one for one in asked if one.weights == "pretrained"]
+        found = dict(data.check_enough(folder, asked))
+        if pretrained:
+            found |= model.check_pretrained(folder, pretrained)
+        return found
+
+    def cost(self, cell: Cell[P]) -> float:
+        """Return about how many multiplications a cell's training and evaluations cost."""
+        settings = cell.parameters
+        evaluations = settings.training_steps / settings.evaluate_every + 2
+        steps = 3 * settings.training_steps * settings.batch_size
+        of_token = 4 * settings.d**2 + 2 * settings.d * settings.hidden + 8 * settings.heads
+        sentences = steps + evaluations * settings.test_samples
+        return sentences * settings.tokens * settings.layers * of_token
+
+    def probe(self, cell: Cell[P]) -> Cell[P]:
+        """Return the cell with a few steps on a few sentences."""
+        return cell.with_at_most(n=256, training_steps=10, test_samples=64)
+
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+        """Train cells one after another."""
+        from overfit_cli.studies.multihead.sst2.data import sst2_task
+        from overfit_cli.studies.multihead.sst2.training import train_cell
+
+        for cell in batch:
+            yield train_cell(cell, sst2_task(cell.parameters, cell.seed), training)
+
+    def summary(self, result: CellResult[P]) -> str:
+        """Give the test accuracy beside the shortcut rule's."""
+        got = result.measurements
+        if result.reason:
+            return f"The training {result.reason} at step {result.steps}."
+        return (
+            f"Test accuracy {got['test_accuracy']:.1%} after {result.steps} steps; counting words "
+            f"has {got['shortcut_accuracy']:.1%}."
+        )
+
+
+study = MultiheadSst2()

@@ -1,0 +1,83 @@
+"""Made-up worlds for the study's claims, with noise as it was measured.
+
+The best step size of each number of heads is chosen from the same noisy cells that are then
+compared: so the choice is a part of every world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.calibration import Worlds
+from overfit_cli.claims.worlds import Numbers, Random, worlds_from
+from overfit_cli.studies.multihead.sst2.claims import LOWER
+
+RATES = (0.0003, 0.0006, 0.001, 0.002)
+TRAIN_LOSSES = (0.496, 0.467, 0.468, 0.65)
+TEST_LOSSES = (0.544, 0.512, 0.517, 0.68)
+"""One head's mean losses at each step size."""
+
+TRAIN_NOISE, TEST_NOISE = (0.003, 0.002), (0.004, 0.004)
+"""Deviations of losses: of what a seed's cells share, and of a cell."""
+
+ACCURACY, ACCURACY_NOISE = 0.79, (0.01, 0.006)
+
+
+def trained(
+    design: pd.DataFrame,
+    random: Random,
+    *,
+    gain: float = 0.0,
+    more: float = 0.0,
+    flat: bool = True,
+) -> pd.DataFrame:
+    """Return cells whose losses and accuracies change with the heads by what is said.
+
+    Args:
+        design: parameters and seeds.
+        random: the source of the noise.
+        gain: how much lower the losses are with each doubling of the heads.
+        more: how much higher the accuracy is.
+        flat: whether losses of several heads are the same at both step sizes inside the sweep, so
+            that the choice among them gains the most by chance; else they follow one head's.
+    """
+    inside = design["learning_rate"].isin(RATES[1:3]).to_numpy() & (design["heads"] > 1).to_numpy()
+    doublings = np.log2(design["heads"].to_numpy(float))
+
+    def loss(levels: tuple[float, ...], noise: tuple[float, float]) -> Numbers:
+        curve = np.interp(np.log(design["learning_rate"]), np.log(RATES), levels)
+        level = np.where(inside & flat, curve.min(), curve)
+        found: Numbers = level - gain * doublings + _noise(design, random, *noise)
+        return found
+
+    accuracy = ACCURACY + more * doublings + _noise(design, random, *ACCURACY_NOISE)
+    return design.assign(
+        steps=600,
+        mean_train_loss=loss(TRAIN_LOSSES, TRAIN_NOISE),
+        mean_test_loss=loss(TEST_LOSSES, TEST_NOISE),
+        test_accuracy=np.round(872 * accuracy) / 872,
+    )
+
+
+def _noise(design: pd.DataFrame, random: Random, of_seed: float, of_cell: float) -> Numbers:
+    seeds = int(design["seed"].max()) + 1
+    shared: Numbers = random.normal(0, of_seed, seeds)[design["seed"].to_numpy()]
+    return shared + random.normal(0, of_cell, len(design))
+
+
+def _worlds(*, flat: bool = True, gain: float = 0.0, more: float = 0.0) -> Worlds:
+    """Worlds of a claim: where it is false the numbers of heads are alike, or seeds are few."""
+    true = partial(trained, flat=False, gain=gain, more=more)
+    return worlds_from(true, partial(trained, flat=flat), LOWER.fewest_seeds)
+
+
+WORLDS: Mapping[str, Worlds] = {
+    "sst2-faster": _worlds(gain=0.01),
+    "sst2-generalises-faster": _worlds(gain=0.01),
+    "sst2-faster-one-rate": _worlds(flat=False, gain=0.01),
+    "sst2-more-accurate": _worlds(more=0.016),
+}

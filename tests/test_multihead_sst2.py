@@ -1,0 +1,536 @@
+"""SST-2 is read as published, and RoBERTas of every number of heads start and train alike."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+import overfit_cli
+from overfit_cli.analysis.shortcut_rules import word_counts_accuracy
+from overfit_cli.claim import Measurement
+from overfit_cli.classification.training import Course
+from overfit_cli.datasets.sst2 import read_sst2
+from overfit_cli.datasets.words import END, PADDING, START, UNKNOWN, known_words, padded
+from overfit_cli.errors import UserError
+from overfit_cli.studies.multihead.sst2.claims import CLAIMS
+from overfit_cli.studies.multihead.sst2.data import sst2_task
+from overfit_cli.studies.multihead.sst2.model import PRETRAINED, build_model
+from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
+from overfit_cli.studies.multihead.sst2.study import study
+from overfit_cli.studies.multihead.sst2.training import logits_of
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.results import train_all
+from overfit_cli.training import Execution
+from tests.command import environment, run
+
+REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
+TRAIN = ["a dull film", "a fine film", "dull and long", "fine , and short", "so fine", "so dull"]
+DEV = ["a fine story", "long and dull", "fine", "dull"]
+LABELS = [0, 1, 0, 1, 1, 0]
+TINY: Mapping[str, Any] = {
+    "n": 6,
+    "test_samples": 4,
+    "d": 8,
+    "hidden": 6,
+    "batch_size": 3,
+    "training_steps": 4,
+    "evaluate_every": 2,
+    "tokens": 8,
+    "heads": 2,
+}
+
+
+def in_words(**changed: Any) -> list[str]:
+    """The settings of a tiny cell, as words of a command."""
+    return [f"--set={name}={value}" for name, value in {**TINY, **changed}.items()]
+
+
+def rows(texts: Sequence[str], labels: Sequence[int]) -> str:
+    return "".join(f"{label}\t{text}\n" for text, label in zip(texts, labels, strict=True))
+
+
+TSV = {
+    "train.tsv": "label\tsentence\n" + rows(TRAIN, LABELS),
+    "dev.tsv": "label\tcontent\n" + rows(DEV, [1, 0, 1, 0]),
+}
+
+
+def write(folder: Path, **changed: str) -> Path:
+    """Write the TSV files; a keyword `train` or `dev` replaces a file's content."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in TSV.items():
+        (folder / name).write_text(changed.get(name.removesuffix(".tsv"), content))
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with SST-2 in it, which the variable names."""
+    write(tmp_path / "data" / "sst2")
+    monkeypatch.setenv("OVERFIT_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def settings(**values: Any) -> MultiheadSst2Parameters:
+    return MultiheadSst2Parameters.model_validate({**TINY, "dtype": "float64", **values})
+
+
+def cell(seed: int = 0, **values: Any) -> Cell[MultiheadSst2Parameters]:
+    return Cell(study.name, study.version, settings(**values), seed)
+
+
+def trained(*cells: Cell[MultiheadSst2Parameters], **how: Any) -> list[CellResult[Any]]:
+    return list(train_all(study, cells, Execution(**how)))
+
+
+# Data
+
+
+@pytest.mark.parametrize("inside", ["", "sst2", "SST-2", "data"])
+def test_sentences_are_read_from_tsv_files_in_their_order(tmp_path: Path, inside: str) -> None:
+    write(tmp_path / inside)
+    train, test = read_sst2(tmp_path)
+    assert train.texts == tuple(TRAIN)
+    assert train.labels.tolist() == LABELS
+    assert (test.texts, test.labels.tolist()) == (tuple(DEV), [1, 0, 1, 0])
+
+
+def test_columns_come_in_any_order_with_others_between_and_quotes_are_words(tmp_path: Path) -> None:
+    write(tmp_path, dev='sentence\tidx\tlabel\r\n" what ?\t7\t1\r\nno "\t8\t0')
+    _, test = read_sst2(tmp_path)
+    assert (test.texts, test.labels.tolist()) == (('" what ?', 'no "'), [1, 0])
+
+
+def test_parquet_files_of_several_parts_give_the_same(tmp_path: Path) -> None:
+    columns = {"idx": range(6), "sentence": [f"{text} " for text in TRAIN], "label": LABELS}
+    whole = pd.DataFrame(columns)
+    (tmp_path / "data").mkdir()
+    for part, frame in enumerate((whole[:4], whole[4:])):
+        frame.to_parquet(tmp_path / "data" / f"train-{part:05}-of-00002.parquet")
+    whole[:2].to_parquet(tmp_path / "data" / "validation-00000-of-00001.parquet")
+    train, test = read_sst2(tmp_path)
+    assert (train.texts, train.labels.tolist()) == (tuple(TRAIN), LABELS)
+    assert test.texts == tuple(TRAIN[:2])
+
+
+@pytest.mark.parametrize(
+    ("dev", "words"),
+    [
+        ("label\tsentence\n1\tfine\nx\tdull\n", "dev.tsv, line 3: the label is 'x'; .* 0 and 1"),
+        ("label\tsentence\n-1\tfine\n", "line 2: the label is '-1'"),
+        ("label\tsentence\n1\tso\tfine\n", "line 2: it has 3 fields .* accepted are 2"),
+        ("label\tsentence\n\n1\tfine\n", "line 2: it has 1 fields"),
+        ("label\tsentence\n1\t \n", "line 2: the sentence is empty"),
+        ("1\tfine\n", "its columns are 1, fine; it takes label, and sentence or content"),
+        ("label\tsentence\n", "SST-2's split dev has no sentences"),
+        ("", "its columns are ;"),
+    ],
+)
+def test_a_malformed_row_is_named_with_its_file_and_line(
+    tmp_path: Path, dev: str, words: str
+) -> None:
+    write(tmp_path, dev=dev)
+    with pytest.raises(UserError, match=words):
+        read_sst2(tmp_path)
+
+
+def test_files_that_are_missing_or_of_another_kind_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"split train isn't there; accepted is a folder with"):
+        read_sst2(tmp_path)
+    write(tmp_path)
+    (tmp_path / "dev.tsv").write_bytes(b"label\tsentence\n1\tfine\n0\t\xff\n")
+    with pytest.raises(UserError, match=r"dev.tsv, line 3: it isn't UTF-8 text"):
+        read_sst2(tmp_path)
+    (tmp_path / "dev.tsv").unlink()
+    (tmp_path / "validation.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(UserError, match=r"validation.parquet: it is no whole parquet file"):
+        read_sst2(tmp_path)
+    frame = pd.DataFrame({"sentence": ["fine", None], "label": [1, 0]})
+    frame.to_parquet(tmp_path / "validation.parquet")
+    with pytest.raises(UserError, match=r"validation.parquet, row 2: the sentence is empty"):
+        read_sst2(tmp_path)
+    (tmp_path / "train.tsv").unlink()
+    os.mkfifo(tmp_path / "train.tsv")
+    with pytest.raises(UserError, match=r"train.tsv: it can't be read"):
+        read_sst2(tmp_path)
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs SST-2 where OVERFIT_DATA says")
+def test_sst2_as_published_has_its_sentences() -> None:
+    train, test = read_sst2(REAL.parent)
+    assert (len(train.texts), len(test.texts)) == (67_349, 872)
+    assert int(train.labels.sum()) == 37_569
+    assert test.texts[0] == "one long string of cliches ."
+
+
+def test_the_most_frequent_words_are_known_and_the_rest_is_one_token(data: Path) -> None:
+    known = known_words(TRAIN, 3)
+    assert known == {"dull": 4, "fine": 5, "a": 6}
+    task = sst2_task(settings(vocabulary=3, tokens=5), 0)
+    assert task.vocabulary == 7
+    found = dict(zip(map(tuple, task.test.tokens.tolist()), task.test.labels, strict=True))
+    assert found == {
+        (START, 6, 5, UNKNOWN, END): 1,
+        (START, UNKNOWN, UNKNOWN, 4, END): 0,
+        (START, 5, END, PADDING, PADDING): 1,
+        (START, 4, END, PADDING, PADDING): 0,
+    }
+    cut = sst2_task(settings(tokens=4), 0)
+    assert cut.train.tokens.shape == (6, 4)
+    assert (cut.train.tokens[cut.train.row_lengths == 4, -1] == END).all()
+
+
+def test_sentences_come_in_a_seeds_order_and_more_extend_fewer(data: Path) -> None:
+    few, every = (sst2_task(settings(n=n), 0).train for n in (3, 6))
+    assert np.array_equal(few.tokens, every.tokens[:3])
+    assert sorted(every.labels) == sorted(LABELS)
+    orders = [sst2_task(settings(), seed).train.tokens.tolist() for seed in range(4)]
+    assert orders[0] != orders[1]
+
+
+def test_counting_words_finds_the_word_that_says_it_all() -> None:
+    draws = np.random.default_rng(0)
+    texts = [draws.integers(0, 30, draws.integers(3, 9)).tolist() for _ in range(300)]
+    labels = draws.integers(0, 2, 300)
+    told = [[*text, 30 + label] for text, label in zip(texts, labels, strict=True)]
+    for sentences, least, most in ((told, 1.0, 1.0), (texts, 0.3, 0.7)):
+        train, test = (padded(part, 31) for part in (sentences[:200], sentences[200:]))
+        found = word_counts_accuracy(train, labels[:200], test, labels[200:], 32)
+        assert least <= found <= most
+
+
+# What is missing
+
+
+def test_what_is_missing_is_said_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*data: str, **changed: Any) -> str:
+        words = ("sweep", "multihead-sst2", "--out", "out", *data)
+        done = run(*words, *in_words(**changed), cwd=tmp_path, expect=2)
+        assert done.stderr.count("\n") <= 4
+        assert not (tmp_path / "out").exists()
+        return " ".join(done.stderr.split())
+
+    monkeypatch.setenv("OVERFIT_DATA", "")
+    assert "multihead-sst2 needs data: name its folder" in refused()
+    (tmp_path / "empty").mkdir()
+    said = refused("--data", "empty")
+    assert "SST-2's split train isn't there" in said
+    assert "--data" in said
+    write(tmp_path / "data")
+    few = refused("--data", "data", test_samples=5)
+    assert "--set test_samples 5:" in few
+    assert "has 4 such sentences" in few
+    said = refused("--data", "data", weights="pretrained")
+    assert f"it takes the folder {PRETRAINED} with a RoBERTa" in said
+    assert "heads takes a divisor of d, which is 8" in refused(heads=3)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    said = refused("--data", "data")
+    assert "needs the package transformers" in said
+    assert "pip install 'overfit-cli[text]'" in said
+
+
+def test_neither_the_study_nor_its_claims_import_anything_heavy() -> None:
+    script = (
+        "import sys; from overfit_cli.studies.multihead.sst2 import study, data, claims, model\n"
+        "assert not {'torch', 'transformers', 'matplotlib'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], env=environment(), check=True)
+
+
+# The model
+
+
+def built(heads: int, seed: int = 0, **values: Any) -> nn.Module:
+    return build_model(settings(heads=heads, **values), 30, seed, Path())
+
+
+def test_every_number_of_heads_of_a_seed_starts_from_the_same_weights() -> None:
+    first = built(1).state_dict()
+    for heads in (2, 4, 8):
+        own = built(heads).state_dict()
+        assert own.keys() == first.keys()
+        assert all(torch.equal(own[name], first[name]) for name in own)
+    other = built(1, seed=1).state_dict()
+    assert not torch.equal(other["classifier.out_proj.weight"], first["classifier.out_proj.weight"])
+
+
+def softmax_heads(
+    x: NDArray[np.float64], length: int, weights: Mapping[str, NDArray[np.float64]], heads: int
+) -> NDArray[np.float64]:
+    """One sentence's attention, a head and a token at a time: (tokens, d) to the same."""
+    query, key, value = (
+        x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+        for name in ("query", "key", "value")
+    )
+    width = x.shape[1] // heads
+    mixed = np.zeros_like(x)
+    for head in range(heads):
+        part = slice(head * width, (head + 1) * width)
+        for at in range(len(x)):
+            scores = key[:length, part] @ query[at, part] / math.sqrt(width)
+            shares = np.exp(scores - scores.max())
+            mixed[at, part] = shares @ value[:length, part] / shares.sum()
+    return mixed
+
+
+@pytest.mark.parametrize("heads", [1, 2, 8])
+def test_attention_of_h_heads_is_the_softmax_written_out(data: Path, heads: int) -> None:
+    model = built(heads).eval()
+    draws = torch.Generator().manual_seed(1)
+    for values in model.parameters():  # all weights matter, the biases too
+        noise = torch.randn(values.shape, generator=draws, dtype=values.dtype)
+        values.data.add_(noise, alpha=0.5)
+    attention = model.get_submodule("roberta.encoder.layer.1.attention.self")
+    seen: list[Any] = []
+    attention.register_forward_hook(lambda _, inputs, output: seen.extend((inputs[0], output[0])))
+    samples = sst2_task(settings(), 0).test
+    with torch.no_grad():
+        logits_of(model, samples, "cpu")
+    weights = {name: one.numpy() for name, one in attention.state_dict().items()}
+    for x, mixed, length in zip(seen[0].numpy(), seen[1].numpy(), samples.row_lengths, strict=True):
+        expected = softmax_heads(x, int(length), weights, heads)
+        assert mixed == pytest.approx(expected, abs=1e-10)
+
+
+def test_what_stands_in_the_padding_has_no_influence(data: Path) -> None:
+    model = built(2).eval()
+    samples = sst2_task(settings(), 0).test
+    with torch.no_grad():
+        together = logits_of(model, samples, "cpu")
+        alone = [logits_of(model, samples.take(np.array([row])), "cpu") for row in range(4)]
+    assert torch.allclose(together, torch.cat(alone), atol=1e-12)
+
+
+# Training
+
+
+def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with(data: Path) -> None:
+    cells = [cell(heads=1), cell(heads=4), cell(1), cell(weight_decay=0.5, learning_rate=0.01)]
+    forward = {result.cell.key: result.measurements for result in trained(*cells)}
+    backward = {result.cell.key: result.measurements for result in trained(*reversed(cells))}
+    assert forward == backward
+    assert len({one["test_loss"] for one in forward.values()}) == 4
+    names = {column.name for column in study.columns} - {"steps_to_half"}
+    assert all(one.keys() >= names for one in forward.values())
+
+    def interrupt(row: Mapping[str, float]) -> None:
+        torch.manual_seed(int(row["step"]))
+        trained(cells[2])
+
+    [disturbed] = trained(cells[0], on_step=interrupt, trajectories=True)
+    assert disturbed.measurements == forward[cells[0].key]
+    assert disturbed.trajectory["step"] == [0, 2, 4]
+
+
+def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
+    one = cell(learning_rate=0.01, training_steps=60, evaluate_every=10, batch_size=6)
+    [result] = trained(one, trajectories=True)
+    got = result.measurements
+    assert (got["test_accuracy"], got["shortcut_accuracy"]) == (1, 1)
+    below = [loss < math.log(2) / 2 for loss in result.trajectory["train_loss"]]
+    assert got["steps_to_half"] == result.trajectory["step"][below.index(True)]
+    assert got["mean_train_loss"] == pytest.approx(np.mean(result.trajectory["train_loss"][1:]))
+    assert study.summary(result) == (
+        "Test accuracy 100.0% after 60 steps; counting words has 100.0%."
+    )
+
+
+def test_a_loss_that_is_not_finite_ends_the_cell(data: Path) -> None:
+    [result] = trained(cell(learning_rate=1e3, training_steps=50, weight_decay=1.0))
+    assert (result.status, result.reason) == ("failed", "diverged")
+    assert result.measurements.keys() == {"shortcut_accuracy"}
+
+
+def test_a_course_averages_over_steps_whatever_lies_between_evaluations() -> None:
+    course = Course(
+        {
+            0: {"train_loss": math.nan, "test_loss": 0.7, "test_accuracy": 0.5},
+            4: {"train_loss": 0.6, "test_loss": 0.5, "test_accuracy": 0.9},
+            5: {"train_loss": 0.3, "test_loss": 0.5, "test_accuracy": 0.8},
+        },
+        5,
+    )
+    assert course.mean_train_loss() == pytest.approx((4 * 0.6 + 0.3) / 5)
+    assert course.measured()["mean_test_loss"] == pytest.approx((4 * 0.6 + 0.5) / 5)
+    assert course.measured()["best_accuracy"] == 0.9
+    assert (course.steps_to(0.6), course.steps_to(0.61)) == (5, 4)
+    assert math.isnan(course.steps_to(0.1))
+
+
+def test_the_commands_train_sweep_and_draw_a_line_for_each_number_of_heads(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path / "data" / "sst2")
+    words = ("multihead-sst2", "--data", "data", *in_words())
+    done = run("train", *words, "--out", "one", cwd=tmp_path)
+    assert "counting words has" in done.stdout
+    grid = (*in_words(heads="1,4", learning_rate="0.001,0.01"), "--seeds", "2")
+    run("sweep", *words[:3], *grid, "--out", "all", "--trajectories", "--jobs", "1", cwd=tmp_path)
+    cells = overfit_cli.load(tmp_path / "all")
+    assert cells["status"].tolist() == ["done"] * 8
+    for figure in ("curves", "learning-rates"):
+        run("plot", figure, "--from", "all", cwd=tmp_path)
+        assert (tmp_path / "all" / "figures" / f"{figure}.png").stat().st_size > 10_000
+
+
+# Pretrained weights
+
+
+def save_pretrained(folder: Path) -> None:
+    """A RoBERTa of width 8 with its tokenizer, as Hugging Face saves them."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
+
+    words = ["<s>", "<pad>", "</s>", "<unk>", *sorted({w for text in TRAIN for w in text.split()})]
+    tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    own = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<s>",
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+    )
+    own.save_pretrained(folder)
+    config = RobertaConfig(
+        vocab_size=len(words),
+        hidden_size=8,
+        intermediate_size=6,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=20,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        RobertaForMaskedLM(config).save_pretrained(folder)
+
+
+def test_pretrained_weights_are_trained_with_any_number_of_heads(
+    data: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    save_pretrained(data / PRETRAINED)
+    capfd.readouterr()
+    asked: dict[str, Any] = {"weights": "pretrained", "dropout": 0.0}
+    cells = [cell(heads=heads, **asked) for heads in (1, 4)]
+    read = study.prepare(cells)
+    assert read.keys() == {"SST-2", PRETRAINED}
+    one, other = trained(*cells)
+    assert (one.status, other.status) == ("done", "done")
+    assert one.measurements["test_loss"] != other.measurements["test_loss"]
+    models = [
+        build_model(settings(heads=h, **asked), 0, s, data) for h, s in ((1, 0), (4, 0), (1, 1))
+    ]
+    first, heads, seed = (model.state_dict() for model in models)
+    assert all(torch.equal(heads[name], first[name]) for name in first)
+    differ = {name.split(".")[0] for name in first if not torch.equal(seed[name], first[name])}
+    assert differ == {"classifier"}
+    assert capfd.readouterr() == ("", "")
+    save_pretrained(data / PRETRAINED)
+    assert study.prepare(cells) == read
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"hidden": 7}, "--set hidden 7: with weights=pretrained, hidden takes 6, as"),
+        ({"layers": 1}, "--set layers 1: with weights=pretrained, layers takes 2, as"),
+        ({"tokens": 30}, "--set tokens 30: with weights=pretrained, tokens takes at most 18, as"),
+    ],
+)
+def test_other_sizes_than_the_pretrained_model_has_are_refused(
+    data: Path, asked: Mapping[str, Any], words: str
+) -> None:
+    save_pretrained(data / PRETRAINED)
+    with pytest.raises(UserError, match=words):
+        study.prepare([cell(weights="pretrained", **asked)])
+
+
+def test_damaged_weights_are_a_sentence(data: Path) -> None:
+    save_pretrained(data / PRETRAINED)
+    (data / PRETRAINED / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(UserError, match=f"{PRETRAINED} can't be read: "):
+        study.prepare([cell(weights="pretrained")])
+
+
+# Claims
+
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+JITTER = (-0.005, -0.003, -0.001, 0.001, 0.003, 0.005)
+
+
+def made_up(
+    slope: float,
+    *,
+    heads: Sequence[int] = (1, 2, 4, 8),
+    jitter: Sequence[float] = JITTER,
+    best: float = 1e-3,
+    **same: Any,
+) -> pd.DataFrame:
+    """Cells whose losses grow by a slope with each doubling of heads; the accuracy falls so."""
+    found = []
+    for count in heads:
+        for rate in (5e-4, 1e-3, 2e-3):
+            for seed, shift in enumerate(jitter):
+                loss = 0.5 + (slope + shift) * math.log2(count) + 0.1 * (rate != best)
+                cell = MultiheadSst2Parameters(heads=count, learning_rate=rate).model_dump()
+                losses = {"mean_train_loss": loss, "mean_test_loss": loss}
+                found.append(
+                    {**cell, "seed": seed, "status": "done", "steps": 600, **losses}
+                    | {"test_accuracy": 1 - loss, **same}
+                )
+    return pd.DataFrame(found)
+
+
+def measure(name: str, frame: pd.DataFrame) -> Measurement:
+    return BY_NAME[name].judge(frame)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_claims_follow_the_slope_in_doublings_of_heads(name: str) -> None:
+    sign = -1 if name == "sst2-more-accurate" else 1
+    for slope, verdict in ((-0.02, "holds"), (0.02, "fails"), (0.0, "inconclusive")):
+        found = measure(name, made_up(slope))
+        assert found.verdict == verdict, found.note
+        assert found.value == pytest.approx(sign * slope)
+    assert found.details["step size, H = 8"] == 1e-3
+    level = "95 %" if "one-rate" in name else "98.33 %"
+    assert found.interval is not None
+    assert found.interval.kind.startswith(level)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_claims_take_three_numbers_of_heads_and_six_seeds(name: str) -> None:
+    assert measure(name, made_up(-0.02, heads=(1, 8))).verdict == "not run"
+    assert measure(name, made_up(-0.02, jitter=JITTER[:5])).verdict == "inconclusive"
+    mixed = pd.concat([made_up(-0.02), made_up(-0.02, n=100)])
+    assert measure(name, mixed).verdict == "not run"
+
+
+def test_heads_whose_best_step_size_is_at_the_edge_may_be_faster_beyond() -> None:
+    frame = made_up(-0.02, best=2e-3)
+    assert measure("sst2-faster", frame).verdict == "inconclusive"
+    most = made_up(-0.02).query("heads < 8")
+    only = pd.concat([most, frame.query("heads == 8")])
+    assert measure("sst2-faster", only).verdict == "holds"
+
+
+def test_pretrained_cells_are_compared_at_the_papers_step_size() -> None:
+    frame = made_up(-0.02, weights="pretrained")
+    assert measure("sst2-faster-one-rate", frame).verdict == "not run"
+    frame["learning_rate"] = frame["learning_rate"].replace({1e-3: 5e-6})
+    assert measure("sst2-faster-one-rate", frame).verdict == "holds"
