@@ -26,6 +26,7 @@ from overfit_cli.studies.multihead import (
 from overfit_cli.studies.multihead.mixture.data import draw_problem, patterns
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.mixture.study import study as mixture
+from overfit_cli.studies.multihead.optimisers import Steps
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Optimiser
 from overfit_cli.studies.multihead.planted import data as planted_data
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
@@ -557,3 +558,13 @@ def test_steps_that_are_far_too_large_end_in_a_row(learning_rate: float) -> None
     ]
     for result in trained(mixture, *cells):
         assert result.reason in ("", "diverged")
+
+
+def test_normalised_steps_are_of_their_size_where_squares_underflow() -> None:
+    gradients = {"projection": torch.full((1, 1, 2, 2), 3e-200, dtype=torch.float64)}
+    gradients["attention"] = torch.full((1, 1, 2, 2), 4e-200, dtype=torch.float64)
+    weights = {name: torch.zeros_like(one) for name, one in gradients.items()}
+    one = torch.ones(1, dtype=torch.float64)
+    Steps("gradient-normalised", 0.1 * one, one, one[None]).take(weights, gradients)
+    length = torch.cat([part.flatten() for part in weights.values()]).norm()
+    assert float(length) == pytest.approx(0.1)

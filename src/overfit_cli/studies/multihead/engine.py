@@ -1,9 +1,9 @@
 """Logits and gradients of classes of heads, by hand, for cells that share their samples.
 
-Scores are linear in W: with the products of two tokens' features as rows of a table, those of all
-samples and classes are one matrix product, and so is the gradient in W. Arrays over pairs of tokens
-are ordered (class, token t, token s, sample), so that sums over s and t run over long rows. All of
-them live in buffers that are used again at each step.
+Arrays over pairs of tokens are ordered (token s, sample, token t and class), so that sums over s
+run over long rows, and each sample's scores are one small matrix product. No table of products of
+two tokens' features is kept: it would be `features` squared times as large as the scores, and
+reading it would cost more than all else. The arrays live in buffers that are used again.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ class Gradients:
 
     Attributes:
         logits: Φ̃, shape (cells, samples).
-        log_loss: the logarithm of the training loss, shape (cells,).
+        loss: the training loss, shape (cells,).
         projection: in U, shape (cells, classes, tokens, features).
         attention: in W, shape (cells, classes, features, features).
     """
 
     logits: Tensor
-    log_loss: Tensor
+    loss: Tensor
     projection: Tensor
     attention: Tensor
 
     def of(self, cells: Tensor) -> Gradients:
         """Return those of some of the cells."""
-        parts = (self.logits, self.log_loss, self.projection, self.attention)
+        parts = (self.logits, self.loss, self.projection, self.attention)
         return Gradients(*(one[cells] for one in parts))
 
 
@@ -51,15 +51,15 @@ class HeadGradients:
         n, tokens, features = inputs.shape
         self._shape = (cells, classes)
         self._labels = labels
-        by_token = inputs.permute(1, 2, 0)  # (tokens, features, samples)
-        pairs = by_token[:, None, :, None] * by_token[None, :, None]  # (t, s, a, b, samples)
-        self._pairs = pairs.permute(2, 3, 0, 1, 4).reshape(features**2, -1).contiguous()
-        self._rows = inputs.permute(2, 1, 0).reshape(features, -1).contiguous()  # (b, s · samples)
-        both = cells * classes
-        self._attention = inputs.new_empty(both, tokens, tokens, n)
-        self._outputs = inputs.new_empty(both, tokens, tokens, n)
-        self._products = inputs.new_empty(both, tokens, tokens, n)
-        self._row = inputs.new_empty(both, tokens, 1, n)
+        self._of_labels = -labels / n
+        self._samples = inputs.contiguous()  # (samples, t, a)
+        self._by_sample = self._samples.view(-1, features)  # (samples · t, a)
+        self._by_token = inputs.transpose(0, 1).reshape(-1, features)  # (s · samples, b)
+        columns = tokens * cells * classes
+        self._softmax = inputs.new_empty(tokens, n, columns)
+        self._outputs = torch.empty_like(self._softmax)
+        self._products = torch.empty_like(self._softmax)
+        self._row = inputs.new_empty(n, columns)
 
     def __call__(
         self, projection: Tensor, attention: Tensor, mixing: Tensor, heads: Tensor, scaled: bool
@@ -74,41 +74,43 @@ class HeadGradients:
             scaled: whether gradients are divided by the loss; they then don't underflow with it.
         """
         cells, classes = self._shape
-        softmax, outputs, products, row = (
-            self._attention,
-            self._outputs,
-            self._products,
-            self._row,
-        )
-        both, tokens, _, n = softmax.shape
-        features = projection.shape[-1]
-        # E = exp of x_tᵀ W x_s less its largest over s, (classes, t, s, samples); A = E / Σ_s E
-        torch.mm(attention.reshape(both, -1), self._pairs, out=softmax.view(both, -1))
-        softmax.sub_(torch.amax(softmax, 2, keepdim=True, out=row)).exp_()
-        total = softmax.sum(2, keepdim=True)  # (classes, t, 1, samples)
+        both = cells * classes
+        _, _, tokens, features = projection.shape
+        # (s, samples, t · classes)
+        softmax, outputs, products, row = self._softmax, self._outputs, self._products, self._row
+        _, n, columns = softmax.shape
+        # E = exp of x_tᵀ W x_s less its largest over s; A = E / Σ_s E
+        of_classes = attention.reshape(both, features, features).transpose(0, 1)
+        queries = (self._by_sample @ of_classes.reshape(features, -1)).view(n, columns, features)
+        scores = torch.bmm(self._samples, queries.mT, out=products.view(n, tokens, columns))
+        softmax.copy_(scores.transpose(0, 1))
+        softmax.sub_(torch.amax(softmax, 0, out=row)).exp_()
+        total = softmax.sum(0)  # (samples, t · classes)
         most = softmax > total / 2 if scaled else None
-        # G = ⟨u_t, x_s⟩, and its mean under A, (classes, t, 1, samples)
-        rows = projection.reshape(both * tokens, features)
-        torch.mm(rows, self._rows, out=outputs.view(both * tokens, -1))
+        # G = ⟨u_t, x_s⟩, and its mean under A, (samples, t · classes)
+        rows = projection.reshape(both, tokens, features).transpose(0, 1).reshape(columns, features)
+        torch.mm(self._by_token, rows.T, out=outputs.view(-1, columns))
         torch.mul(softmax, outputs, out=products)
-        mean = torch.sum(products, 2, keepdim=True, out=row).div_(total)
-        of_class = mean.sum(1).view(cells, classes, n)
-        logits = (mixing[..., None] * of_class).sum(1)  # (cells, samples)
-        log_loss, weights = loss_weights(logits * self._labels, scaled)
-        weights = -weights * self._labels / heads.sqrt()[:, None]  # ∂L/∂Φ of a head
-        spread = weights[:, None].expand(cells, classes, n).reshape(both, 1, 1, n)
+        mean = torch.sum(products, 0, out=row).div_(total)
+        of_class = mean.view(n, tokens, cells, classes).sum(1)
+        logits = (mixing * of_class).sum(-1).T  # (cells, samples)
+        margins = logits * self._labels
+        of_labels = self._of_labels / heads.sqrt()[:, None]
+        weights = loss_weights(margins, scaled) * of_labels  # ∂L/∂Φ of a head
+        of_total = total.view(n, tokens, cells, classes)
         # ∂Φ/∂u_t = Σ_s A x_s, and ∂Φ/∂score = A (G − mean)
-        softmax.mul_(spread / total)
-        in_projection = softmax.view(both * tokens, -1) @ self._rows.T
+        softmax.mul_((weights.T[:, None, :, None] / of_total).view(n, columns))
+        in_projection = self._by_token.T @ softmax.view(-1, columns)  # (b, t · classes)
         outputs.sub_(mean).mul_(softmax)
         if most is not None:
             _balance(outputs, most)
-        in_attention = outputs.view(both, -1) @ self._pairs.T
+        in_queries = torch.bmm(outputs.permute(1, 2, 0), self._samples)  # (samples, t · classes, b)
+        in_attention = self._by_sample.T @ in_queries.view(n * tokens, -1)  # (a, classes · b)
         return Gradients(
             logits,
-            log_loss,
-            in_projection.view(projection.shape),
-            in_attention.view(attention.shape),
+            functional.softplus(-margins).mean(-1),
+            in_projection.view(features, tokens, both).permute(2, 1, 0).reshape(projection.shape),
+            in_attention.view(features, both, -1).transpose(0, 1).reshape(attention.shape),
         )
 
 
@@ -119,40 +121,37 @@ def _balance(gradients: Tensor, most: Tensor) -> None:
     two numbers that don't, is lost to round-off.
 
     Args:
-        gradients: in scores, shape (classes, t, s, samples); changed in place.
+        gradients: in scores, shape (s, samples, t · classes); changed in place.
         most: whether a score has most of its row's softmax, likewise.
     """
-    others = gradients.masked_fill(most, 0.0).sum(2, keepdim=True)
+    others = gradients.masked_fill(most, 0.0).sum(0)
     gradients.copy_(torch.where(most, others.neg_(), gradients))
 
 
-def loss_weights(margins: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
-    """Return the logarithm of the mean logistic loss, and −∂L/∂margin of each sample.
+def loss_weights(margins: Tensor, scaled: bool) -> Tensor:
+    """Return −∂/∂margin of each sample's loss.
 
     Args:
         margins: y Φ̃, shape (cells, samples).
-        scaled: whether the latter is divided by the loss.
+        scaled: whether they are divided by the mean loss.
     """
-    log_losses = log_logistic_loss(margins)
-    log_loss = log_losses.logsumexp(-1) - math.log(margins.shape[-1])
-    log_weights = functional.logsigmoid(-margins)
-    if scaled:
-        log_weights = log_weights - log_loss[:, None]
-    return log_loss, log_weights.exp() / margins.shape[-1]
+    if not scaled:
+        return torch.sigmoid(-margins)
+    return (functional.logsigmoid(-margins) - log_mean_loss(margins)[:, None]).exp()
+
+
+def log_mean_loss(margins: Tensor) -> Tensor:
+    """Return the logarithm of the mean logistic loss, (cells,), which doesn't underflow with it."""
+    return log_logistic_loss(margins).logsumexp(-1) - math.log(margins.shape[-1])
 
 
 def log_logistic_loss(margins: Tensor) -> Tensor:
-    """Return log log(1 + exp(−margin)), which is near −margin where that is large."""
-    small = torch.exp(-margins.clamp(min=_LARGE_MARGIN))
-    return torch.where(
-        margins > _LARGE_MARGIN,
-        -margins - small / 2,
-        functional.softplus(-margins.clamp(max=_LARGE_MARGIN)).log(),
-    )
+    """Return log log(1 + exp(−margin)), which is −margin where that is large."""
+    return torch.where(margins > _LARGE_MARGIN, -margins, functional.softplus(-margins).log())
 
 
-_LARGE_MARGIN = 20.0
-"""Beyond, log(1 + e^−m) is e^−m (1 − e^−m / 2) to the last bit."""
+_LARGE_MARGIN = 40.0
+"""Beyond, log(1 + e^−m) is e^−m to the last bit."""
 
 
 def logits_of(inputs: Tensor, projection: Tensor, attention: Tensor, mixing: Tensor) -> Tensor:

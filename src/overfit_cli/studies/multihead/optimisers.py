@@ -46,21 +46,21 @@ class Steps:
         self._taken += 1
         size = self._step_sizes
         if self._optimiser == "gradient-normalised":
-            size = size / squared_norm(gradients, self._counts).sqrt()[:, None, None, None]
+            size = size / _norm(gradients, self._counts)[:, None, None, None]
         for name, gradient in gradients.items():
-            weights[name] -= size * self._direction(name, gradient)
+            weights[name].addcmul_(size, self._direction(name, gradient), value=-1)
 
     def _direction(self, name: str, gradient: Tensor) -> Tensor:
         if self._optimiser == "momentum":
-            before = self._first.setdefault(name, torch.zeros_like(gradient))
+            before = _kept(self._first, name, gradient)
             return before.mul_(self._momentum).add_(gradient)
         if self._optimiser == "adam":
             return self._adam(name, gradient)
         return gradient
 
     def _adam(self, name: str, gradient: Tensor) -> Tensor:
-        first = self._first.setdefault(name, torch.zeros_like(gradient))
-        second = self._second.setdefault(name, torch.zeros_like(gradient))
+        first = _kept(self._first, name, gradient)
+        second = _kept(self._second, name, gradient)
         first.lerp_(gradient, 1 - BETAS[0])
         second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
         mean, square = (1 - beta**self._taken for beta in BETAS)
@@ -72,6 +72,21 @@ class Steps:
         self._counts = self._counts[cells]
         self._first = {name: one[cells] for name, one in self._first.items()}
         self._second = {name: one[cells] for name, one in self._second.items()}
+
+
+def _kept(kept: Weights, name: str, gradient: Tensor) -> Tensor:
+    """What is remembered of the gradients so far; zeros before the first."""
+    if name not in kept:
+        kept[name] = torch.zeros_like(gradient)
+    return kept[name]
+
+
+def _norm(gradients: Mapping[str, Tensor], counts: Tensor) -> Tensor:
+    """The Frobenius norm of all heads together, (cells,), whose squares needn't be floats."""
+    largest = torch.stack([one.abs().amax((-3, -2, -1)) for one in gradients.values()]).amax(0)
+    largest = largest.clamp(min=torch.finfo(largest.dtype).tiny)
+    scaled = {name: one / largest[:, None, None, None] for name, one in gradients.items()}
+    return largest * squared_norm(scaled, counts).sqrt()
 
 
 def squared_norm(weights: Mapping[str, Tensor], counts: Tensor) -> Tensor:
