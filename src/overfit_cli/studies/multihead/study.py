@@ -160,8 +160,9 @@ class MultiheadStudy(Study[P]):
     def memory(self, cell: Cell[P]) -> float:
         """Return about how many bytes a batch of such cells takes, PyTorch among them."""
         settings = cell.parameters
-        pairs = settings.tokens**2 * (settings.n * settings.d**2 + 3 * settings.test_samples)
-        return BYTES_OF_LIBRARIES + 8.0 * (pairs + 4 * max(_LARGEST_BATCH["cpu"], _pairs(cell)))
+        arrays = 3 + 2 * (1 + settings.d) / settings.tokens
+        trained = arrays * max(_LARGEST_BATCH["cpu"], _pairs(cell))
+        return BYTES_OF_LIBRARIES + 8.0 * (trained + 3 * settings.tokens**2 * settings.test_samples)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
         """Train cells of one seed together."""
