@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.multihead.engine import loss_weights
+from overfit_cli.studies.multihead.engine import log_mean_loss, loss_weights
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,7 @@ def loss_curvature(of_classes: list[Derivatives], counts: Tensor, labels: Tensor
         count / heads.sqrt() * one.outputs for count, one in zip(counts, of_classes, strict=True)
     )
     margins = torch.as_tensor(logits) * labels
-    log_loss, weights = loss_weights(margins[None], scaled=True)
-    weights = weights[0]  # −ℓ′ / (n L), (samples,)
+    weights = loss_weights(margins[None], scaled=True)[0] / len(margins)  # −ℓ′ / (n L), (samples,)
     curved = weights * torch.sigmoid(margins)  # ℓ″ = −ℓ′ σ(margin)
     roots = (counts / heads).sqrt()
     blocks = [one.mean_hessian(-weights * labels) / heads.sqrt() for one in of_classes]
@@ -157,7 +156,7 @@ def loss_curvature(of_classes: list[Derivatives], counts: Tensor, labels: Tensor
     eigenvalues = torch.cat(found)
     gradient = gradients.T @ (weights * labels)
     return LossCurvature(
-        log_loss=float(log_loss),
+        log_loss=float(log_mean_loss(margins)),
         gradient=float(gradient.norm()),
         largest=float(eigenvalues.max()),
         smallest=float(eigenvalues.min()),

@@ -22,19 +22,19 @@ class Gradients:
 
     Attributes:
         logits: Φ̃, shape (cells, samples).
-        log_loss: the logarithm of the training loss, shape (cells,).
+        loss: the training loss, shape (cells,).
         projection: in U, shape (cells, classes, tokens, features).
         attention: in W, shape (cells, classes, features, features).
     """
 
     logits: Tensor
-    log_loss: Tensor
+    loss: Tensor
     projection: Tensor
     attention: Tensor
 
     def of(self, cells: Tensor) -> Gradients:
         """Return those of some of the cells."""
-        parts = (self.logits, self.log_loss, self.projection, self.attention)
+        parts = (self.logits, self.loss, self.projection, self.attention)
         return Gradients(*(one[cells] for one in parts))
 
 
@@ -51,11 +51,14 @@ class HeadGradients:
         n, tokens, features = inputs.shape
         self._shape = (cells, classes)
         self._labels = labels
+        self._of_labels = -labels / n
         self._samples = inputs.contiguous()  # (samples, t, a)
         self._by_sample = self._samples.view(-1, features)  # (samples · t, a)
         self._by_token = inputs.transpose(0, 1).reshape(-1, features)  # (s · samples, b)
         columns = tokens * cells * classes
-        self._buffers = inputs.new_empty(3, tokens, n, columns)
+        self._softmax = inputs.new_empty(tokens, n, columns)
+        self._outputs = torch.empty_like(self._softmax)
+        self._products = torch.empty_like(self._softmax)
         self._row = inputs.new_empty(n, columns)
 
     def __call__(
@@ -73,9 +76,9 @@ class HeadGradients:
         cells, classes = self._shape
         both = cells * classes
         _, _, tokens, features = projection.shape
-        softmax, outputs, products = self._buffers  # (s, samples, t · classes)
+        # (s, samples, t · classes)
+        softmax, outputs, products, row = self._softmax, self._outputs, self._products, self._row
         _, n, columns = softmax.shape
-        row = self._row
         # E = exp of x_tᵀ W x_s less its largest over s; A = E / Σ_s E
         of_classes = attention.reshape(both, features, features).transpose(0, 1)
         queries = (self._by_sample @ of_classes.reshape(features, -1)).view(n, columns, features)
@@ -90,8 +93,9 @@ class HeadGradients:
         mean = torch.sum(products, 0, out=row).div_(total)
         of_class = mean.view(n, tokens, cells, classes).sum(1)
         logits = (mixing * of_class).sum(-1).T  # (cells, samples)
-        log_loss, weights = loss_weights(logits * self._labels, scaled)
-        weights = -weights * self._labels / heads.sqrt()[:, None]  # ∂L/∂Φ of a head
+        margins = logits * self._labels
+        of_labels = self._of_labels / heads.sqrt()[:, None]
+        weights = loss_weights(margins, scaled) * of_labels  # ∂L/∂Φ of a head
         of_total = total.view(n, tokens, cells, classes)
         # ∂Φ/∂u_t = Σ_s A x_s, and ∂Φ/∂score = A (G − mean)
         softmax.mul_((weights.T[:, None, :, None] / of_total).view(n, columns))
@@ -101,25 +105,27 @@ class HeadGradients:
         in_attention = self._by_sample.T @ in_queries.view(n * tokens, -1)  # (a, classes · b)
         return Gradients(
             logits,
-            log_loss,
+            functional.softplus(-margins).mean(-1),
             in_projection.view(features, tokens, both).permute(2, 1, 0).reshape(projection.shape),
             in_attention.view(features, both, -1).transpose(0, 1).reshape(attention.shape),
         )
 
 
-def loss_weights(margins: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
-    """Return the logarithm of the mean logistic loss, and −∂L/∂margin of each sample.
+def loss_weights(margins: Tensor, scaled: bool) -> Tensor:
+    """Return −∂/∂margin of each sample's loss.
 
     Args:
         margins: y Φ̃, shape (cells, samples).
-        scaled: whether the latter is divided by the loss.
+        scaled: whether they are divided by the mean loss.
     """
-    log_losses = log_logistic_loss(margins)
-    log_loss = log_losses.logsumexp(-1) - math.log(margins.shape[-1])
-    log_weights = functional.logsigmoid(-margins)
-    if scaled:
-        log_weights = log_weights - log_loss[:, None]
-    return log_loss, log_weights.exp() / margins.shape[-1]
+    if not scaled:
+        return torch.sigmoid(-margins)
+    return (functional.logsigmoid(-margins) - log_mean_loss(margins)[:, None]).exp()
+
+
+def log_mean_loss(margins: Tensor) -> Tensor:
+    """Return the logarithm of the mean logistic loss, (cells,), which doesn't underflow with it."""
+    return log_logistic_loss(margins).logsumexp(-1) - math.log(margins.shape[-1])
 
 
 def log_logistic_loss(margins: Tensor) -> Tensor:

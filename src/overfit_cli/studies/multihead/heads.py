@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -44,7 +45,7 @@ class Heads:
     counts: Tensor
     heads: Tensor
 
-    @property
+    @cached_property
     def mixing(self) -> Tensor:
         """What a class's output counts in the logit, counts / √H, shape (cells, classes)."""
         return self.counts / self.heads.sqrt()[:, None]

@@ -48,19 +48,19 @@ class Steps:
         if self._optimiser == "gradient-normalised":
             size = size / squared_norm(gradients, self._counts).sqrt()[:, None, None, None]
         for name, gradient in gradients.items():
-            weights[name] -= size * self._direction(name, gradient)
+            weights[name].addcmul_(size, self._direction(name, gradient), value=-1)
 
     def _direction(self, name: str, gradient: Tensor) -> Tensor:
         if self._optimiser == "momentum":
-            before = self._first.setdefault(name, torch.zeros_like(gradient))
+            before = _kept(self._first, name, gradient)
             return before.mul_(self._momentum).add_(gradient)
         if self._optimiser == "adam":
             return self._adam(name, gradient)
         return gradient
 
     def _adam(self, name: str, gradient: Tensor) -> Tensor:
-        first = self._first.setdefault(name, torch.zeros_like(gradient))
-        second = self._second.setdefault(name, torch.zeros_like(gradient))
+        first = _kept(self._first, name, gradient)
+        second = _kept(self._second, name, gradient)
         first.lerp_(gradient, 1 - BETAS[0])
         second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
         mean, square = (1 - beta**self._taken for beta in BETAS)
@@ -72,6 +72,13 @@ class Steps:
         self._counts = self._counts[cells]
         self._first = {name: one[cells] for name, one in self._first.items()}
         self._second = {name: one[cells] for name, one in self._second.items()}
+
+
+def _kept(kept: Weights, name: str, gradient: Tensor) -> Tensor:
+    """What is remembered of the gradients so far; zeros before the first."""
+    if name not in kept:
+        kept[name] = torch.zeros_like(gradient)
+    return kept[name]
 
 
 def squared_norm(weights: Mapping[str, Tensor], counts: Tensor) -> Tensor:

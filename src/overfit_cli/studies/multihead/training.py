@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from overfit_cli.studies.multihead import certificates, measures
-from overfit_cli.studies.multihead.engine import Gradients, HeadGradients
+from overfit_cli.studies.multihead.engine import Gradients, HeadGradients, log_mean_loss
 from overfit_cli.studies.multihead.first_phase import first_phase_columns
 from overfit_cli.studies.multihead.heads import full_matrices, gradients_of, initial_heads
 from overfit_cli.studies.multihead.optimisers import Steps
@@ -103,7 +103,7 @@ class _Run(Generic[P]):
         results: list[CellResult[P]] = []
         for step in range(last + 1):
             found = self._look()
-            losses = found.log_loss.exp().tolist()
+            losses = found.loss.tolist()
             self._count(step, losses)
             ended = [step == last or self._ends(loss) for loss in losses]
             if step in logged or any(ended):
@@ -123,7 +123,7 @@ class _Run(Generic[P]):
             projection, attention, heads.mixing, heads.heads, self._steps.by_loss
         )
         if self._start_losses is None:
-            self._start_losses = found.log_loss.exp()
+            self._start_losses = found.loss
         return found
 
     def _step(self, found: Gradients) -> None:
@@ -162,8 +162,8 @@ class _Run(Generic[P]):
         margins = found.logits * self._labels
         heads = self._heads
         columns = {
-            "train_loss": found.log_loss.exp(),
-            "log10_train_loss": found.log_loss * _PER_LOG_10,
+            "train_loss": found.loss,
+            "log10_train_loss": log_mean_loss(margins) * _PER_LOG_10,
             "train_error": measures.wrong(margins),
             **measures.on_test(heads, *self._test),
             **measures.sizes_of_heads(heads),
