@@ -20,8 +20,8 @@ P = TypeVar("P", bound=MultiheadParameters)
 APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
 """Parameters in which cells that are trained together may differ."""
 
-_LARGEST_BATCH = {"cpu": 6e5, "cuda": 2e8}
-"""The most products of tokens, samples and classes in a batch."""
+_LARGEST_BATCH = {"cpu": 2e5, "cuda": 2e8}
+"""The most products of tokens, samples and classes in a batch; more leave a processor's cache."""
 
 BYTES_OF_LIBRARIES = 3e8
 _STEP_OVERHEAD = 1e5
