@@ -37,8 +37,12 @@ LARGE_ADAM: Values = {"optimiser": "adam", "learning_rate": 0.06}
 """The step size that the paper names for DM1; for DM2 it names none."""
 
 _FREE = frozenset({"learning_rate", "certify", "test_samples", "n", "training_steps"})
-_PRESETS = {"gd": "heads-fig4", "momentum": "heads-fig5", "adam": "heads-fig5-adam"}
-_PRESETS["adam-large"] = _PRESETS["adam"]
+_PRESETS = {
+    "gd": "heads-fig4",
+    "momentum": "heads-fig5",
+    "adam": "heads-fig5-adam",
+    "adam-large": "heads-adam-large",
+}
 
 
 def _of(cells: pd.DataFrame, at: Values) -> pd.DataFrame:
