@@ -64,7 +64,7 @@ def cell_columns(*own: Column) -> tuple[Column, ...]:
         Column(
             "mean_train_loss", "mean training loss over all steps", symbol=r"\frac{1}{K}\sum \hat L"
         ),
-        Column("steps_to_target", "steps until the training loss is below target_loss", kind="int"),
+        Column("steps_to_target", "steps until the training loss is below the target", kind="int"),
         *_MEASURED,
         *own,
         Column("margin_share", "least margin over the norm of all U, over γ_attn"),

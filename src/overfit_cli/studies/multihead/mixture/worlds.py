@@ -81,10 +81,10 @@ _OPTIMAL: Columns = {
 }
 
 WORLDS: Mapping[str, Worlds] = {
-    "mixture-constant-slower": number_worlds(taking_steps, SLOWER, 0.03),
-    "mixture-sqrt-faster": number_worlds(taking_steps, FASTER, 0.1),
-    "mixture-adam-faster": number_worlds(taking_steps, FASTER, 0.02),
-    "mixture-margin-1000": number_worlds(with_margin, REACHED, 0.01),
+    "mixture-constant-slower": number_worlds(taking_steps, SLOWER, 0.04),
+    "mixture-sqrt-faster": number_worlds(taking_steps, FASTER, 0.06),
+    "mixture-adam-faster": number_worlds(taking_steps, FASTER, 0.012),
+    "mixture-margin-1000": number_worlds(with_margin, REACHED, 0.014),
     "mixture-margin-10000": number_worlds(with_margin, REACHED, 0.01),
     "mixture-normalised-margin": number_worlds(with_margin, REACHED, 0.01),
     "mixture-sqrt-margin-falls": Worlds(
@@ -92,13 +92,13 @@ WORLDS: Mapping[str, Worlds] = {
     ),
     "mixture-identical-heads": exception_worlds(_spread),
     **bound_worlds("mixture"),
-    "mixture-lemma2": number_worlds(_first_phase, STATED, 0.02),
-    "mixture-lemma2-quarter": number_worlds(_first_phase, EXPECTED, 0.02),
+    "mixture-lemma2": number_worlds(_first_phase, STATED, 0.002),
+    "mixture-lemma2-quarter": number_worlds(_first_phase, EXPECTED, 0.002),
     "mixture-good-initialisation": exception_worlds(partial(_beside, columns=_GOOD)),
     "mixture-tangent-margin": exception_worlds(partial(_beside, columns=_TANGENT)),
     "mixture-proposition3": exception_worlds(partial(_beside, columns=_OPTIMAL)),
-    "mixture-contour-sqrt": number_worlds(taking_contour_steps, ROOT, 0.02),
-    "mixture-contour-linear": number_worlds(taking_contour_steps, LINEAR, 0.02),
+    "mixture-contour-sqrt": number_worlds(taking_contour_steps, ROOT, 0.003),
+    "mixture-contour-linear": number_worlds(taking_contour_steps, LINEAR, 0.003),
     "mixture-second-head": number_worlds(second_heads, QUICKER, 0.1, logs=True),
     "mixture-machine-fixed": number_worlds(_directions, NEAR, 0.001),
     "mixture-machine-both": number_worlds(_directions, NEAR, 0.001),
