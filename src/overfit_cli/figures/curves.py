@@ -63,7 +63,10 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
     threshold = checked_threshold(options.threshold)
     geometric = spans_widely(_drawn(parts, columns[0]))
     gathered, kind = gather_curves(
-        [part.data for part in parts], columns, few=len(PALETTE), geometric=geometric
+        [part.data for part in parts],
+        columns,
+        few=len(PALETTE),
+        middle="geometric mean" if geometric else "mean",
     )
     curves = [curve for of_panel in gathered for curve in of_panel]
     columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]

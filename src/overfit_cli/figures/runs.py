@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,9 @@ from overfit_cli.words import plural
 BAND = 3
 """Seeds from which on a setting is a mean with a band."""
 
+Middle = Literal["mean", "geometric mean", "median"]
+"""What stands for all seeds of a setting."""
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -25,8 +29,9 @@ class Curve:
 
     Attributes:
         text: the values that tell it from the other curves; empty where it is the only one.
-        mean: one row per step (the index), one column per logged column.
-        low, high: of the same shape, one standard deviation below and above; nan for a single cell.
+        mean: the middle over seeds: one row per step (the index), one column per logged column.
+        low, high: of the same shape: a standard deviation below and above a mean, or the quartiles
+            beside a median; for a single cell they say nothing.
     """
 
     text: str
@@ -36,7 +41,7 @@ class Curve:
 
 
 def gather_curves(
-    parts: Sequence[FigureData], columns: list[str], *, few: int, geometric: bool = False
+    parts: Sequence[FigureData], columns: list[str], *, few: int, middle: Middle = "mean"
 ) -> tuple[list[list[Curve]], str]:
     """Return each part's curves in the order of their parameters, and what holds for all of them.
 
@@ -46,7 +51,7 @@ def gather_curves(
         few: where every part has up to so many cells, and no setting three seeds, each is a curve;
             else they are averaged over seeds, without those that failed, as far as all of a
             setting's cells go; between its logged steps a cell is taken as straight.
-        geometric: whether means and deviations are those of the logarithm.
+        middle: how: for a geometric mean the deviation is that of the logarithm, too.
 
     Raises:
         UserError: if there is no number to draw in any part.
@@ -65,51 +70,58 @@ def gather_curves(
     elif everything["seed"].nunique() > 1:
         names = [*names, "seed"]
     found = [
-        _curves(part, cells, names, columns, geometric)
+        _curves(part, cells, names, columns, middle)
         for part, cells in zip(parts, logged, strict=True)
     ]
     if not any(found):
         raise UserError(f"--value {columns[0]}: no cell that is done has a number logged there.")
-    return found, _in_words(everything, averaged, geometric)
+    return found, _in_words(everything, averaged, middle)
 
 
-def _in_words(cells: pd.DataFrame, averaged: bool, geometric: bool) -> str:
+def _in_words(cells: pd.DataFrame, averaged: bool, middle: Middle) -> str:
     """What a curve is."""
     if not averaged:
         return "a single cell" if len(cells) == 1 else "single cells"
     done = cells["status"] == "done"
-    kind = "geometric mean" if geometric else "mean"
+    band = "the middle half" if middle == "median" else "one deviation"
     seeds = cells.loc[done, "seed"].nunique()
     failed = int((~done).sum())
     left_out = f"\n{plural(failed, 'failed cell')} left out" if failed else ""
-    return f"{kind} of {seeds} seeds, band of one deviation{left_out}"
+    return f"{middle} of {seeds} seeds, band of {band}{left_out}"
 
 
 def _curves(
-    part: FigureData, cells: pd.DataFrame, names: list[str], columns: list[str], geometric: bool
+    part: FigureData, cells: pd.DataFrame, names: list[str], columns: list[str], middle: Middle
 ) -> list[Curve]:
     steps = part.trajectories.merge(cells[["key", "status", *names]], on="key")
     steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)
     if not steps[columns].notna().any(axis=None):
         return []
     groups = steps.groupby(names, sort=True) if names else [((), steps)]
-    return [_curve(names, at, group, columns, geometric) for at, group in groups]
+    return [_curve(names, at, group, columns, middle) for at, group in groups]
 
 
 def _curve(
-    names: list[str], at: Hashable, steps: pd.DataFrame, columns: list[str], geometric: bool
+    names: list[str], at: Hashable, steps: pd.DataFrame, columns: list[str], middle: Middle
 ) -> Curve:
     values = at if isinstance(at, tuple) else (at,)
     text = ", ".join(f"{name} = {brief(value)}" for name, value in zip(names, values, strict=True))
     if (steps["status"] == "failed").all():
         text = f"{text} (failed)".strip()
-    if geometric:
+    logs = middle == "geometric mean"
+    if logs:
         steps = steps.assign(**{name: logarithms(steps[name]) for name in columns})
-    tables = {name: _by_cell(steps, name) for name in columns}
-    mean = pd.DataFrame({name: table.mean(axis=1) for name, table in tables.items()})
-    deviation = pd.DataFrame({name: table.std(axis=1) for name, table in tables.items()})
-    ends = [mean, mean - deviation, mean + deviation]
-    return Curve(text, *(end.map(np.exp) if geometric else end for end in ends))
+    found = {name: _summary(_by_cell(steps, name), middle) for name in columns}
+    ends = [pd.DataFrame({name: one[place] for name, one in found.items()}) for place in range(3)]
+    return Curve(text, *(end.map(np.exp) if logs else end for end in ends))
+
+
+def _summary(table: pd.DataFrame, middle: Middle) -> list[pd.Series[float]]:
+    """The middle over the cells of each step, and both ends of its band."""
+    if middle == "median":
+        return [table.quantile(share, axis=1) for share in (0.5, 0.25, 0.75)]
+    mean, deviation = table.mean(axis=1), table.std(axis=1)
+    return [mean, mean - deviation, mean + deviation]
 
 
 def _by_cell(steps: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -64,8 +64,9 @@ ROWS = (
 def draw_heads(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
     """Draw losses, norms, attention or alignment, and margins; a column for each setting.
 
-    Lines are means over trials with a band of one deviation, geometric for losses. A grey line in
-    the losses falls as 1/t; one in the margins is γ_attn, where attention can come.
+    Lines are medians over trials with a band of their middle half: where some trials find a planted
+    head and others don't, a mean is that of none. A grey line in the losses falls as 1/t; one in
+    the margins is γ_attn, where attention can come.
 
     Raises:
         UserError: if nothing was logged, or there are more settings than fit side by side.
@@ -81,7 +82,7 @@ def draw_heads(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     kind = ""
     for of_row, row in zip(grid, rows, strict=True):
         curves, kind = gather_curves(
-            [part.data for part in parts], list(row.columns), few=1, geometric=row.log
+            [part.data for part in parts], list(row.columns), few=1, middle="median"
         )
         for axes, part, of_part in zip(of_row, parts, curves, strict=True):
             _draw(axes, row, part, of_part, _colours(heads))
