@@ -85,8 +85,8 @@ results: $(VENV)/installed
 	$(call reference,heads-random-planted,heads-random-planted,certificates)
 	$(call reference,heads-steps,heads-steps,heatmap boundary)
 	$(call reference,heads-machine,heads-machine,curves)
-	$(call reference,heads-second,heads-second,lines)
-	$(call reference,heads-second-planted,heads-second-planted,lines)
+	$(call reference,heads-second,heads-second,heatmap)
+	$(call reference,heads-second-planted,heads-second-planted,heatmap)
 
 clean:
 	rm -rf $(VENV)

@@ -113,7 +113,7 @@ def second_head_claims(
         "shortens training.",
         holds_where=QUICKER.in_words("steps to the target loss with two heads over those with one"),
         measure=partial(_second, model=model, preset=preset, judge=_quicker),
-        figure="lines",
+        figure="heatmap",
         preset=preset,
     )
     better = Claim(
@@ -123,7 +123,7 @@ def second_head_claims(
         "second head makes fewer test errors.",
         holds_where=BETTER.in_words("test error with two heads less that with one"),
         measure=partial(_second, model=model, preset=preset, judge=_better),
-        figure="lines",
+        figure="heatmap",
         preset=preset,
     )
     return (quicker, better) if errors else (quicker,)

@@ -17,14 +17,14 @@ from overfit_cli.claims.worlds import Numbers, Random, worlds_from
 from overfit_cli.studies.multihead.sst2.claims import LOWER
 
 RATES = (0.0003, 0.0006, 0.001, 0.002)
-TRAIN_LOSSES = (0.496, 0.467, 0.468, 0.65)
-TEST_LOSSES = (0.544, 0.512, 0.517, 0.68)
+TRAIN_LOSSES = (0.496, 0.470, 0.473, 0.623)
+TEST_LOSSES = (0.538, 0.516, 0.523, 0.655)
 """One head's mean losses at each step size."""
 
-TRAIN_NOISE, TEST_NOISE = (0.003, 0.002), (0.004, 0.004)
+TRAIN_NOISE, TEST_NOISE = (0.012, 0.003), (0.013, 0.004)
 """Deviations of losses: of what a seed's cells share, and of a cell."""
 
-ACCURACY, ACCURACY_NOISE = 0.79, (0.01, 0.006)
+ACCURACY, ACCURACY_NOISE = 0.79, (0.01, 0.007)
 
 
 def trained(
