@@ -99,7 +99,7 @@ WORLDS: Mapping[str, Worlds] = {
     "mixture-proposition3": exception_worlds(partial(_beside, columns=_OPTIMAL)),
     "mixture-contour-sqrt": number_worlds(taking_contour_steps, ROOT, 0.003),
     "mixture-contour-linear": number_worlds(taking_contour_steps, LINEAR, 0.003),
-    "mixture-second-head": number_worlds(second_heads, QUICKER, 0.1, logs=True),
+    "mixture-second-head": number_worlds(second_heads, QUICKER, 0.36, logs=True),
     "mixture-machine-fixed": number_worlds(_directions, NEAR, 0.001),
     "mixture-machine-both": number_worlds(_directions, NEAR, 0.001),
     **{

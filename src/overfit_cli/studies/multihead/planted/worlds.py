@@ -51,10 +51,16 @@ WORLDS: Mapping[str, Worlds] = {
         f"planted-{one}-finds": share_worlds(_finding, ON_MOST_TEACHERS)
         for one in (*_OPTIMISERS, "adam-large")
     },
-    **{f"planted-{one}-margin": number_worlds(_margin, REACHED, 0.03) for one in _OPTIMISERS},
-    **{f"planted-{one}-faster": number_worlds(_faster, FASTER, 0.02) for one in _OPTIMISERS},
+    **{
+        f"planted-{one}-margin": number_worlds(_margin, REACHED, spread)
+        for one, spread in zip(_OPTIMISERS, (0.085, 0.06, 0.06), strict=True)
+    },
+    **{
+        f"planted-{one}-faster": number_worlds(_faster, FASTER, spread)
+        for one, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
+    },
     **bound_worlds("planted"),
     "planted-second-head": number_worlds(second_heads, QUICKER, 0.1, logs=True),
     "planted-second-head-error": number_worlds(partial(second_heads, errors=True), BETTER, 0.02),
-    "planted-momentum-sooner": number_worlds(_sooner, SOONER, 0.05, logs=True),
+    "planted-momentum-sooner": number_worlds(_sooner, SOONER, 0.4, logs=True),
 }
