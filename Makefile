@@ -84,7 +84,7 @@ results: $(VENV)/installed
 	$(call reference,heads-random,heads-random,certificates)
 	$(call reference,heads-random-planted,heads-random-planted,certificates)
 	$(call reference,heads-steps,heads-steps,heatmap boundary)
-	$(call reference,heads-machine,heads-machine,curves)
+	$(call reference,heads-machine,heads-machine,heads)
 	$(call reference,heads-second,heads-second,heatmap)
 	$(call reference,heads-second-planted,heads-second-planted,heatmap)
 

@@ -56,7 +56,7 @@ def _claim(name: str, trained: str, source: str, how: str) -> Claim:
         "support vector machine's solution does.",
         holds_where=NEAR.in_words("their cosine, at the worst H,"),
         measure=partial(_direction, trained=trained),
-        figure="curves",
+        figure="heads",
         preset=_PRESET,
     )
 

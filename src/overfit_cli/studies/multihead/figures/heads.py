@@ -56,6 +56,7 @@ ROWS = (
     Row("averaged norm", {"norm_w": "$W$", "norm_u": "$U$"}),
     Row("attention on\nrelevant tokens", {"attention": ""}),
     Row("cosine with\nthe planted head", {"alignment_w": "$W$", "alignment_u": "$U$"}),
+    Row("cosine with\nattention SVM", {"machine_cosine": ""}),
     Row(r"margin over $\Vert \tilde{U} \Vert$", {"margin": ""}),
 )
 
