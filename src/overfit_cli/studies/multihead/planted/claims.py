@@ -30,8 +30,8 @@ Cells end above 0.97, or below 0.6: see the study's guide.
 ON_MOST_TEACHERS = Margin(least=0.8, because="four planted heads of five", fewest_seeds=17)
 REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
 
-ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads"}
-MOMENTUM: Values = {"optimiser": "momentum", "step_rule": "sqrt-heads"}
+ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads", "learning_rate": 1.0}
+MOMENTUM: Values = {**ROOT, "optimiser": "momentum"}
 ADAM: Values = {"optimiser": "adam", "learning_rate": 0.02}
 LARGE_ADAM: Values = {"optimiser": "adam", "learning_rate": 0.06}
 """The step size that the paper names for DM1; for DM2 it names none."""
