@@ -9,7 +9,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive
-from overfit_cli.claims.cells import Selection, Values, numbers
+from overfit_cli.claims.cells import Selection, Values, done, numbers, trained
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
 from overfit_cli.studies.multihead.claims.bounds import bound_claims
 from overfit_cli.studies.multihead.claims.speed import (
@@ -53,10 +53,16 @@ def _of(cells: pd.DataFrame, at: Values) -> pd.DataFrame:
 
 
 def found(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether the heads have found the planted one; those that diverged haven't."""
-    ended = cells["status"] == "done"
-    aligned = pd.concat([cells["alignment_w"], cells["alignment_u"]], axis=1).astype(float)
-    return ended & (aligned.min(axis=1) > FOUND_AT)
+    """Return whether the heads have found the planted one; those that diverged haven't.
+
+    Raises:
+        UndecidedError: `inconclusive` where something else than training ended a cell, or one that
+            is done has no number.
+    """
+    ended = done(trained(cells), 1.0)
+    both = [numbers(ended, name) > FOUND_AT for name in ("alignment_w", "alignment_u")]
+    right: pd.Series[bool] = (both[0] & both[1]).reindex(cells.index, fill_value=False)
+    return right
 
 
 def _finds(cells: pd.DataFrame, at: Values) -> Measurement:
