@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, not_run
-from overfit_cli.claims.cells import done, numbers
+from overfit_cli.claims.cells import done, numbers, trained
 from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous, without_exception
 from overfit_cli.studies.multihead.parameters import STEP_RULES
 
@@ -55,9 +55,8 @@ def _held_to(
     initial = "zero" if zero else "gaussian"
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        held = done(
-            cells[cells["certify"].astype(bool) & (cells["initialisation"] == initial)], 1.0
-        )
+        certified = cells["certify"].astype(bool) & (cells["initialisation"] == initial)
+        held = done(trained(cells[certified]), 1.0)
         if held.empty:
             raise not_run(
                 f"It needs cells with certify=true and initialisation={initial}, as in "
@@ -123,7 +122,7 @@ def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], 
     def measure(cells: pd.DataFrame) -> Measurement:
         from_zero = (cells["initialisation"] == "zero") & (cells["trained"] == "all")
         of_descent = cells[from_zero & (cells["optimiser"] == "gd")]
-        fitted = done(of_descent, 1.0)
+        fitted = done(trained(of_descent), 1.0)
         if fitted.empty:
             raise not_run(
                 f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."

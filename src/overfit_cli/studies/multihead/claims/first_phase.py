@@ -9,7 +9,7 @@ import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import done, numbers
+from overfit_cli.claims.cells import done, numbers, trained
 from overfit_cli.claims.rules import (
     WITHOUT_EXCEPTION,
     Margin,
@@ -27,7 +27,8 @@ _PRESET = "heads-certificates"
 
 def _cells(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells that were held to what is said of the first phase."""
-    held = done(cells[cells["certify"].astype(bool) & (cells["first_phase"] != "none")], 1.0)
+    after = cells["certify"].astype(bool) & (cells["first_phase"] != "none")
+    held = done(trained(cells[after]), 1.0)
     if held.empty:
         raise not_run(f"It needs cells after a first phase, as in `overfit sweep {_PRESET}`.")
     return held

@@ -9,8 +9,9 @@ import pandas as pd
 from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.analysis.scaling import scaling_exponents
 from overfit_cli.claim import Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import done
+from overfit_cli.claims.cells import done, trained
 from overfit_cli.claims.rules import Margin, from_logarithms, judged
+from overfit_cli.words import plural
 
 SLOWER = Margin(least=0.1, because="a factor of 1.5 from 1 head to 50", fewest_seeds=10)
 FASTER = Margin(most=-0.1, because=SLOWER.because, fewest_seeds=10)
@@ -55,11 +56,26 @@ def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
 
 def of_whole_seeds(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the seeds of which all come to the target loss."""
-    trained = done(cells, 1.0)
-    reached = trained["steps_to_target"].notna().groupby(trained["seed"]).agg(["all", "size"])
+    ended = with_steps(cells)
+    reached = ended["steps_to_target"].notna().groupby(ended["seed"]).agg(["all", "size"])
     whole = reached.index[reached["all"] & (reached["size"] == reached["size"].max())]
-    chosen: pd.DataFrame = trained[trained["seed"].isin(whole)]
+    chosen: pd.DataFrame = ended[ended["seed"].isin(whole)]
     return chosen
+
+
+def with_steps(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that are done, whose steps to the target are known or never were taken.
+
+    Raises:
+        UndecidedError: `inconclusive` where something else than training ended a cell, or one has
+            no number of steps though its loss isn't above the target.
+    """
+    ended = done(trained(cells), 1.0)
+    without = ended["steps_to_target"].isna()
+    above = ended["train_loss"].astype(float) >= ended["target_loss"]
+    if (lost := int((without & ~above).sum())) > 0:
+        raise inconclusive(f"{lost} of {plural(len(ended), 'cell')} have no number of steps.")
+    return ended
 
 
 def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
@@ -69,7 +85,7 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
         cells: of one setting.
         slow: of the one that it is compared with.
     """
-    both = done(cells, 1.0).merge(done(slow, 1.0), on=["seed", "heads"], suffixes=("", "_slow"))
+    both = with_steps(cells).merge(with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow"))
     ratio = both["steps_to_target"] / both["steps_to_target_slow"]
     known = ratio.dropna()
     if known.empty:

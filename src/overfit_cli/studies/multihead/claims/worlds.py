@@ -22,7 +22,7 @@ STEPS_OF_ONE = 1000.0
 def taking_steps(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
     """Return cells whose steps to the target scale with H by a power of each seed."""
     logs = powers * np.log(design["heads"].to_numpy(float))
-    return design.assign(steps=1000, steps_to_target=STEPS_OF_ONE * np.exp(logs))
+    return design.assign(steps=1000, train_loss=0.0, steps_to_target=STEPS_OF_ONE * np.exp(logs))
 
 
 def with_margin(design: pd.DataFrame, shares: Numbers, random: Random) -> pd.DataFrame:

@@ -41,7 +41,7 @@ def _faster(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFra
 def _sooner(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
     """Cells of gradient descent, and of momentum that takes so many times its steps."""
     share = np.where(design["optimiser"] == "momentum", ratios, 1.0)
-    return design.assign(steps=1000, steps_to_target=500 * share, **_FOUND)
+    return design.assign(steps=1000, train_loss=0.0, steps_to_target=500 * share, **_FOUND)
 
 
 _OPTIMISERS = ("gd", "momentum", "adam")
