@@ -150,6 +150,39 @@ def test_factors_of_a_head_get_the_gradients_of_their_products() -> None:
         torch.testing.assert_close(own[name], gradient, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+def test_samples_taken_some_at_a_time_give_the_gradients_of_all(
+    scaled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """23 samples in parts of 5, against autograd over every head of two cells of two classes."""
+    monkeypatch.setitem(engine._AT_ONCE, "cpu", 5 * 4**2 * 4)
+    random = np.random.default_rng(0)
+    x, y = (
+        torch.tensor(random.normal(size=(23, 4, 3))),
+        torch.tensor(random.choice([-1.0, 1.0], 23)),
+    )
+    u, w = (torch.tensor(random.normal(size=(2, 2, rows, 3))) for rows in (4, 3))
+    counts = torch.tensor([[1.0, 2.0], [4.0, 3.0]], dtype=torch.float64)
+    of_all = counts.sum(1)
+    found = engine.HeadGradients(x, y, 2, 2)(
+        u, w, counts / of_all.sqrt()[:, None], of_all, scaled=scaled
+    )
+    for place, repeats in enumerate(counts.long()):
+        each = [one[place].repeat_interleave(repeats, 0).requires_grad_() for one in (u, w)]
+        logits = reference.plain_model(x, list(each[0]), list(each[1]))
+        loss = torch.nn.functional.softplus(-y * logits).mean()
+        firsts = torch.tensor([0, repeats[0]])
+        torch.testing.assert_close(found.logits[place], logits.detach(), rtol=1e-12, atol=1e-14)
+        torch.testing.assert_close(found.loss[place], loss.detach(), rtol=1e-12, atol=0)
+        size = loss.item() if scaled else 1.0
+        for own, gradient in zip(
+            (found.projection, found.attention), torch.autograd.grad(loss, each), strict=True
+        ):
+            torch.testing.assert_close(own[place] * size, gradient[firsts], rtol=1e-10, atol=1e-13)
+    logits = engine.logits_of(x, u, w, counts / of_all.sqrt()[:, None])
+    torch.testing.assert_close(logits, found.logits, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("study", [mixture, planted])
 def test_a_cell_trains_alone_as_it_does_among_others(study: AnyStudy) -> None:
     cells = [

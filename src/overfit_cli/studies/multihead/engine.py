@@ -3,17 +3,22 @@
 Arrays over pairs of tokens are ordered (token s, sample, token t and class), so that sums over s
 run over long rows, and each sample's scores are one small matrix product. No table of products of
 two tokens' features is kept: it would be `features` squared times as large as the scores, and
-reading it would cost more than all else. The arrays live in buffers that are used again.
+reading it would cost more than all else. Samples are taken some at a time, so that the arrays stay
+in a processor's cache.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+_AT_ONCE = {"cpu": 150_000, "cuda": 200_000_000}
+"""The numbers of an array over pairs of tokens, of all classes, at most."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +53,8 @@ class HeadGradients:
     """
 
     def __init__(self, inputs: Tensor, labels: Tensor, cells: int, classes: int) -> None:
-        n, tokens, features = inputs.shape
-        self._shape = (cells, classes)
-        self._labels = labels
-        self._of_labels = -labels / n
-        self._samples = inputs.contiguous()  # (samples, t, a)
-        self._by_sample = self._samples.view(-1, features)  # (samples · t, a)
-        self._by_token = inputs.transpose(0, 1).reshape(-1, features)  # (s · samples, b)
-        columns = tokens * cells * classes
-        self._softmax = inputs.new_empty(tokens, n, columns)
-        self._outputs = torch.empty_like(self._softmax)
-        self._products = torch.empty_like(self._softmax)
-        self._row = inputs.new_empty(n, columns)
+        self._parts = _in_parts(inputs, cells, classes)
+        self._labels = torch.split(labels, self._parts[0].size)
 
     def __call__(
         self, projection: Tensor, attention: Tensor, mixing: Tensor, heads: Tensor, scaled: bool
@@ -73,10 +68,83 @@ class HeadGradients:
             heads: H, shape (cells,).
             scaled: whether gradients are divided by the loss; they then don't underflow with it.
         """
-        cells, classes = self._shape
-        both = cells * classes
-        _, _, tokens, features = projection.shape
+        found = []
+        for part, labels in zip(self._parts, self._labels, strict=True):
+            logits = part.logits(projection, attention, mixing)
+            margins = logits * labels
+            weights = loss_weights(margins, scaled) * (-labels / len(labels))
+            weights /= heads.sqrt()[:, None]  # ∂L/∂Φ of a head
+            loss = functional.softplus(-margins).mean(-1)
+            found.append(Gradients(logits, loss, *part.gradients(weights, scaled)))
+        return found[0] if len(found) == 1 else self._joined(found, scaled)
+
+    def _joined(self, found: Sequence[Gradients], scaled: bool) -> Gradients:
+        """Put those of all samples together from those of each part."""
+        counts = found[0].loss.new_tensor([len(labels) for labels in self._labels])
+        shares = (counts / counts.sum())[:, None]  # (parts, cells)
+        loss = (shares * torch.stack([one.loss for one in found])).sum(0)
+        if scaled:  # each part's gradients are divided by its own loss
+            margins = [one.logits * y for one, y in zip(found, self._labels, strict=True)]
+            logs = torch.stack([log_mean_loss(one) for one in margins])
+            shares = (logs + counts.log()[:, None]).softmax(0)
+        else:
+            shares = shares.expand(-1, len(loss))
+        projections = torch.stack([one.projection for one in found])
+        attentions = torch.stack([one.attention for one in found])
+        return Gradients(
+            torch.cat([one.logits for one in found], 1),
+            loss,
+            torch.einsum("pc,pc...->c...", shares, projections),
+            torch.einsum("pc,pc...->c...", shares, attentions),
+        )
+
+
+def logits_of(inputs: Tensor, projection: Tensor, attention: Tensor, mixing: Tensor) -> Tensor:
+    """Return Φ̃ of any samples, (cells, samples).
+
+    Args:
+        inputs: X, shape (samples, tokens, features).
+        projection, attention, mixing: as for `HeadGradients`.
+    """
+    parts = _in_parts(inputs, *mixing.shape)
+    return torch.cat([one.logits(projection, attention, mixing) for one in parts], 1)
+
+
+def _in_parts(inputs: Tensor, cells: int, classes: int) -> list[_Part]:
+    """Split samples so that the arrays of each part fit into a cache; parts share the arrays."""
+    n, tokens, _ = inputs.shape
+    columns = tokens * cells * classes
+    size = min(n, max(1, _AT_ONCE[inputs.device.type] // (tokens * columns)))
+    room = [inputs.new_empty(tokens * size * columns) for _ in range(3)]
+    return [_Part(one, room, cells, classes) for one in torch.split(inputs, size)]
+
+
+class _Part:
+    """Some of the samples, and the arrays over their pairs of tokens, used again at each step.
+
+    Args:
+        inputs: X, shape (samples, tokens, features).
+        room: memory for three of the arrays.
+        cells, classes: how many there are.
+    """
+
+    def __init__(self, inputs: Tensor, room: Sequence[Tensor], cells: int, classes: int) -> None:
+        n, tokens, features = inputs.shape
+        self.size = n
+        columns = tokens * cells * classes
+        self._samples = inputs.contiguous()  # (samples, t, a)
+        self._by_sample = self._samples.view(-1, features)  # (samples · t, a)
+        self._by_token = inputs.transpose(0, 1).reshape(-1, features)  # (s · samples, b)
         # (s, samples, t · classes)
+        self._softmax, self._outputs, self._products = (
+            one[: tokens * n * columns].view(tokens, n, columns) for one in room
+        )
+        self._row = inputs.new_empty(n, columns)
+
+    def logits(self, projection: Tensor, attention: Tensor, mixing: Tensor) -> Tensor:
+        """Return Φ̃, (cells, samples), and keep what its gradients need."""
+        cells, classes, tokens, features = projection.shape
+        both = cells * classes
         softmax, outputs, products, row = self._softmax, self._outputs, self._products, self._row
         _, n, columns = softmax.shape
         # E = exp of x_tᵀ W x_s less its largest over s; A = E / Σ_s E
@@ -85,32 +153,46 @@ class HeadGradients:
         scores = torch.bmm(self._samples, queries.mT, out=products.view(n, tokens, columns))
         softmax.copy_(scores.transpose(0, 1))
         softmax.sub_(torch.amax(softmax, 0, out=row)).exp_()
-        total = softmax.sum(0)  # (samples, t · classes)
-        most = softmax > total / 2 if scaled else None
+        self._total = softmax.sum(0)  # (samples, t · classes)
         # G = ⟨u_t, x_s⟩, and its mean under A, (samples, t · classes)
         rows = projection.reshape(both, tokens, features).transpose(0, 1).reshape(columns, features)
         torch.mm(self._by_token, rows.T, out=outputs.view(-1, columns))
         torch.mul(softmax, outputs, out=products)
-        mean = torch.sum(products, 0, out=row).div_(total)
-        of_class = mean.view(n, tokens, cells, classes).sum(1)
-        logits = (mixing * of_class).sum(-1).T  # (cells, samples)
-        margins = logits * self._labels
-        of_labels = self._of_labels / heads.sqrt()[:, None]
-        weights = loss_weights(margins, scaled) * of_labels  # ∂L/∂Φ of a head
-        of_total = total.view(n, tokens, cells, classes)
+        self._mean = torch.sum(products, 0, out=row).div_(self._total)
+        of_class = self._mean.view(n, tokens, cells, classes).sum(1)
+        return (mixing * of_class).sum(-1).T
+
+    def gradients(self, weights: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
+        """Return the gradients in U and in W, after `logits`; what that kept is lost.
+
+        Args:
+            weights: ∂L/∂Φ of a head, shape (cells, samples).
+            scaled: whether they are divided by the loss.
+        """
+        softmax, outputs = self._softmax, self._outputs
+        tokens, n, columns = softmax.shape
+        cells, features = len(weights), self._samples.shape[-1]
+        classes = columns // (tokens * cells)
+        most = softmax > self._total / 2 if scaled else None
         # ∂Φ/∂u_t = Σ_s A x_s, and ∂Φ/∂score = A (G − mean)
+        of_total = self._total.view(n, tokens, cells, classes)
         softmax.mul_((weights.T[:, None, :, None] / of_total).view(n, columns))
         in_projection = self._by_token.T @ softmax.view(-1, columns)  # (b, t · classes)
-        outputs.sub_(mean).mul_(softmax)
+        outputs.sub_(self._mean).mul_(softmax)
         if most is not None:
             _balance(outputs, most)
-        in_queries = torch.bmm(outputs.permute(1, 2, 0), self._samples)  # (samples, t · classes, b)
-        in_attention = self._by_sample.T @ in_queries.view(n * tokens, -1)  # (a, classes · b)
-        return Gradients(
-            logits,
-            functional.softplus(-margins).mean(-1),
-            in_projection.view(features, tokens, both).permute(2, 1, 0).reshape(projection.shape),
-            in_attention.view(features, both, -1).transpose(0, 1).reshape(attention.shape),
+        both = cells * classes
+        in_queries = torch.bmm(
+            self._samples.mT, outputs.transpose(0, 1)
+        )  # (samples, b, t · classes)
+        by_token = in_queries.view(n, features, tokens, both).permute(0, 2, 3, 1)
+        in_attention = self._by_sample.T @ by_token.reshape(n * tokens, -1)  # (a, classes · b)
+        shape = (cells, classes, tokens, features)
+        return (
+            in_projection.view(features, tokens, both).permute(2, 1, 0).reshape(shape),
+            in_attention.view(features, both, -1)
+            .transpose(0, 1)
+            .reshape(cells, classes, features, features),
         )
 
 
@@ -152,21 +234,6 @@ def log_logistic_loss(margins: Tensor) -> Tensor:
 
 _LARGE_MARGIN = 40.0
 """Beyond, log(1 + e^−m) is e^−m to the last bit."""
-
-
-def logits_of(inputs: Tensor, projection: Tensor, attention: Tensor, mixing: Tensor) -> Tensor:
-    """Return Φ̃ of any samples, (cells, samples).
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        projection, attention, mixing: as for `HeadGradients`.
-    """
-    features = projection.shape[-1]
-    softmax = attention_scores(inputs, attention)  # (cells, classes, t, s, samples)
-    by_feature = inputs.permute(2, 1, 0).reshape(features, -1)  # (b, s · samples)
-    outputs = (projection.reshape(-1, features) @ by_feature).view(softmax.shape)
-    of_class = softmax.mul_(outputs).sum((2, 3))  # (cells, classes, samples)
-    return (mixing[..., None] * of_class).sum(1)
 
 
 def attention_scores(inputs: Tensor, attention: Tensor) -> Tensor:

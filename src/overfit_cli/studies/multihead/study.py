@@ -20,8 +20,8 @@ P = TypeVar("P", bound=MultiheadParameters)
 APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
 """Parameters in which cells that are trained together may differ."""
 
-_LARGEST_BATCH = {"cpu": 2e5, "cuda": 2e8}
-"""The most products of tokens, samples and classes in a batch; more leave a processor's cache."""
+_LARGEST_BATCH = {"cpu": 1e6, "cuda": 2e8}
+"""The most products of tokens, samples and classes in a batch: what is measured of all at once."""
 
 BYTES_OF_LIBRARIES = 3e8
 _STEP_OVERHEAD = 1e5
@@ -188,7 +188,8 @@ class MultiheadStudy(Study[P]):
         settings = cell.parameters
         arrays = 3 + 2 * (1 + settings.d) / settings.tokens
         trained = arrays * max(_LARGEST_BATCH["cpu"], _pairs(cell))
-        return BYTES_OF_LIBRARIES + 8.0 * (trained + 3 * settings.tokens**2 * settings.test_samples)
+        tested = 4 * settings.tokens * settings.d * settings.test_samples
+        return BYTES_OF_LIBRARIES + 8.0 * (trained + tested)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
         """Train cells of one seed together."""
