@@ -182,10 +182,11 @@ class _Run(Generic[P]):
     def _log(self, place: int, step: int, row: dict[str, float]) -> None:
         if not math.isfinite(row["train_loss"]):
             return
-        of_cell = certificates.of_cell(self._heads, place)
         if self._settings.machine:
+            of_cell = certificates.of_cell(self._heads, place)
             row |= attention_machine.columns(self._problem.train, of_cell)
         if self._settings.certify:
+            of_cell = certificates.of_cell(self._heads, place)
             ratios = certificates.certificates(of_cell, self._inputs, self._labels)
             worst = self._worst[place]
             worst |= {name: max(one, worst.get(name, -math.inf)) for name, one in ratios.items()}
