@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.claims.cells import done
+from overfit_cli.claim import Claim, Measurement, inconclusive
+from overfit_cli.claims.cells import Selection, done, numbers
 from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 
 NEAR = Margin(least=0.99, because="an angle of 8°", fewest_seeds=10)
 
@@ -20,20 +21,22 @@ _LATER_WORK = "Tarzanagh et al. 2023 and Vasudeva et al. 2024"
 
 def _direction(cells: pd.DataFrame, trained: str) -> Measurement:
     """Measure the cosine at the last step, at each seed's worst H."""
-    looked_at = cells["machine"].astype(bool) & (cells["trained"] == trained)
-    normalised = cells["optimiser"] == "gradient-normalised"
-    chosen = done(cells[looked_at & normalised])
-    if chosen.empty:
-        raise not_run(
-            f"It needs cells of optimiser=gradient-normalised, trained={trained} and machine=true, "
-            f"as in `overfit sweep {_PRESET}`."
-        )
-    cosines = chosen["machine_cosine"].astype(float)
-    without = cosines.isna().groupby(chosen["seed"]).any()
+    at = {"optimiser": "gradient-normalised", "trained": trained, "machine": True}
+    alike = set(MultiheadMixtureParameters.model_fields) - {"heads"} - set(at)
+    chosen = done(
+        Selection(
+            MultiheadMixtureParameters,
+            at={**at, "first_phase": "positive"},
+            vary={"heads"},
+            alike=alike - {"first_phase"},
+            preset=_PRESET,
+        ).of(cells)
+    )
+    without = (numbers(chosen, "machine_margin") <= 0).groupby(chosen["seed"]).any()
     known = chosen[~chosen["seed"].map(without)]
     if known.empty:
         raise inconclusive("On no seed does some W separate the best tokens from the others.")
-    found = known["machine_cosine"].astype(float)
+    found = numbers(known, "machine_cosine")
     by_heads = found.groupby(known["heads"])
     return judged(
         mean_estimate(found.groupby(known["seed"]).min()),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_estimate
@@ -119,7 +118,7 @@ def _optimal(cells: pd.DataFrame) -> Measurement:
         )
     missed, margin = numbers(small, "optimal_missed"), numbers(small, "optimal_margin")
     return without_exception(
-        (missed > 1) | (margin > 1) | ~np.isfinite(margin),
+        (missed > 1) | (margin > 1) | (margin <= 0),  # below 0 where the measured margin is
         small["seed"],
         details={
             "softmax missed over ε = 0.01, most": float(missed.max()),
