@@ -184,7 +184,8 @@ def positive(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     return found
 
 
-OUTCOMES = ("diverged", "step limit")
+STEP_LIMIT = "step limit"
+OUTCOMES = ("diverged", STEP_LIMIT)
 """Reasons of failed cells that are what training came to."""
 
 

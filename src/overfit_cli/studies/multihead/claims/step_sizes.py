@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from overfit_cli.analysis.crossings import crossing_table, crossings
 from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive
-from overfit_cli.claims.cells import Selection, trained
+from overfit_cli.claims.cells import STEP_LIMIT, Selection, trained
 from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
 from overfit_cli.claims.rules import Margin, around, from_logarithms, judged
 from overfit_cli.studies.multihead.claims.speed import LEAST_SPAN
@@ -106,40 +107,66 @@ def second_head_claims(
         preset: one that has such cells.
         errors: whether there is one on test errors too; where nothing is got wrong there isn't.
     """
-    quicker = Claim(
-        name=f"{prefix}-second-head",
-        source="the title's question; ours",
-        statement="At an equal number of parameters, each at its best step size, a second head "
-        "shortens training.",
-        holds_where=QUICKER.in_words("steps to the target loss with two heads over those with one"),
-        measure=partial(_second, model=model, preset=preset, judge=_quicker),
-        figure="heatmap",
-        preset=preset,
+    at_best = "At an equal number of parameters, each at its best step size, a second head"
+    quicker = (
+        "",
+        f"{at_best} shortens training.",
+        QUICKER.in_words("steps to the target loss with two heads over those with one"),
+        _quicker,
     )
-    better = Claim(
-        name=f"{prefix}-second-head-error",
-        source="the title's question; ours",
-        statement="At an equal number of parameters, each at the step size that is quickest, a "
-        "second head makes fewer test errors.",
-        holds_where=BETTER.in_words("test error with two heads less that with one"),
-        measure=partial(_second, model=model, preset=preset, judge=_better),
-        figure="heatmap",
-        preset=preset,
+    better = (
+        "-error",
+        f"{at_best} makes fewer test errors.",
+        BETTER.in_words("test error with two heads less that with one"),
+        _better,
     )
-    return (quicker, better) if errors else (quicker,)
+    return tuple(
+        Claim(
+            name=f"{prefix}-second-head{kind}",
+            source="the title's question; ours",
+            statement=statement,
+            holds_where=where,
+            measure=partial(_second, model=model, preset=preset, judge=judge),
+            figure="heatmap",
+            preset=preset,
+        )
+        for kind, statement, where, judge in ([quicker, better] if errors else [quicker])
+    )
 
 
 def _second(
     cells: pd.DataFrame, model: type[MultiheadParameters], preset: str, judge: _Judge
 ) -> Measurement:
-    """Compare two heads with one, and name what every other H comes to."""
+    """Compare two heads with one, and name what every other H comes to.
+
+    Cells that don't come to the target loss count with all the steps that they took: at least as
+    many are missing. Where that favours the verdict, none is given.
+    """
     at = {"head_width": "shared", "initialisation": "gaussian"}
     free = {"learning_rate", "heads"}
     alike = set(model.model_fields) - free - set(at)
-    chosen = Selection(model, at=at, vary=free, alike=alike, preset=preset).of(cells)
+    selection = Selection(model, at=at, vary=free, alike=alike, preset=preset)
+    chosen = _with_spent_steps(selection.of(cells))
     two, one = BEST.pair(chosen, list(model.model_fields), (2, 1))
     found = judge(two, one, _all_at_best(chosen))
     return unless_at_edge(found, two, one)
+
+
+def _with_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
+    """Take cells whose steps were spent before the target loss for done, after all their steps."""
+    spent = trained(cells)["reason"] == STEP_LIMIT
+    steps = cells["steps_to_target"].mask(spent, cells["steps"])
+    status = cells["status"].mask(spent, "done")
+    return cells.assign(steps_to_target=steps, status=status, spent=spent)
+
+
+def _unless_spent(found: Measurement, two: BestSetting, one: BestSetting) -> Measurement:
+    """Leave open that one is quicker where that very one has cells that didn't get there."""
+    quicker = {"holds": two, "fails": one}.get(found.verdict)
+    if quicker is None or not quicker.column("spent").any():
+        return found
+    note = f"{found.note} Some of H = {quicker.name} don't come to the target loss."
+    return replace(found, verdict="inconclusive", note=note)
 
 
 def _all_at_best(chosen: pd.DataFrame) -> list[BestSetting]:
@@ -149,12 +176,13 @@ def _all_at_best(chosen: pd.DataFrame) -> list[BestSetting]:
 
 def _quicker(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Measurement:
     steps = np.log(two.column("steps_to_target")) - np.log(one.column("steps_to_target"))
-    return judged(
+    found = judged(
         from_logarithms(mean_estimate(steps)),
         QUICKER,
-        details=_details(every, "steps_to_target"),
+        details=_details(every, "steps_to_target") | _missed(every),
         note=f"Geometric means over seeds; H = {two.in_words()}, H = {one.in_words()}.",
     )
+    return _unless_spent(found, two, one)
 
 
 def _better(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Measurement:
@@ -164,6 +192,10 @@ def _better(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Mea
         details=_details(every, "test_error"),
         note=f"H = {two.in_words()}, H = {one.in_words()}.",
     )
+
+
+def _missed(every: list[BestSetting]) -> dict[str, float]:
+    return {f"not at the target, H = {one.name}": float(one.column("spent").sum()) for one in every}
 
 
 def _details(every: list[BestSetting], column: str) -> dict[str, float]:
