@@ -1,4 +1,7 @@
-"""Whether more heads slow training down, or speed it up: the steps to the target loss."""
+"""Whether more heads slow training down, or speed it up: the steps to the target loss.
+
+The margins of claims on both data models stand here too.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from overfit_cli.words import plural
 
 SLOWER = Margin(least=0.1, because="a factor of 1.5 from 1 head to 50", fewest_seeds=10)
 FASTER = Margin(most=-0.1, because=SLOWER.because, fewest_seeds=10)
+REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
 SOONER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
 
 LEAST_SPAN = 10

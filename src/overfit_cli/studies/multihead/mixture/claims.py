@@ -14,11 +14,9 @@ from overfit_cli.claims.trends import FALLING, rank_correlation
 from overfit_cli.studies.multihead.claims.bounds import bound_claims, theorem_claims
 from overfit_cli.studies.multihead.claims.directions import DIRECTION_CLAIMS
 from overfit_cli.studies.multihead.claims.first_phase import FIRST_PHASE_CLAIMS
-from overfit_cli.studies.multihead.claims.speed import FASTER, SLOWER, power_of_heads
+from overfit_cli.studies.multihead.claims.speed import FASTER, REACHED, SLOWER, power_of_heads
 from overfit_cli.studies.multihead.claims.step_sizes import contour_claims, second_head_claims
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
-
-REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
 
 ALIKE_UP_TO = 1e-9
 """The distance of heads from their mean, over its length, that is taken for none."""

@@ -20,7 +20,7 @@ from overfit_cli.claims.worlds import (
 )
 from overfit_cli.studies.multihead.claims.directions import NEAR
 from overfit_cli.studies.multihead.claims.first_phase import EXPECTED, STATED
-from overfit_cli.studies.multihead.claims.speed import FASTER, SLOWER
+from overfit_cli.studies.multihead.claims.speed import FASTER, REACHED, SLOWER
 from overfit_cli.studies.multihead.claims.step_sizes import LINEAR, QUICKER, ROOT
 from overfit_cli.studies.multihead.claims.worlds import (
     above_theorem,
@@ -30,7 +30,7 @@ from overfit_cli.studies.multihead.claims.worlds import (
     taking_steps,
     with_margin,
 )
-from overfit_cli.studies.multihead.mixture.claims import ALIKE_UP_TO, REACHED
+from overfit_cli.studies.multihead.mixture.claims import ALIKE_UP_TO
 
 Columns = Mapping[str, tuple[float, float]]
 """What each column is where a claim is broken, and where it isn't."""
@@ -65,7 +65,7 @@ def _beside(
 
 
 def _directions(design: pd.DataFrame, cosines: Numbers, random: Random) -> pd.DataFrame:
-    return design.assign(steps=10**5, machine_cosine=np.minimum(cosines, 1.0))
+    return design.assign(steps=10**5, machine_margin=1.0, machine_cosine=np.minimum(cosines, 1.0))
 
 
 _GOOD: Columns = {"good_norm": (1.01, 0.5), "good_output": (0.5, 0.5)}

@@ -10,7 +10,7 @@ import pandas as pd
 
 from overfit_cli.claims.calibration import Worlds
 from overfit_cli.claims.worlds import Bools, Numbers, Random, number_worlds, share_worlds
-from overfit_cli.studies.multihead.claims.speed import FASTER, SOONER
+from overfit_cli.studies.multihead.claims.speed import FASTER, REACHED, SOONER
 from overfit_cli.studies.multihead.claims.step_sizes import BETTER, QUICKER
 from overfit_cli.studies.multihead.claims.worlds import (
     bound_worlds,
@@ -18,7 +18,7 @@ from overfit_cli.studies.multihead.claims.worlds import (
     taking_steps,
     with_margin,
 )
-from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, REACHED
+from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, SETTINGS
 
 _FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
 
@@ -44,7 +44,7 @@ def _sooner(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFra
     return design.assign(steps=1000, train_loss=0.0, steps_to_target=500 * share, **_FOUND)
 
 
-_OPTIMISERS = ("gd", "momentum", "adam")
+_OPTIMISERS = tuple(SETTINGS)
 
 WORLDS: Mapping[str, Worlds] = {
     **{
