@@ -103,8 +103,9 @@ class _Run(Generic[P]):
             losses = found.loss.tolist()
             self._count(step, losses)
             ended = [step == last or self._ends(loss) for loss in losses]
-            if step in logged or any(ended):
-                rows = self._measure(step, found)
+            due = [step in logged or over for over in ended]
+            if any(due):
+                rows = self._measure(step, found, due)
                 results += [
                     self._result(place, step, row) for place, row in enumerate(rows) if ended[place]
                 ]
@@ -154,8 +155,8 @@ class _Run(Generic[P]):
         self._gradients = self._engine()
         return found.of(cells)
 
-    def _measure(self, step: int, found: Gradients) -> list[dict[str, float]]:
-        """Measure all cells at a step, and log it for those that haven't diverged."""
+    def _measure(self, step: int, found: Gradients, due: Sequence[bool]) -> list[dict[str, float]]:
+        """Measure all cells at a step, and log it for those that are due and haven't diverged."""
         margins = found.logits * self._labels
         heads = self._heads
         columns = {
@@ -176,7 +177,8 @@ class _Run(Generic[P]):
         values = {name: one.tolist() for name, one in columns.items()}
         rows = [{name: one[place] for name, one in values.items()} for place in range(len(margins))]
         for place, row in enumerate(rows):
-            self._log(place, step, row)
+            if due[place]:
+                self._log(place, step, row)
         return rows
 
     def _log(self, place: int, step: int, row: dict[str, float]) -> None:
