@@ -233,7 +233,7 @@ def test_what_is_missing_is_said_before_anything_runs(
     write(tmp_path / "data")
     few = refused("--data", "data", test_samples=5)
     assert "--set test_samples 5:" in few
-    assert "has 4 such sentences" in few
+    assert "has 4 test sentences" in few
     said = refused("--data", "data", weights="pretrained")
     assert f"it takes the folder {PRETRAINED} with a RoBERTa" in said
     assert "heads takes a divisor of d, which is 8" in refused(heads=3)

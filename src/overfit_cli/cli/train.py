@@ -193,7 +193,7 @@ def _headings(columns: Sequence[str]) -> list[str]:
 
 def _number(value: float | None) -> str:
     """A logged number in a few digits; a dash where none was logged."""
-    return "–" if value is None else f"{value:.4g}"
+    return "–" if value is None or math.isnan(value) else f"{value:.4g}"
 
 
 def _name(chosen: Subject, given: Collection[str], grid: Grid) -> str:

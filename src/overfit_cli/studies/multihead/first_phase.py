@@ -56,9 +56,20 @@ def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> di
         "ntk_margin_constructed": constructed,
         "gamma_tangent": stated.tangent(),
         "gamma_tangent_without": stated.tangent_without_deviation(),
+        "tangent_heads": _heads_for_tangent_margin(problem, weights, stated),
         "gamma_linear": stated.linear(),
         "gamma_attention": stated.attention(),
     }
+
+
+def _heads_for_tangent_margin(problem: Problem, weights: Weights, stated: MixtureMargins) -> float:
+    """log₁₀ of Proposition 2's H, √H ≥ R⁴ T (S + P) √(2 log(n/δ)) / γ⋆; nan where γ⋆ ≤ 0."""
+    if stated.tangent() <= 0:
+        return math.nan
+    r = radius(weights.projections.new_tensor(problem.train.inputs))
+    sizes = r**4 * stated.tokens * (stated.strength + stated.deviation)
+    log = math.log(len(problem.train.labels) / CHANCE)
+    return 2 * math.log10(sizes * math.sqrt(2 * log) / stated.tangent())
 
 
 def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> MixtureMargins:

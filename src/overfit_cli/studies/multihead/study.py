@@ -105,6 +105,7 @@ FIRST_PHASE = (
     Column("ntk_margin_constructed", "margin of section 5.2's θ⋆"),
     Column("gamma_tangent", "the margin that equation (7) states", symbol=r"\gamma_*"),
     Column("gamma_tangent_without", "what equation (7) would state were P zero"),
+    Column("tangent_heads", "decimal logarithm of the heads that Proposition 2's P3 takes"),
     Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{lin}"),
     Column("gamma_attention", "attention's margin", symbol=r"\gamma_{attn}"),
 )
@@ -119,7 +120,7 @@ class MultiheadStudy(Study[P]):
     """
 
     paper = "Deora et al. 2024"
-    progress_columns = ("train_loss", "test_loss", "norm_w", "norm_u", "margin")
+    progress_columns = ("train_loss", "log10_train_loss", "test_loss", "norm_u", "margin")
 
     @abstractmethod
     def draw(self, parameters: P, seed: int) -> Problem:
@@ -204,12 +205,15 @@ class MultiheadStudy(Study[P]):
             return f"The loss diverged at step {result.steps}; a smaller step size may not."
         got, settings = result.measurements, result.cell.parameters
         heads = f"{settings.heads} head{'s' if settings.heads > 1 else ''}"
+        loss = (
+            f"{got['train_loss']:.3g}" if got["train_loss"] else f"1e{got['log10_train_loss']:.0f}"
+        )
         sentence = (
-            f"{heads.capitalize()} brought the training loss to {got['train_loss']:.3g} in "
-            f"{result.steps} steps, with a test loss of {got['test_loss']:.3g} and a test error of "
+            f"{heads.capitalize()} brought the training loss to {loss} in {result.steps} steps, "
+            f"with a test loss of {got['test_loss']:.3g} and a test error of "
             f"{got['test_error']:.1%}."
         )
-        if "margin_share" in got:
+        if got.get("margin_share", 0) > 0:
             sentence += f" The least margin is {got['margin_share']:.0%} of γ_attn."
         return sentence
 

@@ -109,7 +109,7 @@ def theorem_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
             statement=statement,
             holds_where=f"H and η meet the theorem's requirements, and {WITHOUT_EXCEPTION}",
             measure=_theorem(number, column, preset),
-            figure="heads",
+            figure="certificates",
             preset=preset,
         )
         for number, statement, column in (training, testing)

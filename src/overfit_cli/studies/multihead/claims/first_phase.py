@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.intervals import mean_estimate
@@ -41,7 +42,7 @@ def _coefficient(cells: pd.DataFrame, margin: Margin) -> Measurement:
         mean_estimate(found.groupby(held["seed"]).mean()),
         margin,
         details={
-            f"n₁ = {samples}": float(one)
+            f"with n₁ = {samples}": float(one)
             for samples, one in found.groupby(held["first_samples"]).mean().items()
         },
         note="The coefficient of u⋆ in a head's U, over ζ α.",
@@ -64,12 +65,17 @@ def _good(cells: pd.DataFrame) -> Measurement:
 
 
 def _tangent(cells: pd.DataFrame) -> Measurement:
-    """Measure the tangent kernel's margin beside γ⋆, which says something where it is positive."""
+    """Measure the tangent kernel's margin beside γ⋆/2, which Proposition 2 gives it.
+
+    It says something where γ⋆ is positive, and there are as many heads as that takes.
+    """
     held = _cells(cells)
     achieved, stated = numbers(held, "ntk_margin"), numbers(held, "gamma_tangent")
+    needed = held.get("tangent_heads", pd.Series(np.nan, held.index)).astype(float)
+    met = (stated > 0) & (np.log10(held["heads"].astype(float)) >= needed)
     without = numbers(held, "gamma_tangent_without")
     found = without_exception(
-        achieved < stated,
+        met & (achieved < stated / 2),
         held["seed"],
         details={
             "largest margin, median": float(achieved.median()),
@@ -82,14 +88,15 @@ def _tangent(cells: pd.DataFrame) -> Measurement:
             "γ_attn": float(numbers(held, "gamma_attention").median()),
         },
     )
-    negative = stated <= 0
-    if not negative.any():
+    if met.all():
         return found
+    negative = stated <= 0
     hopeless = without <= 0
     samples = _samples_needed(held)
     return vacuous(
         found,
-        f"γ⋆ is negative in {int(negative.sum())} of {len(held)} cells, which says nothing.",
+        f"γ⋆ is negative in {int(negative.sum())} of {len(held)} cells, and elsewhere it takes "
+        "more heads: it says nothing there.",
         {
             "cells with so much noise that it is so for every n₁": float(hopeless.sum()),
             **({"n₁ needed elsewhere, least": float(samples.min())} if len(samples) else {}),
@@ -168,9 +175,9 @@ FIRST_PHASE_CLAIMS = (
     ),
     _claim(
         "tangent-margin",
-        "Definition 1 and equation 7",
-        "After the first phase the tangent kernel separates the data with the margin γ⋆ (P3).",
-        f"γ⋆ is positive, and {WITHOUT_EXCEPTION}",
+        "Definition 1, Proposition 2 and equation 7",
+        "After the first phase the tangent kernel separates the data with the margin γ⋆/2 (P3).",
+        f"γ⋆ is positive, H as large as stated (its constant taken for 1), and {WITHOUT_EXCEPTION}",
         partial(_tangent),
     ),
     _claim(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.crossings import crossing_table, crossings
-from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import STEP_LIMIT, Selection, trained
 from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
@@ -177,7 +177,7 @@ def _all_at_best(chosen: pd.DataFrame) -> list[BestSetting]:
 def _quicker(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Measurement:
     steps = np.log(two.column("steps_to_target")) - np.log(one.column("steps_to_target"))
     found = judged(
-        from_logarithms(mean_estimate(steps)),
+        from_logarithms(mean_estimate(steps, _level(two, one))),
         QUICKER,
         details=_details(every, "steps_to_target") | _missed(every),
         note=f"Geometric means over seeds; H = {two.in_words()}, H = {one.in_words()}.",
@@ -187,7 +187,7 @@ def _quicker(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Me
 
 def _better(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Measurement:
     return judged(
-        mean_estimate(two.column("test_error") - one.column("test_error")),
+        mean_estimate(two.column("test_error") - one.column("test_error"), _level(two, one)),
         BETTER,
         details=_details(every, "test_error"),
         note=f"H = {two.in_words()}, H = {one.in_words()}.",
@@ -196,6 +196,11 @@ def _better(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Mea
 
 def _missed(every: list[BestSetting]) -> dict[str, float]:
     return {f"not at the target, H = {one.name}": float(one.column("spent").sum()) for one in every}
+
+
+def _level(two: BestSetting, one: BestSetting) -> float:
+    """Of an interval after the choice of a step size, which favours what is good at many."""
+    return level_of_each(max(len(two.tried), len(one.tried)))
 
 
 def _details(every: list[BestSetting], column: str) -> dict[str, float]:

@@ -87,6 +87,8 @@ def draw_heads(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
         )
         for axes, part, of_part in zip(of_row, parts, curves, strict=True):
             _draw(axes, row, part, of_part, _colours(heads))
+        if "margin" in row.columns:
+            _mark_margins(of_row, parts)
         if row.log:
             _scale_losses(of_row, [curve for of_part in curves for curve in of_part])
         of_row[0].set_ylabel(row.label)
@@ -143,30 +145,35 @@ def _draw(
     steps = part.data.trajectories["step"]
     axes.set_xscale("symlog", linthresh=1)
     axes.set_xlim(0, steps.max())
-    if "margin" in row.columns:
-        _mark_margin(axes, part)
 
 
 def _scale_losses(row: Sequence[matplotlib.axes.Axes], curves: Sequence[Curve]) -> None:
     """Give a row of losses one logarithmic axis, and a guide that falls as 1/t."""
     ends = pd.concat([curve.mean.min() for curve in curves])
-    low, high = max(float(ends.min()), SMALLEST_LOSS), 1.0
+    low = max(float(ends.min()), SMALLEST_LOSS)
+    high = max(1.0, float(pd.concat([curve.high.max() for curve in curves]).max()))
     for axes in row:
         axes.set_yscale("log")
         axes.set_ylim(low / 2, 1.5 * high)
         log_ticks(axes.yaxis, low, high)
         last = axes.get_xlim()[1]
         at = np.array([max(1.0, last / 100), last])
-        axes.plot(at, 0.5 * at[0] / at * high, color="0.5", linewidth=0.8, linestyle=(0, (1, 1)))
+        axes.plot(at, 0.5 * at[0] / at, color="0.5", linewidth=0.8, linestyle=(0, (1, 1)))
 
 
-def _mark_margin(axes: matplotlib.axes.Axes, part: Panel) -> None:
-    """Draw γ_attn, which a cell's margin and its share of γ_attn give."""
-    done = part.data.cells.dropna(subset=["margin", "margin_share"])
-    if len(done):
-        axes.axhline(
-            float((done["margin"] / done["margin_share"]).median()), color="0.5", linewidth=0.8
-        )
+def _mark_margins(row: Sequence[matplotlib.axes.Axes], parts: Sequence[Panel]) -> None:
+    """Draw γ_attn, which a cell's margin and its share give; the axis begins at −γ_attn or above.
+
+    Far below, where all margins begin, nothing could be told from it.
+    """
+    found = []
+    for axes, part in zip(row, parts, strict=True):
+        done = part.data.cells.dropna(subset=["margin", "margin_share"])
+        if len(done):
+            found.append(float((done["margin"] / done["margin_share"]).median()))
+            axes.axhline(found[-1], color="0.5", linewidth=0.8)
+    if found:
+        row[0].set_ylim(bottom=max(row[0].get_ylim()[0], -max(found)))
 
 
 def _colours(heads: Sequence[int]) -> dict[int, ColorType]:

@@ -70,9 +70,10 @@ def _directions(design: pd.DataFrame, cosines: Numbers, random: Random) -> pd.Da
 
 _GOOD: Columns = {"good_norm": (1.01, 0.5), "good_output": (0.5, 0.5)}
 _TANGENT: Columns = {
-    **dict.fromkeys(("ntk_margin", "ntk_margin_bound", "ntk_margin_constructed"), (0.9, 1.5)),
+    **dict.fromkeys(("ntk_margin", "ntk_margin_bound", "ntk_margin_constructed"), (0.4, 1.5)),
     **dict.fromkeys(("gamma_tangent", "gamma_tangent_without"), (1.0, 1.0)),
     **dict.fromkeys(("gamma_linear", "gamma_attention"), (1.0, 1.0)),
+    "tangent_heads": (-1.0, -1.0),
 }
 _OPTIMAL: Columns = {
     "optimal_noise": (0.9, 0.9),

@@ -26,7 +26,7 @@ from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedPar
 FOUND_AT = 0.9
 """The least cosine of W and of U with the planted head's where it is found.
 
-Cells end above 0.97, or below 0.42: see the study's guide.
+Cells end with both above 0.97, or with one below 0.42: see the study's guide.
 """
 
 ON_MOST_TEACHERS = Margin(least=0.8, because="four planted heads of five", fewest_seeds=17)
@@ -110,22 +110,27 @@ def _finds(cells: pd.DataFrame, setting: Setting) -> Measurement:
 
 
 def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
-    """Measure the least margin over γ_attn of the cells that found the planted head."""
+    """Measure the margin over γ_attn of the cells that found the planted head, at the worst H."""
     chosen = setting.of(cells)
     successes = chosen[found(chosen)]
     if successes.empty:
         raise inconclusive("No cell found the planted head.")
     shares = numbers(successes, "margin_share")
     return judged(
-        mean_estimate(shares.groupby(successes["seed"]).mean()),
+        mean_estimate(shares.groupby(successes["seed"]).min()),
         REACHED,
         details={
+            **{
+                f"mean, H = {heads}": float(one)
+                for heads, one in shares.groupby(successes["heads"]).mean().items()
+            },
             "least": float(shares.min()),
             "most": float(shares.max()),
             "cells that found the planted head": len(successes),
             "cells that didn't": len(chosen) - len(successes),
         },
-        note="The least margin over γ_attn, of the cells that found the planted head.",
+        note="The least margin over γ_attn, of the cells that found the planted head; of each "
+        "planted head the worst H.",
     )
 
 
@@ -179,7 +184,9 @@ CLAIMS = (
             f"{name}-margin",
             "appendix G",
             f"With {one.words} heads reach the margin γ_attn.",
-            REACHED.in_words("the least margin over γ_attn, of those that find the planted head,"),
+            REACHED.in_words(
+                "the least margin over γ_attn at the worst H, of those that find the planted head,"
+            ),
             partial(_margin, setting=one),
             one.preset,
         )

@@ -34,10 +34,11 @@ def check_enough(folder: Path, asked: Sequence[MultiheadSst2Parameters]) -> dict
         UserError: if they aren't there, or cells ask for more.
     """
     splits = _read(folder)
-    for name, sentences in zip(("n", "test_samples"), splits, strict=True):
+    named = (("n", "training"), ("test_samples", "test"))
+    for (name, which), sentences in zip(named, splits, strict=True):
         most, held = max(getattr(one, name) for one in asked), len(sentences.labels)
         if most > held:
-            raise UserError(f"--set {name} {most}: {folder} has {held} such sentences.")
+            raise UserError(f"--set {name} {most}: {folder} has {held} {which} sentences.")
     texts = [np.frombuffer("\n".join(one.texts).encode(), np.uint8) for one in splits]
     return {"SST-2": fingerprint(*texts, *(one.labels for one in splits))}
 
