@@ -61,6 +61,32 @@ def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
     assert "cosine with" in words(figure, tmp_path)
 
 
+def test_a_panel_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
+    """No W separates the best tokens of heads with fixed U and signs of ±1; at first none does."""
+    overfit_cli.sweep(
+        "multihead-mixture",
+        heads=[1, 5],
+        seeds=3,
+        parameters={
+            "first_phase": "signs",
+            "trained": ["attention", "all"],
+            "optimiser": "gradient-normalised",
+            "learning_rate": 0.05,
+            "training_steps": 200,
+            "test_samples": 10,
+            "machine": True,
+        },
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
+    cosines = next(axes for axes in figure.axes if "attention SVM" in axes.get_ylabel())
+    beside = figure.axes[list(figure.axes).index(cosines) + 1]
+    assert len(long_lines(cosines)) == 2
+    assert not long_lines(beside)
+
+
 def test_certificates_say_how_far_below_its_bound_each_number_is(tmp_path: Path) -> None:
     cells = overfit_cli.sweep(
         "multihead-mixture",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import matplotlib
@@ -82,15 +82,15 @@ def draw_heads(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     heads = sorted(data.cells["heads"].unique().tolist())
     kind = ""
     for of_row, row in zip(grid, rows, strict=True):
-        curves, kind = gather_curves(
-            [part.data for part in parts], list(row.columns), few=1, middle="median"
-        )
-        for axes, part, of_part in zip(of_row, parts, curves, strict=True):
-            _draw(axes, row, part, of_part, _colours(heads))
+        each = [_of_heads(part.data, count) for part in parts for count in heads]
+        curves, kind = gather_curves(each, list(row.columns), few=1, middle="median")
+        of_parts = [curves[at : at + len(heads)] for at in range(0, len(curves), len(heads))]
+        for axes, part, of_part in zip(of_row, parts, of_parts, strict=True):
+            _draw(axes, row, part, dict(zip(heads, of_part, strict=True)))
         if "margin" in row.columns:
             _mark_margins(of_row, parts)
         if row.log:
-            _scale_losses(of_row, [curve for of_part in curves for curve in of_part])
+            _scale_losses(of_row, [curve for of_one in curves for curve in of_one])
         of_row[0].set_ylabel(row.label)
     for axes, part in zip(grid[0], parts, strict=True):
         axes.set_title(wrapped(part.title, _SETTING_LETTERS))
@@ -129,14 +129,19 @@ def _logged(data: FigureData, row: Row) -> bool:
     )
 
 
+def _of_heads(data: FigureData, count: int) -> FigureData:
+    """The cells of one H, of which there may be none, with their steps."""
+    cells = data.cells[data.cells["heads"] == count]
+    steps = data.trajectories[data.trajectories["key"].isin(cells["key"])]
+    return replace(data, cells=cells, trajectories=steps)
+
+
 def _draw(
-    axes: matplotlib.axes.Axes,
-    row: Row,
-    part: Panel,
-    curves: Sequence[Curve],
-    colours: dict[int, ColorType],
+    axes: matplotlib.axes.Axes, row: Row, part: Panel, curves: Mapping[int, Sequence[Curve]]
 ) -> None:
-    for curve, count in zip(curves, sorted(part.data.cells["heads"].unique()), strict=True):
+    """Draw a panel: for each H its one curve, or none where nothing was logged or all failed."""
+    colours = _colours(list(curves))
+    for count, curve in ((count, curve) for count, of_one in curves.items() for curve in of_one):
         for name, dash in zip(row.columns, DASHES, strict=False):
             mean = curve.mean[name].dropna()
             axes.plot(mean.index, mean, color=colours[count], linestyle=dash)
