@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.crossings import crossing_table, crossings
+from overfit_cli.analysis.contour import contour
 from overfit_cli.analysis.intervals import level_of_each, mean_estimate
 from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import STEP_LIMIT, Selection, trained
@@ -74,23 +75,17 @@ def _contour(cells: pd.DataFrame, chosen: Selection, margin: Margin) -> Measurem
     grid = trained(chosen.of(cells))
     if grid["heads"].max() < LEAST_SPAN * grid["heads"].min():
         raise inconclusive(f"It needs numbers of heads that are a factor of {LEAST_SPAN} apart.")
-    found = crossings(grid, "learning_rate", "heads", "steps_to_target", STEPS)
-    logs = crossing_table(found, "heads")  # (heads, seeds)
-    whole = logs.replace([np.inf, -np.inf], np.nan).dropna(axis=1)
-    if whole.empty:
+    found = contour(grid, "learning_rate", "heads", "steps_to_target", STEPS)
+    if found is None:
         raise inconclusive(f"No seed takes {STEPS} steps at some step size for every H.")
-    heads = np.log(whole.index.to_numpy(float))
-    powers = np.polyfit(heads, whole.to_numpy(), 1)[0]
-    middle = pd.Series(np.median(whole.to_numpy(), axis=1), whole.index)
-    local = np.diff(middle) / np.diff(heads)
-    pairs = zip(whole.index, whole.index[1:], local, strict=False)
+    local = found.local_powers().items()
     return judged(
-        mean_estimate(pd.Series(powers)),
+        mean_estimate(found.powers),
         margin,
         details={
-            **{f"step size, H = {one}": float(np.exp(log)) for one, log in middle.items()},
-            **{f"power from H = {one} to {two}": float(power) for one, two, power in pairs},
-            "seeds left out": logs.shape[1] - whole.shape[1],
+            **{f"step size, H = {one}": math.exp(log) for one, log in found.middle.items()},
+            **{f"power from H = {one:g} to {two:g}": power for (one, two), power in local},
+            "seeds left out": found.left_out,
         },
         note=f"The power of H in the step size that takes {STEPS} steps to the target loss.",
     )
