@@ -1,0 +1,10 @@
+"""The claims of Cao et al. 2024 on convergence and kernels."""
+
+from __future__ import annotations
+
+from overfit_cli.studies.softmax_network.convergence.claims.bounds import BOUND_CLAIMS
+from overfit_cli.studies.softmax_network.convergence.claims.kernels import KERNEL_CLAIMS
+from overfit_cli.studies.softmax_network.convergence.claims.powers import POWER_CLAIMS
+from overfit_cli.studies.softmax_network.convergence.claims.table1 import TABLE_CLAIMS
+
+CLAIMS = (*KERNEL_CLAIMS, *TABLE_CLAIMS, *POWER_CLAIMS, *BOUND_CLAIMS)

@@ -1,0 +1,162 @@
+"""Theorem 4.2 and the lemmas as they are stated, with their constants."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claim import Claim, Measurement, not_run
+from overfit_cli.claims.cells import done, numbers, trained
+from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous, without_exception
+from overfit_cli.studies.softmax_network.convergence.claims.kernels import WIDE
+
+PRESET = "softmax-drift"
+OUT_OF_REACH = 3.0
+"""The decades below a bound from which on it couldn't have been broken."""
+
+
+def _softmax(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells that the paper speaks of."""
+    of_paper = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
+    held = done(trained(cells[of_paper]), 1.0)
+    if held.empty:
+        raise not_run(
+            "It needs cells of activation=softmax and initialisation=symmetric, as in `overfit "
+            f"sweep {PRESET}`."
+        )
+    return held
+
+
+def _theorem(cells: pd.DataFrame) -> Measurement:
+    """Measure Theorem 4.2's rate, and by how much its width and step size are missed."""
+    held = _softmax(cells)
+    ratios, missing = numbers(held, "rate_ratio"), numbers(held, "width_missing")
+    beyond = numbers(held, "step_size_beyond")
+    found = without_exception(
+        ratios > 1, held["seed"], details={"loss over the bound, most": float(ratios.max())}
+    )
+    missed = (missing > 0) | (beyond > 0)
+    if not missed.any():
+        return found
+    return vacuous(
+        found,
+        f"Its requirements aren't met by {int(missed.sum())} of {len(held)} cells: there are too "
+        "few hidden units, or steps are too large.",
+        {
+            "decades of hidden units missing, least": float(missing.min()),
+            "decades by which steps are too large, least": float(beyond.min()),
+        },
+    )
+
+
+def _rate(cells: pd.DataFrame) -> Measurement:
+    """Measure the rate of Theorem 4.2 on wide networks, whatever it requires of them."""
+    held = _softmax(cells)
+    held = held[held["m"] >= WIDE]
+    if held.empty:
+        raise not_run(f"It needs cells with m of {WIDE} or more, as in `overfit sweep {PRESET}`.")
+    ratios, contraction = numbers(held, "rate_ratio"), numbers(held, "contraction")
+    return without_exception(
+        ratios > 1,
+        held["seed"],
+        details={
+            "loss over the bound, most": float(ratios.max()),
+            "mean contraction over the stated one, least": float(contraction.min()),
+        },
+        note="Steps whose loss is below 1e-14 of the first are left out: that is round-off.",
+    )
+
+
+def _bound(cells: pd.DataFrame, column: str) -> Measurement:
+    """Measure by how many decades a number lies above its bound; vacuous where far below."""
+    held = _softmax(cells)
+    held = held[numbers(held, "movement") > 0]
+    decades = numbers(held, column)
+    found = without_exception(
+        decades > 0, held["seed"], details={"decades over the bound, most": float(decades.max())}
+    )
+    if decades.max() > -OUT_OF_REACH:
+        return found
+    return vacuous(
+        found,
+        f"The bound is out of reach by {-float(decades.max()):.0f} decades or more.",
+        {"decades below it, least": -float(decades.max())},
+    )
+
+
+def _gap(cells: pd.DataFrame) -> Measurement:
+    """Measure the worst test gap over Theorem F.2's bound, where H has moved by less than λ/2."""
+    held = _softmax(cells)
+    held = held[numbers(held, "movement") > 0]
+    met = numbers(held, "kernel_drift") <= numbers(held, "lambda_start") / 2
+    if not met.any():
+        raise not_run("In no cell has H moved by less than λ/2, as the theorem requires.")
+    ratios = numbers(held[met], "gap_over_bound")
+    found = without_exception(
+        ratios > 1,
+        held["seed"][met],
+        details={
+            "gap over the bound, most": float(ratios.max()),
+            "cells that don't meet its requirement": int((~met).sum()),
+        },
+        note="The constant of its O(·) is taken for 1.",
+    )
+    if np.log10(ratios.max()) > -OUT_OF_REACH:
+        return found
+    decades = -float(np.log10(ratios.max()))
+    return vacuous(found, "The bound is out of reach.", {"decades below it, least": decades})
+
+
+def _claim(
+    name: str, source: str, statement: str, holds_where: str, measure: partial[Measurement]
+) -> Claim:
+    return Claim(
+        name=f"softmax-{name}",
+        source=f"Cao et al. 2024, {source}",
+        statement=statement,
+        holds_where=holds_where,
+        measure=measure,
+        figure="kernel-drift",
+        preset=PRESET,
+    )
+
+
+BOUND_CLAIMS = (
+    _claim(
+        "theorem42",
+        "Theorem 4.2",
+        "With m and η as stated, ‖F − Y‖² falls by 1 − m η λ/2 at every step.",
+        f"m and η are as stated (C = 10, δ = 0.05), and {WITHOUT_EXCEPTION}",
+        partial(_theorem),
+    ),
+    _claim(
+        "linear-rate",
+        "Lemma 5.3; ours",
+        f"With {WIDE} hidden units or more ‖F − Y‖² falls by 1 − m η λ/2 at every step.",
+        WITHOUT_EXCEPTION,
+        partial(_rate),
+    ),
+    _claim(
+        "lemma51-bound",
+        "Lemma 5.1",
+        "‖H − H*‖_F is at most R n d e^(10B).",
+        f"the bound can be reached, and {WITHOUT_EXCEPTION}",
+        partial(_bound, column="drift_over_bound"),
+    ),
+    _claim(
+        "lemma53-bound",
+        "Lemma 5.3",
+        "Weights move by at most D = 4 e^(3B) √(nd) ‖F(0) − Y‖ / (m λ).",
+        f"the bound can be reached, and {WITHOUT_EXCEPTION}",
+        partial(_bound, column="movement_over_bound"),
+    ),
+    _claim(
+        "theorem-f2-bound",
+        "Theorem F.2",
+        "The network parts from kernel regression by at most what H's and K's changes allow.",
+        f"the bound can be reached, and {WITHOUT_EXCEPTION}",
+        partial(_gap),
+    ),
+)

@@ -1,0 +1,201 @@
+"""The claims of Table 1: the three networks need the same number of hidden units and of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.analysis.contour import contour
+from overfit_cli.analysis.intervals import level_of_each, mean_estimate
+from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.claims.cells import Selection, numbers, trained
+from overfit_cli.claims.rules import (
+    around,
+    from_logarithms,
+    judged,
+    judged_together,
+    within_a_factor,
+)
+from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
+from overfit_cli.studies.softmax_network.convergence.widths import (
+    ENOUGH,
+    sufficient_widths,
+    widest,
+)
+
+ALMOST_THE_SAME = within_a_factor(1.0, 2.0, "a factor of two", fewest_seeds=10)
+SQUARE = around(2.0, 0.5, "half the way to 1 and to 3", fewest_seeds=10)
+
+PRESETS = {"stability": "softmax-table1", "paper": "softmax-table1-paper"}
+DIMENSION = "softmax-dimension"
+RULES = {"stability": "1/(m λ_max)", "paper": "Theorem 4.2's, without its e^(16B)"}
+NAMES = {"softmax": "softmax", "exp": "exp", "relu": "ReLU"}
+
+_SWEPT = {"activation", "m", "n"}
+_ALIKE = set(SoftmaxConvergenceParameters.model_fields) - _SWEPT - {"step_rule"}
+
+
+def _grid(cells: pd.DataFrame, rule: str, activations: tuple[str, ...]) -> pd.DataFrame:
+    """The cells of a sweep over m and n with one step rule."""
+    found = trained(
+        Selection(
+            SoftmaxConvergenceParameters,
+            at={"step_rule": rule, "activation": activations},
+            vary={"n"},
+            alike=_ALIKE,
+            fewest={"m": 4},
+            preset=PRESETS[rule],
+        ).of(cells)
+    )
+    if (there := found["activation"].nunique()) < len(activations):
+        raise not_run(
+            f"It takes {' and '.join(activations)}, and there is {there} of them, as in `overfit "
+            f"sweep {PRESETS[rule]}`."
+        )
+    return found
+
+
+def _compared(table: pd.DataFrame, column: str, pair: tuple[str, str], missing: str) -> Measurement:
+    """Measure the ratio of a column between two activations, at the largest n, seed by seed."""
+    largest = table[table["n"] == table["n"].max()]
+    both = largest.pivot(index="seed", columns="activation", values=column).astype(float)
+    known = both[np.isfinite(both).all(axis=1) & (both > 0).all(axis=1)]
+    if known.empty:
+        raise inconclusive(f"On no seed do both have a number: {missing}.")
+    ratios = np.log(known[pair[0]]) - np.log(known[pair[1]])
+    return judged(
+        from_logarithms(mean_estimate(ratios)),
+        ALMOST_THE_SAME,
+        details={
+            **{f"median, {NAMES[one]}": float(known[one].median()) for one in pair},
+            f"seeds on which {missing}": len(both) - len(known),
+        },
+        note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]} at n = {largest['n'].iloc[0]}, geometric "
+        "means over seeds.",
+    )
+
+
+def _steps(cells: pd.DataFrame, pair: tuple[str, str], rule: str) -> Measurement:
+    wide = widest(_grid(cells, rule, pair))
+    numbers(wide[wide["status"] == "done"], "steps_to_epsilon")
+    return _compared(wide, "steps_to_epsilon", pair, "one doesn't come to ε within the steps")
+
+
+def _widths(cells: pd.DataFrame, pair: tuple[str, str], rule: str) -> Measurement:
+    grid = _grid(cells, rule, pair)
+    numbers(grid[grid["status"] == "done"], "steps_over_limit")
+    widths = sufficient_widths(grid)
+    return _compared(widths, "width", pair, "no m of the sweep suffices, or all do")
+
+
+def _at_every_dimension(cells: pd.DataFrame, pair: tuple[str, str]) -> Measurement:
+    """Measure the ratio of steps between two activations at each d, seed by seed."""
+    chosen = trained(
+        Selection(
+            SoftmaxConvergenceParameters,
+            at={"activation": pair},
+            alike=_ALIKE - {"d"} | {"m", "n", "step_rule"},
+            fewest={"d": 3},
+            preset=DIMENSION,
+        ).of(cells)
+    )
+    steps = chosen.pivot(index=["d", "seed"], columns="activation", values="steps_to_epsilon")
+    if len(steps.columns) < len(pair):
+        raise not_run(f"It takes {' and '.join(pair)}, as in `overfit sweep {DIMENSION}`.")
+    both = steps.astype(float)
+    if (lost := int(both.isna().any(axis=1).sum())) > 0:
+        raise inconclusive(f"On {lost} pairs of cells one doesn't come to ε within the steps.")
+    ratios = np.log(both[pair[0]]) - np.log(both[pair[1]])
+    level = level_of_each(ratios.index.get_level_values("d").nunique())
+    found = {
+        f"d = {d}": (from_logarithms(mean_estimate(own.droplevel("d"), level)), ALMOST_THE_SAME)
+        for d, own in ratios.groupby("d")
+    }
+    return judged_together(found, note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]}.")
+
+
+def _exponent(cells: pd.DataFrame, activation: str) -> Measurement:
+    """Measure p of the smallest sufficient width m ∝ n^p, seed by seed."""
+    grid = _grid(cells, "stability", (activation,))
+    numbers(grid[grid["status"] == "done"], "steps_over_limit")
+    found = contour(grid, "m", "n", "steps_over_limit", ENOUGH) if grid["n"].nunique() > 2 else None
+    if found is None:
+        raise not_run("It takes a seed with a sufficient width for each of three n or more.")
+    return judged(
+        mean_estimate(found.powers),
+        SQUARE,
+        details={
+            **{f"width, n = {n}": float(np.exp(log)) for n, log in found.middle.items()},
+            "seeds left out": found.left_out,
+        },
+        note="The power of n in the smallest m with which training takes at most twice the steps "
+        "of endlessly many hidden units.",
+    )
+
+
+def _claim(
+    name: str,
+    statement: str,
+    holds_where: str,
+    measure: Callable[[pd.DataFrame], Measurement],
+    preset: str,
+    figure: str = "table1",
+) -> Claim:
+    return Claim(
+        name=f"softmax-{name}",
+        source="Cao et al. 2024, Table 1",
+        statement=statement,
+        holds_where=holds_where,
+        measure=measure,
+        figure=figure,
+        preset=preset,
+    )
+
+
+PAIRS = tuple(combinations(NAMES, 2))
+_RATIO = "the ratio of theirs, at the largest n of the sweep,"
+
+TABLE_CLAIMS = (
+    *(
+        _claim(
+            f"{kind}-{one}-{other}{'-paper' if rule == 'paper' else ''}",
+            f"{NAMES[one]} and {NAMES[other]} networks need the same number of {words}; step size "
+            f"{RULES[rule]}.",
+            ALMOST_THE_SAME.in_words(_RATIO),
+            partial(measure, pair=(one, other), rule=rule),
+            PRESETS[rule],
+        )
+        for rule in RULES
+        for one, other in PAIRS
+        for kind, words, measure in (
+            ("steps", "steps, where they are wide", _steps),
+            ("width", "hidden units", _widths),
+        )
+    ),
+    *(
+        _claim(
+            f"steps-{one}-{other}-dimension",
+            f"{NAMES[one]} and {NAMES[other]} networks need the same number of steps, whatever the "
+            "dimension of the inputs is.",
+            ALMOST_THE_SAME.in_words("the ratio of theirs, at every d of the sweep,"),
+            partial(_at_every_dimension, pair=(one, other)),
+            DIMENSION,
+            figure="lines",
+        )
+        for one, other in PAIRS
+    ),
+    *(
+        _claim(
+            f"width-exponent-{activation}",
+            f"The width that a {NAMES[activation]} network needs grows as n^(2 + o(1)).",
+            SQUARE.in_words("the power of n in the smallest sufficient width"),
+            partial(_exponent, activation=activation),
+            PRESETS["stability"],
+        )
+        for activation in NAMES
+    ),
+)

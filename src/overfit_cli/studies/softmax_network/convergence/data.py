@@ -1,0 +1,99 @@
+"""Inputs, labels and initial weights of a cell.
+
+A longer training set extends a shorter one, and so does a wider network. The paper asks for inputs
+and labels of norm at most 1.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.rng import named_rng
+from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a network is trained on, and where it begins.
+
+    Attributes:
+        inputs: X, shape (n, d).
+        labels: Y, shape (n, outputs).
+        test_inputs: shape (test samples, d).
+        weights: W(0), shape (m, d).
+        signs: a, shape (outputs, m).
+    """
+
+    inputs: Floats
+    labels: Floats
+    test_inputs: Floats
+    weights: Floats
+    signs: Floats
+
+
+def draw_problem(parameters: SoftmaxConvergenceParameters, seed: int) -> Problem:
+    """Draw a cell's problem."""
+    inputs, labels, test_inputs = _samples(parameters, seed)
+    return Problem(inputs, labels, test_inputs, *_initial(parameters, seed))
+
+
+def _initial(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Floats, Floats]:
+    """W(0) and a; each unit twice, with opposite signs, in the symmetric case (Definition 3.7)."""
+    twice = 2 if parameters.initialisation == "symmetric" else 1
+    units = parameters.m // twice
+    weights = named_rng(seed, "init", "weights").standard_normal((units, parameters.d))
+    signs = named_rng(seed, "init", "signs").choice([-1.0, 1.0], (units, parameters.outputs)).T
+    if twice == 2:
+        weights = np.repeat(weights, 2, axis=0)
+        signs = np.stack([signs, -signs], axis=-1).reshape(parameters.outputs, -1)
+    return parameters.sigma * weights, signs
+
+
+def _samples(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Floats, Floats, Floats]:
+    if parameters.data == "digits":
+        return _digits(parameters, seed)
+    d, outputs = parameters.d, parameters.outputs
+    inside = parameters.data == "ball"
+    labels = _in_ball(named_rng(seed, "train", "labels"), parameters.n, outputs, inside=True)
+    inputs = _in_ball(named_rng(seed, "train"), parameters.n, d, inside=inside)
+    tests = _in_ball(named_rng(seed, "test"), parameters.test_samples, d, inside=inside)
+    return inputs, labels, tests
+
+
+def _in_ball(draws: np.random.Generator, count: int, dimensions: int, *, inside: bool) -> Floats:
+    """Points uniform on the unit sphere, or inside it."""
+    numbers = draws.standard_normal((count, dimensions + 1))  # one more, for the radius
+    directions, last = numbers[:, :-1], numbers[:, -1]
+    points: Floats = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    if not inside:
+        return points
+    from scipy.stats import norm
+
+    return points * (norm.cdf(last) ** (1 / dimensions))[:, None]
+
+
+def _digits(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Digits of a permutation of all: the first ones to train on, the last ones to test on."""
+    points, labels = _components(parameters.d)
+    order = named_rng(seed, "train", "digits").permutation(len(points))
+    train, test = order[: parameters.n], order[len(points) - parameters.test_samples :]
+    return points[train], labels[train], points[test]
+
+
+@functools.lru_cache(maxsize=8)
+def _components(d: int) -> tuple[Floats, Floats]:
+    """Principal components of the built-in digits, of norm at most 1, and their parity as ±1."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    pixels = found.data - found.data.mean(axis=0)
+    _, _, axes = np.linalg.svd(pixels, full_matrices=False)
+    points = pixels @ axes[:d].T
+    points /= np.linalg.norm(points, axis=1).max()
+    return points, np.where(found.target % 2 == 0, 1.0, -1.0)[:, None]

@@ -1,0 +1,131 @@
+"""Lines of the three networks over a parameter, on logarithmic axes: what the figures share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import matplotlib.axes
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.typing import LineStyleType
+
+from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData
+from overfit_cli.figures.axis import parameter_values
+from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks
+
+ACTIVATIONS = ("softmax", "exp", "relu")
+NAMES = {"softmax": "softmax", "exp": "exp", "relu": "ReLU"}
+COLOURS = dict(zip(ACTIVATIONS, PALETTE, strict=False))
+MARKERS = dict(zip(ACTIVATIONS, "os^", strict=True))
+
+
+def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
+    """Return the cells that are done.
+
+    Args:
+        data: of the figure.
+        varying: the parameters that the figure draws; no other one may take several values.
+
+    Raises:
+        UserError: if another one does, or no cell is done.
+    """
+    values = parameter_values(data)
+    others = [name for name, found in values.items() if len(found) > 1 and name not in {*varying}]
+    if others:
+        raise UserError(
+            f"{', '.join(others)} varies here, which this figure doesn't draw; draw it from cells "
+            "of one value."
+        )
+    done = data.cells[data.cells["status"] == "done"]
+    if done.empty:
+        raise UserError("No cell is done here.")
+    return done
+
+
+def new_grid(
+    rows: int, columns: int, *, one_x: bool = True
+) -> tuple[matplotlib.figure.Figure, np.ndarray]:
+    """Return a figure with a grid of axes.
+
+    Args:
+        rows, columns: how many.
+        one_x: whether a column's axes have one x; those of a row have one y.
+    """
+    width = COLUMN * max(1.0, 0.8 * columns)
+    figure = matplotlib.figure.Figure(figsize=(width, 1.7 * rows + 0.7))
+    grid = figure.subplots(
+        rows, columns, sharex="col" if one_x else False, sharey="row", squeeze=False
+    )
+    return figure, grid
+
+
+def draw_series(
+    axes: matplotlib.axes.Axes,
+    cells: pd.DataFrame,
+    x: str,
+    value: str,
+    *,
+    dash: LineStyleType = "-",
+    marker: bool = True,
+) -> None:
+    """Draw geometric means over seeds with bands of one deviation, a line for each activation."""
+    for activation in ACTIVATIONS:
+        own = cells[(cells["activation"] == activation) & (cells[value] > 0)]
+        if own.empty:
+            continue
+        logs = own[value].astype(float).map(math.log).groupby(own[x])
+        middle, spread = logs.mean(), logs.std().fillna(0.0)
+        shape = MARKERS[activation] if marker else None
+        axes.plot(
+            middle.index,
+            np.exp(middle),
+            linestyle=dash,
+            color=COLOURS[activation],
+            marker=shape,
+            markersize=3,
+        )
+        low, high = np.exp(middle - spread), np.exp(middle + spread)
+        axes.fill_between(
+            middle.index, low, high, color=COLOURS[activation], alpha=0.15, linewidth=0
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    log_ticks(axes.xaxis, float(cells[x].min()), float(cells[x].max()))
+
+
+def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:
+    """Name each network's power of x in a column, the mean of the seeds' own slopes."""
+    lines = []
+    for activation in ACTIVATIONS:
+        own = cells[(cells["activation"] == activation) & (cells[value] > 0)]
+        powers = own.groupby("seed").apply(lambda one: slope(one, x, value)).dropna()
+        if len(powers):
+            found = mean_estimate(powers)
+            lines.append(f"{NAMES[activation]}: {found.value:.2f}".replace("-", "−"))
+    return "\n".join(lines)
+
+
+def slope(cells: pd.DataFrame, x: str, value: str) -> float:
+    """Return the power of x in a positive column, by least squares; nan where x doesn't vary."""
+    if cells[x].nunique() < 2:
+        return float("nan")
+    logs = np.log(cells[[x, value]].astype(float))
+    return float(np.polyfit(logs[x], logs[value], 1)[0])
+
+
+def legend_of(cells: pd.DataFrame, more: Sequence[tuple[LineStyleType, str]] = ()) -> Legend:
+    """Return a legend of the networks that there are, and of what else is drawn in grey."""
+    found: Legend = [
+        (
+            Line2D([], [], color=COLOURS[one], marker=MARKERS[one], markersize=3),
+            NAMES[one],
+        )
+        for one in ACTIVATIONS
+        if (cells["activation"] == one).any()
+    ]
+    return found + [(Line2D([], [], color="0.4", linestyle=dash), text) for dash, text in more]

@@ -1,0 +1,191 @@
+"""The study `softmax-convergence`: Table 1, Theorem 4.2 and Lemmas 5.1 and 5.3 of Cao et al."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import groupby
+
+from overfit_cli.figure import Figure, FigureOptions, drawn_by, fitted_by
+from overfit_cli.standard_figures import BOUNDARY, CURVES, HEATMAP, LINES, by_name
+from overfit_cli.studies.softmax_network.convergence.parameters import (
+    ConvergenceCell,
+    SoftmaxConvergenceParameters,
+)
+from overfit_cli.study import Batches, CellResult, Cells, Column, Results, Study
+from overfit_cli.training import Training
+
+APART = frozenset({"sigma", "data", "initialisation", "step_rule", "step_factor"})
+"""Parameters in which cells that are trained together may differ."""
+
+_LARGEST_BATCH = {"cpu": 2e5, "cuda": 2e8}
+"""The most products of samples and hidden units in a batch; more leave a processor's cache."""
+
+BYTES_OF_LIBRARIES = 3e8
+_STEP_OVERHEAD = 1e4
+
+AT_STEPS = (
+    Column("train_loss", "training loss, ½‖F − Y‖²", symbol="L"),
+    Column("ntk_loss", "the same of regression with the tangent kernel", symbol=r"L_{ntk}"),
+    Column("lambda_min", "smallest eigenvalue of the Gram matrix", symbol=r"\lambda_{min}(H)"),
+    Column("lambda_max", "largest eigenvalue of the Gram matrix", symbol=r"\lambda_{max}(H)"),
+    Column("movement", "farthest that a hidden unit's weights have moved", symbol="R"),
+    Column("kernel_drift", "change of the Gram matrix", symbol=r"\|H - H^*\|_F"),
+    Column("test_drift", "change of the kernel at a test input, most", symbol=r"\epsilon_{test}"),
+    Column("train_gap", "network less kernel regression by (24), over the labels' norm"),
+    Column("gradient_gap", "the same with the gradient of (23), step size η / (m λ_max)"),
+    Column("test_gap", "network less kernel regression at test inputs, root mean square"),
+    Column("test_gap_most", "the same at the worst test input"),
+)
+
+
+class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
+    """Two-layer networks beside regression with their tangent kernels.
+
+    Movement, drifts and gaps of a cell are the largest of its logged steps.
+    """
+
+    name = "softmax-convergence"
+    version = 1
+    title = "Two-layer softmax, exponential and ReLU networks in the kernel regime"
+    paper = "Cao et al. 2024"
+    parameters = SoftmaxConvergenceParameters
+    headline = "steps_to_epsilon"
+    columns = (
+        Column("steps_to_epsilon", "steps until ‖F − Y‖² is ε", kind="int"),
+        Column("ntk_steps", "the same of regression with the tangent kernel", kind="int"),
+        Column("limit_steps", "the same with that of endlessly many hidden units", kind="int"),
+        Column("steps_over_ntk", "steps over those of the tangent kernel"),
+        Column("steps_over_limit", "steps over those of endlessly many hidden units"),
+        *AT_STEPS,
+        Column("lambda_start", "smallest eigenvalue at the start", symbol=r"\lambda"),
+        Column("kappa", "condition number at the start", symbol=r"\kappa"),
+        Column("lambda_limit", "smallest eigenvalue for endlessly many hidden units"),
+        Column("kappa_limit", "condition number for endlessly many hidden units"),
+        Column("step_size", "step size", symbol=r"\eta"),
+        Column("rate_ratio", "‖F − Y‖² over what Theorem 4.2's rate leaves of it, most"),
+        Column("contraction", "mean contraction of log ‖F − Y‖² over that of the stated rate"),
+        Column("gradient_growth", "decades by which a step along the gradient of (23) grows"),
+        Column("gram_error", "JJᵀ by autograd less mH, over its largest entry"),
+        Column("start_output", "largest output before the first step"),
+        Column("shift_change", "change of outputs where all hidden units move alike"),
+        Column("width_missing", "decades of hidden units that Theorem 4.2 lacks"),
+        Column("step_size_beyond", "decades by which the step size is above Theorem 4.2's"),
+        Column("drift_share", "change of the Gram matrix over R n outputs"),
+        Column(
+            "drift_over_bound", "decades of the change of the Gram matrix over Lemma 5.1's bound"
+        ),
+        Column("movement_over_bound", "decades of the movement over Lemma 5.3's bound"),
+        Column("gap_over_bound", "worst test gap over Theorem F.2's bound, its O taken for 1"),
+    )
+    trajectory_columns = AT_STEPS
+    claims_in = "overfit_cli.studies.softmax_network.convergence.claims"
+    worlds_in = "overfit_cli.studies.softmax_network.convergence.claims.worlds"
+    progress_columns = ("train_loss", "ntk_loss", "movement", "kernel_drift", "test_gap")
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        by, folder = "activation", "overfit_cli.studies.softmax_network.convergence.figures"
+        return by_name(
+            replace(
+                HEATMAP,
+                title="Steps to ε, or another column, over n and m, with the widths that suffice",
+                options=FigureOptions(x="n", y="m", value="steps_to_epsilon", by=by),
+                draw=drawn_by(f"{folder}.diagram:draw_diagram"),
+                fits=fitted_by(f"{folder}.diagram:has_grid"),
+            ),
+            Figure(
+                name="table1",
+                title="Steps, sufficient width and condition number against n, by activation",
+                reads="cells",
+                draw=drawn_by(f"{folder}.table1:draw_table1"),
+                fits=fitted_by(f"{folder}.diagram:has_grid"),
+                source="Cao et al. 2024, Table 1",
+            ),
+            Figure(
+                name="kernel-drift",
+                title="How far kernels and weights move, against m",
+                reads="cells",
+                draw=drawn_by(f"{folder}.drift:draw_kernel_drift"),
+                fits=fitted_by(f"{folder}.drift:has_widths"),
+                source="Cao et al. 2024, Lemmas 5.1 and 5.3",
+            ),
+            Figure(
+                name="ntk-gap",
+                title="Networks less kernel regression at test inputs, against m and over steps",
+                reads="trajectories",
+                draw=drawn_by(f"{folder}.drift:draw_ntk_gap"),
+                fits=fitted_by(f"{folder}.drift:has_widths"),
+                source="Cao et al. 2024, Theorem F.2",
+            ),
+            Figure(
+                name="eigenvalues",
+                title="Smallest eigenvalues of the tangent kernel against n/m and d",
+                reads="cells",
+                draw=drawn_by(f"{folder}.eigenvalues:draw_eigenvalues"),
+                fits=fitted_by(f"{folder}.eigenvalues:has_dimensions"),
+            ),
+            replace(
+                BOUNDARY, options=FigureOptions(x="m", y="n", value="steps_over_limit", threshold=2)
+            ),
+            replace(LINES, options=FigureOptions(value="steps_to_epsilon")),
+            replace(CURVES, options=FigureOptions(value="train_loss,ntk_loss", by=by)),
+        )
+
+    def batches(
+        self, cells: Cells[SoftmaxConvergenceParameters], device: str
+    ) -> Batches[SoftmaxConvergenceParameters]:
+        """Group cells of one activation and one shape, whatever their seed; costliest first."""
+        found: Batches[SoftmaxConvergenceParameters] = []
+        for _, group in groupby(sorted(cells, key=_shape), key=_shape):
+            alike = sorted(group, key=lambda cell: cell.seed)
+            most = max(1, int(_LARGEST_BATCH[device] / _products(alike[0])))
+            found += [alike[at : at + most] for at in range(0, len(alike), most)]
+        return sorted(found, key=lambda batch: -self.cost(batch[0]) * len(batch))
+
+    def cost(self, cell: ConvergenceCell) -> float:
+        """Return about how many multiplications a step of a cell costs, with its share of calls."""
+        settings = cell.parameters
+        return _products(cell) * (20 + 2 * settings.d) + _STEP_OVERHEAD
+
+    def memory(self, cell: ConvergenceCell) -> float:
+        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
+        settings = cell.parameters
+        rows = settings.outputs * (settings.n + settings.test_samples)
+        features = max(_LARGEST_BATCH["cpu"] / settings.n, float(settings.m)) * rows
+        jacobian = settings.n * settings.outputs * settings.m * settings.d if settings.verify else 0
+        return BYTES_OF_LIBRARIES + 8.0 * (6 * features + 3 * rows**2 + 3 * jacobian)
+
+    def train(
+        self, batch: Cells[SoftmaxConvergenceParameters], training: Training
+    ) -> Results[SoftmaxConvergenceParameters]:
+        """Train cells of one shape together."""
+        from overfit_cli.studies.softmax_network.convergence.training import train_batch
+
+        return train_batch(batch, training)
+
+    def summary(self, result: CellResult[SoftmaxConvergenceParameters]) -> str:
+        """Give the steps beside those of the kernel, and how far the kernel has moved."""
+        settings, got = result.cell.parameters, result.measurements
+        if result.reason == "diverged":
+            return f"The loss diverged at step {result.steps}; a smaller step size may not."
+        units = f"{settings.m} {settings.activation} units"
+        sentence = (
+            f"{units} brought ‖F − Y‖² to {2 * got['train_loss']:.3g} in {result.steps} steps."
+        )
+        if "ntk_steps" in got and not result.reason:
+            sentence += f" Regression with their tangent kernel takes {got['ntk_steps']:.0f}."
+        return f"{sentence} The Gram matrix has moved by {got['kernel_drift']:.2g}."
+
+
+def _products(cell: ConvergenceCell) -> float:
+    return float(cell.parameters.n * cell.parameters.m)
+
+
+def _shape(cell: ConvergenceCell) -> tuple[str, ...]:
+    """What cells that are trained together share."""
+    values = cell.parameters.model_dump()
+    return tuple(str(value) for name, value in values.items() if name not in APART)
+
+
+study = SoftmaxConvergence()

@@ -1,0 +1,41 @@
+"""The smallest width that is sufficient, and what the widest networks of a sweep do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.analysis.crossings import crossings
+
+ENOUGH = 2.0
+"""A width suffices from which on training takes so many times the steps of endless width."""
+
+
+def widest(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of the largest m."""
+    found: pd.DataFrame = cells[cells["m"] == cells["m"].max()]
+    return found
+
+
+def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the smallest sufficient width of each activation, n and seed.
+
+    Args:
+        cells: one row per cell, failed ones too; no parameter but `m`, `n` and `activation` may
+            vary. One that doesn't come to ε within its steps isn't wide enough.
+
+    Returns:
+        Columns `activation`, `n`, `seed` and `width`: infinite where no m of the sweep suffices,
+        and 0 where all do.
+    """
+    slow = cells.assign(
+        steps_over_limit=cells["steps_over_limit"].astype(float).fillna(np.finfo(float).max ** 0.5),
+        status="done",
+    )
+    each = []
+    for activation, own in slow.groupby("activation"):
+        found = crossings(own, "m", "n", "steps_over_limit", ENOUGH)
+        width = found["crossing"].where(found["side"] != "above", np.inf)
+        width = width.where(found["side"] != "below", 0.0)
+        each.append(found[["n", "seed"]].assign(activation=activation, width=width))
+    return pd.concat(each, ignore_index=True)

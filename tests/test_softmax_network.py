@@ -1,0 +1,319 @@
+"""The networks of Cao et al. 2024, their kernels and kernel regression, against slow oracles."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, stats
+from torch import Tensor
+
+from overfit_cli.errors import UserError
+from overfit_cli.parameter_values import build
+from overfit_cli.studies.softmax_network.activations import (
+    Activation,
+    Network,
+    gram_matrix,
+    limit_gram_matrix,
+)
+from overfit_cli.studies.softmax_network.convergence import data
+from overfit_cli.studies.softmax_network.convergence.checks import jacobian_by_autograd
+from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
+from overfit_cli.studies.softmax_network.convergence.regression import KernelRegression
+from overfit_cli.studies.softmax_network.convergence.study import study
+from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.results import train_all
+from overfit_cli.training import Execution
+
+ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
+
+
+def cell(seed: int = 0, **values: object) -> Cell[SoftmaxConvergenceParameters]:
+    parameters = SoftmaxConvergenceParameters.model_validate(values)
+    return Cell(study.name, study.version, parameters, seed)
+
+
+def trained(*cells: Cell[Any], trajectories: bool = True) -> list[CellResult[Any]]:
+    found = {
+        result.cell.key: result
+        for batch in study.batches(cells, "cpu")
+        for result in train_all(study, batch, Execution(trajectories=trajectories))
+    }
+    return [found[one.key] for one in cells]
+
+
+def networks(activation: Activation, *, outputs: int = 2) -> tuple[Network, Tensor]:
+    """Three networks of seven hidden units, and five inputs for each."""
+    random = np.random.default_rng(0)
+    weights = torch.tensor(random.normal(size=(3, 7, 4)))
+    signs = torch.tensor(random.choice([-1.0, 1.0], (3, outputs, 7)))
+    return Network(activation, weights, signs), torch.tensor(random.normal(size=(3, 5, 4)))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_outputs_and_gradients_are_those_of_autograd(activation: Activation) -> None:
+    net, x = networks(activation)
+    out = net.at(x)
+    targets = torch.ones_like(out.values)
+    gradients = out.gradient(out.values - targets)
+    for place in range(3):
+        weights = net.weights[place].clone().requires_grad_()
+        values = plain_network(activation, x[place], weights, net.signs[place])
+        (expected,) = torch.autograd.grad((values - 1).square().sum() / 2, weights)
+        torch.testing.assert_close(out.values[place], values.detach(), rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(gradients[place], expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_gram_matrix_is_that_of_the_jacobian(activation: Activation, outputs: int) -> None:
+    """Definition 3.6: JJᵀ = m H, to 1e-12 of the largest entry; rows run over samples last."""
+    net, x = networks(activation, outputs=outputs)
+    gram = gram_matrix(net.at(x))
+    for place in range(3):
+        weights = net.weights[place].clone().requires_grad_()
+        values = plain_network(activation, x[place], weights, net.signs[place])
+        each = [
+            torch.autograd.grad(one, weights, retain_graph=True)[0] for one in values.T.flatten()
+        ]
+        rows = torch.stack(each).flatten(1)
+        products = rows @ rows.T
+        far = (products - 7 * gram[place]).abs().max() / products.abs().max()
+        assert far < 1e-12
+    jacobians = jacobian_by_autograd(net, x)
+    torch.testing.assert_close(jacobians @ jacobians.mT, 7 * gram, rtol=1e-11, atol=1e-11)
+
+
+def test_the_gram_matrix_between_other_inputs_is_a_block_of_that_of_all() -> None:
+    net, x = networks("softmax")
+    whole = gram_matrix(net.at(x)).view(3, 2, 5, 2, 5)
+    block = gram_matrix(net.at(x[:, :2]), net.at(x[:, 2:])).view(3, 2, 2, 2, 3)
+    torch.testing.assert_close(block, whole[:, :, :2, :, 2:], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_limit_of_wide_networks_is_what_their_kernels_come_to(activation: Activation) -> None:
+    """Deviations fall as the root of the width: at 4 · 10⁶ units they are about a thousandth."""
+    random = np.random.default_rng(1)
+    x = torch.tensor(random.normal(size=(1, 3, 2)))
+    weights = torch.tensor(0.7 * random.normal(size=(1, 2_000_000, 2))).repeat_interleave(2, 1)
+    signs = torch.tensor(random.choice([-1.0, 1.0], (1, 2, 2_000_000, 1)))
+    signs = torch.cat([signs, -signs], -1).flatten(2)
+    gram = gram_matrix(Network(activation, weights, signs).at(x))
+    limit = limit_gram_matrix(activation, x, x, torch.tensor([0.7], dtype=torch.float64), 2)
+    torch.testing.assert_close(gram, limit, rtol=0.01, atol=0.01 * float(limit.abs().max()))
+
+
+@pytest.mark.parametrize("activation", ["exp", "relu"])
+def test_the_limits_are_what_quadrature_gives(activation: Activation) -> None:
+    """The mean of h′(w·x) h′(w·x′), over the plane that x and x′ span."""
+    x, y, sigma = np.array([0.6, 0.3]), np.array([-0.2, 0.7]), 0.9
+
+    def integrand(b: float, a: float) -> float:
+        w = sigma * np.array([a, b])
+        density = math.exp(-(a * a + b * b) / 2) / (2 * math.pi)
+        if activation == "exp":
+            return float(density * np.exp(w @ x + w @ y))
+        return float(density * (w @ x > 0) * (w @ y > 0))
+
+    mean = integrate.dblquad(integrand, -8, 8, -8, 8, epsabs=1e-4)[0]
+    found = limit_gram_matrix(
+        activation,
+        torch.tensor(x[None, None]),
+        torch.tensor(y[None, None]),
+        torch.tensor([sigma], dtype=torch.float64),
+        1,
+    )
+    assert float(found) == pytest.approx(float(x @ y) * mean, abs=1e-3)
+
+
+def test_the_limit_of_relu_is_the_arc_cosine_kernel() -> None:
+    angles = torch.linspace(0, math.pi, 7, dtype=torch.float64)
+    points = torch.stack([angles.cos(), angles.sin()], -1)[None]
+    found = limit_gram_matrix("relu", points[:, :1], points, torch.ones(1).double(), 1)[0, 0]
+    expected = angles.cos() * (math.pi - angles) / (2 * math.pi)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-8)
+
+
+def regression() -> tuple[KernelRegression, Tensor, Tensor, Tensor]:
+    """Two cells of five samples: the regression, H, Y and η m."""
+    random = np.random.default_rng(2)
+    roots = torch.tensor(random.normal(size=(2, 5, 8)))
+    gram, labels = roots @ roots.mT / 8, torch.tensor(random.normal(size=(2, 5)))
+    rates = torch.tensor([0.3, 0.1], dtype=torch.float64)
+    return KernelRegression.with_kernel(gram, labels, rates), gram, labels, rates
+
+
+def test_regression_in_closed_form_is_equation_24_step_by_step() -> None:
+    """With m = 1, so that η is the rate; at the training inputs and elsewhere."""
+    found, gram, labels, rates = regression()
+    cross = torch.tensor(np.random.default_rng(3).normal(size=(2, 4, 5)))
+    gamma = torch.zeros_like(labels)
+    for step in range(40):
+        fitted = (gram @ gamma[..., None]).squeeze(-1)
+        elsewhere = (cross @ gamma[..., None]).squeeze(-1)
+        torch.testing.assert_close(found.predictions(step), fitted, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(
+            found.predictions_elsewhere(cross, step), elsewhere, rtol=1e-9, atol=1e-11
+        )
+        left = (labels - fitted).norm(dim=1)
+        torch.testing.assert_close(found.left(step).norm(dim=1), left, rtol=1e-10, atol=1e-12)
+        gamma = gamma - rates[:, None] * (fitted - labels)
+
+
+def test_the_gradient_of_23_is_another_iteration() -> None:
+    found, gram, labels, rates = regression()
+    gamma = torch.zeros_like(labels)
+    for step in range(20):
+        fitted = (gram @ gamma[..., None]).squeeze(-1)
+        torch.testing.assert_close(
+            found.predictions_by_gradient(step), fitted, rtol=1e-10, atol=1e-12
+        )
+        leaf = gamma.clone().requires_grad_()
+        loss = ((gram @ leaf[..., None]).squeeze(-1) - labels).square().sum() / 2
+        (gradient,) = torch.autograd.grad(loss, leaf)
+        gamma = gamma - (rates / found.largest)[:, None] * gradient
+    assert (found.predictions(19) - found.predictions_by_gradient(19)).abs().max() > 0.01
+
+
+def test_regression_tells_the_first_step_at_which_it_is_near_enough() -> None:
+    found, _, _, _ = regression()
+    for epsilon in (1.0, 0.3, 1e-3):
+        for place, steps in enumerate(found.steps_to(epsilon)):
+            squares = [
+                float(found.left(step)[place].square().sum()) for step in range(int(steps) + 1)
+            ]
+            assert squares[-1] <= epsilon < min(squares[:-1], default=math.inf)
+    assert found.steps_to(100.0) == [0.0, 0.0]
+    singular = KernelRegression.with_kernel(torch.zeros(1, 1, 1), torch.ones(1, 1), torch.ones(1))
+    assert math.isnan(singular.steps_to(0.5)[0])
+
+
+@pytest.mark.parametrize("initialisation", ["symmetric", "independent"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: str) -> None:
+    one = cell(
+        activation=activation,
+        initialisation=initialisation,
+        m=40,
+        n=6,
+        d=3,
+        outputs=2,
+        epsilon=1e-6,
+    )
+    [found] = trained(one)
+    problem = data.draw_problem(one.parameters, 0)
+    x, w, a, y = (
+        torch.tensor(one)
+        for one in (problem.inputs, problem.weights, problem.signs, problem.labels)
+    )
+    targets = y + plain_network(activation, x, w, a)
+    loop = plain_training(activation, x, targets, w, a, found.measurements["step_size"])
+    plain = list(itertools.islice(loop, found.steps + 1))
+    for step, loss in zip(found.trajectory["step"], found.trajectory["train_loss"], strict=True):
+        assert loss == pytest.approx(plain[int(step)][0], rel=1e-8)
+    assert plain[-1][0] * 2 <= 1e-6 < plain[-2][0] * 2
+    moved = (plain[-1][1] - w).norm(dim=1).max().item()
+    assert found.trajectory["movement"][-1] == pytest.approx(moved, rel=1e-8)
+
+
+def test_a_cell_trains_alone_as_it_does_among_others() -> None:
+    cells = [
+        cell(seed, m=64, n=8, data=where, step_factor=factor)
+        for seed in (0, 1)
+        for where in ("sphere", "ball")
+        for factor in (1.0, 0.3)
+    ]
+    for one, result in zip(cells, trained(*cells), strict=True):
+        [alone] = trained(one)
+        assert (alone.steps, alone.reason) == (result.steps, result.reason)
+        assert alone.trajectory["step"] == result.trajectory["step"]
+        for name, value in alone.measurements.items():
+            assert result.measurements[name] == pytest.approx(value, rel=1e-7, abs=1e-12), name
+
+
+def test_a_wide_network_follows_its_kernel() -> None:
+    narrow, wide = trained(*(cell(m=m, epsilon=1e-8) for m in (64, 4096)))
+    assert wide.measurements["train_gap"] < 1e-4
+    assert wide.measurements["test_gap"] < narrow.measurements["test_gap"] / 100
+    assert wide.measurements["steps_over_ntk"] == 1.0
+    assert wide.measurements["kappa"] == pytest.approx(wide.measurements["kappa_limit"], rel=0.2)
+    assert wide.measurements["gradient_gap"] > 0.1
+    assert wide.measurements["gradient_growth"] > 3
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_what_a_cell_verifies_tells_the_networks_apart(activation: Activation) -> None:
+    symmetric, independent = trained(
+        *(
+            cell(activation=activation, initialisation=how, m=32, outputs=2, verify=True)
+            for how in ("symmetric", "independent")
+        )
+    )
+    assert symmetric.measurements["gram_error"] < 1e-12
+    assert symmetric.measurements["start_output"] < 1e-12
+    assert independent.measurements["start_output"] > 0.1
+    shift = symmetric.measurements["shift_change"]
+    assert shift < 1e-9 if activation == "softmax" else shift > 1e-3
+
+
+def test_the_stated_rate_is_held_to_every_step_that_is_more_than_round_off() -> None:
+    [found] = trained(cell(m=256, epsilon=0.0, training_steps=2000))
+    squares = [2 * loss for loss in found.trajectory["train_loss"]]
+    assert squares[-1] < 1e-26, "round-off"
+    rate = 1 - found.measurements["step_size"] * 256 * found.measurements["lambda_start"] / 2
+    held = [
+        square / squares[0] / rate**step
+        for step, square in zip(found.trajectory["step"], squares, strict=True)
+        if step and square > 1e-14 * squares[0]
+    ]
+    assert max(held) == pytest.approx(found.measurements["rate_ratio"], rel=1e-6)
+    assert found.measurements["rate_ratio"] < 1
+
+
+def test_longer_training_sets_and_wider_networks_extend_shorter_ones() -> None:
+    small = data.draw_problem(cell(m=20, n=5).parameters, 3)
+    large = data.draw_problem(cell(m=40, n=9).parameters, 3)
+    np.testing.assert_array_equal(large.inputs[:5], small.inputs)
+    np.testing.assert_array_equal(large.labels[:5], small.labels)
+    np.testing.assert_array_equal(large.weights[:20], small.weights)
+    np.testing.assert_array_equal(large.signs[:, :20], small.signs)
+
+
+def test_inputs_are_drawn_where_they_are_said_to_be() -> None:
+    sphere = data.draw_problem(cell(n=500, outputs=3).parameters, 0)
+    assert np.linalg.norm(sphere.inputs, axis=1) == pytest.approx(np.ones(500))
+    radii = np.linalg.norm(sphere.labels, axis=1)
+    assert stats.kstest(radii**3, "uniform").pvalue > 0.01, "uniform in the ball"
+    ball = data.draw_problem(cell(n=500, data="ball", d=5).parameters, 0)
+    assert stats.kstest(np.linalg.norm(ball.inputs, axis=1) ** 5, "uniform").pvalue > 0.01
+    digits = data.draw_problem(cell(n=100, data="digits", d=10).parameters, 0)
+    assert np.linalg.norm(digits.inputs, axis=1).max() <= 1
+    assert set(digits.labels.ravel()) == {-1.0, 1.0}
+    both = np.vstack([digits.inputs, digits.test_inputs])
+    assert len(np.unique(both, axis=0)) == 164, "no digit is trained and tested on"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"m": "7"}, "--set m 7: with initialisation=symmetric"),
+        ({"data": "digits", "d": "65"}, "--set d 65: with data=digits"),
+        ({"data": "digits", "outputs": "2"}, "--set outputs 2: with data=digits"),
+        ({"data": "digits", "n": "1790"}, "--set n 1790: with data=digits"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        build(SoftmaxConvergenceParameters, given, {})
+
+
+def test_a_diverging_cell_is_a_row() -> None:
+    [found] = trained(cell(activation="exp", step_factor=100.0, m=16))
+    assert found.reason == "diverged"
+    assert "train_loss" not in found.measurements
