@@ -87,6 +87,14 @@ results: $(VENV)/installed
 	$(call reference,heads-machine,heads-machine,heads)
 	$(call reference,heads-second,heads-second,heatmap)
 	$(call reference,heads-second-planted,heads-second-planted,heatmap)
+	$(call reference,softmax-table1,softmax-table1,table1 heatmap)
+	$(call reference,softmax-table1-paper,softmax-table1-paper,table1)
+	$(call reference,softmax-drift,softmax-drift,kernel-drift ntk-gap)
+	$(call reference,softmax-curves,softmax-curves,curves)
+	$(call reference,softmax-dimension,softmax-dimension,lines)
+	$(call reference,softmax-eigenvalues,softmax-eigenvalues,eigenvalues)
+	$(call reference,softmax-kernels,softmax-kernels,)
+	$(call reference,softmax-digits,softmax-digits,table1 heatmap)
 
 clean:
 	rm -rf $(VENV)
