@@ -36,6 +36,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.landscape
 	$(BIN)/python -m benchmarks.heads
+	$(BIN)/python -m benchmarks.gram
 	$(BIN)/python -m benchmarks.refine
 	$(BIN)/python -m benchmarks.dimension
 	$(BIN)/python -m benchmarks.scale

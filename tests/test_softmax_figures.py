@@ -65,7 +65,14 @@ def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_
     legends = [axes.get_legend() for axes in figure.axes[:3]]
     powers = [legend.get_texts()[0].get_text() for legend in legends if legend]
     assert powers
-    assert all("m \\propto n^" in power for power in powers)
+    assert all("steps over limit = 2" in power and "m \\propto n^" in power for power in powers)
+
+
+def test_the_diagram_of_another_column_has_that_columns_contour(grid: Path, tmp_path: Path) -> None:
+    figure = overfit_cli.draw("heatmap", grid, value="kernel_drift", out=tmp_path / "drift.png")
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert legend.get_texts()[0].get_text().startswith("kernel drift = 0.")
 
 
 def test_drift_and_gap_fall_with_width_by_the_powers_written_beside(

@@ -12,9 +12,11 @@ from overfit_cli.analysis.contour import contour
 from overfit_cli.analysis.intervals import mean_estimate
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.heatmap import draw_heatmap
+from overfit_cli.figures.inputs import measured, with_numbers
 from overfit_cli.figures.panels import panels
-from overfit_cli.figures.style import HIGHLIGHT
+from overfit_cli.figures.style import HIGHLIGHT, plain
 from overfit_cli.studies.softmax_network.convergence.widths import ENOUGH
+from overfit_cli.words import plural
 
 
 def has_grid(data: FigureData) -> bool:
@@ -23,9 +25,11 @@ def has_grid(data: FigureData) -> bool:
 
 
 def draw_diagram(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
-    """Draw the heatmap, and over n and m the fitted m ∝ n^p with p's interval in each panel.
+    """Draw the heatmap, and over n and m a fitted contour m ∝ n^p with p's interval in each panel.
 
-    Below the line training takes more than twice the steps of endlessly many hidden units.
+    For steps it is that of the widths that suffice: below it training takes more than twice the
+    steps of endlessly many hidden units. For another column it is where that has the threshold, or
+    the median of what was measured.
 
     Raises:
         UserError: as the heatmap does.
@@ -33,8 +37,9 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> matplotlib.figure.
     figure = draw_heatmap(data, options)
     if (options.x, options.y) != ("n", "m"):
         return figure
+    value, at_value = _contour_of(data, options)
     for axes, part in zip(figure.axes, panels(data, options.by), strict=False):
-        found = contour(part.data.cells, "m", "n", "steps_over_limit", ENOUGH)
+        found = contour(part.data.cells, "m", "n", value, at_value)
         if found is None:
             continue
         at = np.log(found.middle.index.to_numpy(float))
@@ -43,8 +48,24 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         line = np.exp(through + power.value * at)
         axes.plot(np.exp(at), line, color=HIGHLIGHT, linewidth=1.2)
         axes.plot(np.exp(at), np.exp(found.middle), "o", color=HIGHLIGHT, markersize=2.5)
-        words = f"$m \\propto n^{{{power.value:.2f}}}$"
+        words = (
+            f"{value.replace('_', ' ')} = {plain(at_value)}\n$m \\propto n^{{{power.value:.2f}}}$"
+        )
         if math.isfinite(power.high - power.low):
-            words += f"\n[{power.low:.2f}, {power.high:.2f}]"
+            words += f" [{power.low:.2f}, {power.high:.2f}]"
+        if found.left_out:
+            words += f"\n{plural(found.left_out, 'seed')} left out"
+        words = words.replace("-", "−")
         axes.legend([Line2D([], [], color=HIGHLIGHT)], [words], loc="upper left", fontsize=6)
     return figure
+
+
+def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
+    """The column whose contour is drawn, and its value there."""
+    if options.value in (None, "steps_to_epsilon", "steps_over_limit"):
+        return "steps_over_limit", ENOUGH
+    value, _ = measured(data, options.value)
+    if options.threshold is not None:
+        return value, options.threshold
+    numbers = with_numbers(data, value)[value].astype(float)
+    return value, float(f"{numbers[numbers > 0].median():.2g}")

@@ -96,6 +96,7 @@ def draw_series(
     axes.set_xscale("log")
     axes.set_yscale("log")
     log_ticks(axes.xaxis, float(cells[x].min()), float(cells[x].max()))
+    log_ticks(axes.yaxis, *axes.get_ylim())
 
 
 def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:

@@ -16,6 +16,7 @@ from overfit_cli.studies.softmax_network.convergence.figures.series import (
     new_grid,
 )
 from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths, widest
+from overfit_cli.words import plural
 
 LABELS = {
     "steps_to_epsilon": "steps of the\nwidest networks",
@@ -67,6 +68,6 @@ def _guide(axes: matplotlib.axes.Axes, widths: pd.DataFrame) -> None:
 def _count_missing(axes: matplotlib.axes.Axes, widths: pd.DataFrame) -> None:
     """Say how many seeds have no sufficient width within the sweep, on either side of it."""
     beyond, below = (int((widths["width"] == end).sum()) for end in (np.inf, 0.0))
-    words = [f"{beyond} beyond the sweep"] if beyond else []
-    words += [f"{below} at every width"] if below else []
+    words = [f"{plural(beyond, 'seed')}: no width of the sweep"] if beyond else []
+    words += [f"{plural(below, 'seed')}: every width"] if below else []
     axes.text(0.03, 0.95, "\n".join(words), transform=axes.transAxes, va="top", size=6)
