@@ -15,7 +15,6 @@ from torch import Tensor
 from overfit_cli.errors import UserError
 from overfit_cli.parameter_values import build
 from overfit_cli.studies.softmax_network.activations import (
-    Activation,
     Network,
     gram_matrix,
     limit_gram_matrix,
@@ -25,6 +24,7 @@ from overfit_cli.studies.softmax_network.convergence.checks import jacobian_by_a
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.convergence.regression import KernelRegression
 from overfit_cli.studies.softmax_network.convergence.study import study
+from overfit_cli.studies.softmax_network.names import Activation
 from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.results import train_all

@@ -11,12 +11,11 @@ for softmax and zero for the others. So JJᵀ = m H, where (Cao et al. 2024, Def
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-Activation = Literal["softmax", "exp", "relu"]
+from overfit_cli.studies.softmax_network.names import Activation
 
 
 @dataclass(frozen=True)

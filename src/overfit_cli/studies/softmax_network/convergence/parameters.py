@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.studies.softmax_network.activations import Activation
+from overfit_cli.studies.softmax_network.names import Activation
 from overfit_cli.study import Cell
 
 PIXELS, DIGITS = 64, 1797

@@ -12,18 +12,18 @@ from overfit_cli.claim import Claim, Measurement
 from overfit_cli.claims.cells import Selection, done, positive
 from overfit_cli.claims.rules import Margin, around, judged
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
+from overfit_cli.studies.softmax_network.names import NAMES, Activation
 
 INVERSE = around(-1.0, 0.25, "half the way to the next multiple of 1/2", fewest_seeds=10)
 LINEAR = Margin(least=0.9, because="1, less a tenth", fewest_seeds=10)
 PRESET = "softmax-drift"
 LEAST_SPAN = 8
-NAMES = {"softmax": "softmax", "exp": "exp", "relu": "ReLU"}
 WAYS = ("symmetric", "independent")
 
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - {"m", "activation", "initialisation"}
 
 
-def _cells(cells: pd.DataFrame, activation: str, way: str) -> pd.DataFrame:
+def _cells(cells: pd.DataFrame, activation: Activation, way: str) -> pd.DataFrame:
     chosen = Selection(
         SoftmaxConvergenceParameters,
         at={"activation": activation, "initialisation": way},
@@ -35,7 +35,7 @@ def _cells(cells: pd.DataFrame, activation: str, way: str) -> pd.DataFrame:
 
 
 def _power(
-    cells: pd.DataFrame, activation: str, way: str, of: str, margin: Margin, against: str
+    cells: pd.DataFrame, activation: Activation, way: str, of: str, margin: Margin, against: str
 ) -> Measurement:
     """Measure the power of one column in another, or in m, over the widths of each seed."""
     held = _cells(cells, activation, way)
@@ -60,7 +60,7 @@ def _claim(
     statement: str,
     what: tuple[str, str, str],
     margin: Margin,
-    ways: tuple[str, str],
+    ways: tuple[Activation, str],
     figure: str,
 ) -> Claim:
     of, against, words = what

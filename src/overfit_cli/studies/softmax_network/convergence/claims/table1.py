@@ -26,6 +26,7 @@ from overfit_cli.studies.softmax_network.convergence.widths import (
     sufficient_widths,
     widest,
 )
+from overfit_cli.studies.softmax_network.names import NAMES, Activation
 
 ALMOST_THE_SAME = within_a_factor(1.0, 2.0, "a factor of two", fewest_seeds=10)
 SQUARE = around(2.0, 0.5, "half the way to 1 and to 3", fewest_seeds=10)
@@ -33,7 +34,6 @@ SQUARE = around(2.0, 0.5, "half the way to 1 and to 3", fewest_seeds=10)
 PRESETS = {"stability": "softmax-table1", "paper": "softmax-table1-paper"}
 DIMENSION = "softmax-dimension"
 RULES = {"stability": "1/(m λ_max)", "paper": "Theorem 4.2's, without its e^(16B)"}
-NAMES = {"softmax": "softmax", "exp": "exp", "relu": "ReLU"}
 
 _SWEPT = {"activation", "m", "n"}
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - _SWEPT - {"step_rule"}
@@ -59,7 +59,9 @@ def _grid(cells: pd.DataFrame, rule: str, activations: tuple[str, ...]) -> pd.Da
     return found
 
 
-def _compared(table: pd.DataFrame, column: str, pair: tuple[str, str], missing: str) -> Measurement:
+def _compared(
+    table: pd.DataFrame, column: str, pair: tuple[Activation, Activation], missing: str
+) -> Measurement:
     """Measure the ratio of a column between two activations, at the largest n, seed by seed."""
     largest = table[table["n"] == table["n"].max()]
     both = largest.pivot(index="seed", columns="activation", values=column).astype(float)
@@ -79,20 +81,20 @@ def _compared(table: pd.DataFrame, column: str, pair: tuple[str, str], missing: 
     )
 
 
-def _steps(cells: pd.DataFrame, pair: tuple[str, str], rule: str) -> Measurement:
+def _steps(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
     wide = widest(_grid(cells, rule, pair))
     numbers(wide[wide["status"] == "done"], "steps_to_epsilon")
     return _compared(wide, "steps_to_epsilon", pair, "one doesn't come to ε within the steps")
 
 
-def _widths(cells: pd.DataFrame, pair: tuple[str, str], rule: str) -> Measurement:
+def _widths(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
     grid = _grid(cells, rule, pair)
     numbers(grid[grid["status"] == "done"], "steps_over_limit")
     widths = sufficient_widths(grid)
     return _compared(widths, "width", pair, "no m of the sweep suffices, or all do")
 
 
-def _at_every_dimension(cells: pd.DataFrame, pair: tuple[str, str]) -> Measurement:
+def _at_every_dimension(cells: pd.DataFrame, pair: tuple[Activation, Activation]) -> Measurement:
     """Measure the ratio of steps between two activations at each d, seed by seed."""
     chosen = trained(
         Selection(
@@ -118,7 +120,7 @@ def _at_every_dimension(cells: pd.DataFrame, pair: tuple[str, str]) -> Measureme
     return judged_together(found, note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]}.")
 
 
-def _exponent(cells: pd.DataFrame, activation: str) -> Measurement:
+def _exponent(cells: pd.DataFrame, activation: Activation) -> Measurement:
     """Measure p of the smallest sufficient width m ∝ n^p, seed by seed."""
     grid = _grid(cells, "stability", (activation,))
     numbers(grid[grid["status"] == "done"], "steps_over_limit")

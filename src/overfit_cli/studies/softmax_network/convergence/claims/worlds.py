@@ -14,7 +14,6 @@ from overfit_cli.studies.softmax_network.convergence.claims.kernels import NONE,
 from overfit_cli.studies.softmax_network.convergence.claims.powers import (
     INVERSE,
     LINEAR,
-    NAMES,
     WAYS,
 )
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
@@ -23,6 +22,7 @@ from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
     RULES,
     SQUARE,
 )
+from overfit_cli.studies.softmax_network.names import NAMES
 
 _WIDTH = 100.0
 """The width that suffices at the largest n, within the sweeps."""

@@ -10,11 +10,10 @@ from matplotlib.lines import Line2D
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLOUR_MAP, Legend, legend_below, styled
 from overfit_cli.studies.softmax_network.convergence.figures.series import (
-    ACTIVATIONS,
-    NAMES,
     done_cells,
     new_grid,
 )
+from overfit_cli.studies.softmax_network.names import NAMES
 
 
 def has_dimensions(data: FigureData) -> bool:
@@ -33,7 +32,7 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> matplotlib.fig
     """
     done_cells(data, ("activation", "m", "n", "d"))
     cells = data.cells.assign(ratio=data.cells["n"] / data.cells["m"])
-    names = [one for one in ACTIVATIONS if (cells["activation"] == one).any()]
+    names = [one for one in NAMES if (cells["activation"] == one).any()]
     dimensions = sorted(cells["d"].unique())
     shades = matplotlib.colormaps[COLOUR_MAP](np.linspace(0, 0.9, len(dimensions)))
     figure, grid = new_grid(1, len(names))

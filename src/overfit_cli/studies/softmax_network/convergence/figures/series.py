@@ -17,11 +17,10 @@ from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks
+from overfit_cli.studies.softmax_network.names import NAMES
 
-ACTIVATIONS = ("softmax", "exp", "relu")
-NAMES = {"softmax": "softmax", "exp": "exp", "relu": "ReLU"}
-COLOURS = dict(zip(ACTIVATIONS, PALETTE, strict=False))
-MARKERS = dict(zip(ACTIVATIONS, "os^", strict=True))
+COLOURS = dict(zip(NAMES, PALETTE, strict=False))
+MARKERS = dict(zip(NAMES, "os^", strict=True))
 
 
 def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
@@ -74,7 +73,7 @@ def draw_series(
     marker: bool = True,
 ) -> None:
     """Draw geometric means over seeds with bands of one deviation, a line for each activation."""
-    for activation in ACTIVATIONS:
+    for activation in NAMES:
         own = cells[(cells["activation"] == activation) & (cells[value] > 0)]
         if own.empty:
             continue
@@ -102,7 +101,7 @@ def draw_series(
 def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:
     """Name each network's power of x in a column, the mean of the seeds' own slopes."""
     lines = []
-    for activation in ACTIVATIONS:
+    for activation in NAMES:
         own = cells[(cells["activation"] == activation) & (cells[value] > 0)]
         powers = own.groupby("seed").apply(lambda one: slope(one, x, value)).dropna()
         if len(powers):
@@ -126,7 +125,7 @@ def legend_of(cells: pd.DataFrame, more: Sequence[tuple[LineStyleType, str]] = (
             Line2D([], [], color=COLOURS[one], marker=MARKERS[one], markersize=3),
             NAMES[one],
         )
-        for one in ACTIVATIONS
+        for one in NAMES
         if (cells["activation"] == one).any()
     ]
     return found + [(Line2D([], [], color="0.4", linestyle=dash), text) for dash, text in more]
