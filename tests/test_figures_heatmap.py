@@ -115,13 +115,14 @@ def test_a_planned_row_that_has_not_run_is_missing(cells: pd.DataFrame) -> None:
     assert hatched(figure) == {"missing": len(SNRS)}
 
 
-def test_failed_seeds_beside_others_are_left_out_of_the_mean_and_counted(
+def test_failed_seeds_beside_others_are_left_out_of_the_mean_hatched_and_counted(
     cells: pd.DataFrame, tmp_path: Path
 ) -> None:
     some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 2) & (cells["snr"] < 5.5))
     figure = draw_heatmap(data_of(some), OPTIONS)
-    assert hatched(figure) == {}
+    assert hatched(figure) == {"partly": 5}
     text = words(figure, tmp_path)
+    assert "some seeds failed (5)" in text
     assert "mean of 2 to 3 seeds" in text
     assert "5 failed cells left out" in text
 

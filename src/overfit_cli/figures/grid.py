@@ -27,6 +27,7 @@ class Grid:
         y: the axis upward.
         mean: the mean over the seeds that have a number; nan where none has.
         failed: where every seed that ran failed.
+        partly: where some seeds failed, and the mean is that of the others.
         missing: where there is neither a number nor a failure.
         sampled: where cells were run, in a sweep that refines; nowhere in another.
         fewest, most: how many seeds a mean is over; 0 where there is none.
@@ -37,6 +38,7 @@ class Grid:
     y: Axis
     mean: Floats
     failed: Mask
+    partly: Mask
     missing: Mask
     sampled: Mask
     fewest: int
@@ -74,6 +76,7 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
         y=y,
         mean=shown,
         failed=failed,
+        partly=~absent & np.isfinite(shown) & (broken.ravel()[source] > 0),
         missing=np.isnan(shown) & ~failed,
         sampled=np.isfinite(_table(_count(data.cells, x, y), x, y)) & data.refined,
         fewest=int(np.nanmin(seeds)) if some else 0,

@@ -42,7 +42,10 @@ from overfit_cli.figures.style import (
 )
 from overfit_cli.words import plural
 
-HATCHES = {"failed": "//////", "missing": "......"}
+HATCHES = {"failed": "//////", "partly": "///", "missing": "......"}
+"""How places without a number are marked, and those whose mean is that of some seeds alone."""
+
+WORDS = {"failed": "failed", "partly": "some seeds failed", "missing": "missing"}
 
 
 @styled
@@ -52,7 +55,8 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> matplotlib.figure.
     There is a panel for each value of the parameter `by`, all in the same colours.
     With a threshold there are two colours, for its two sides; without, a scale of colours, by
     ratio where the values are positive and span more than a factor of 100. Places where every
-    seed failed are hatched, places without any number dotted, and both are counted.
+    seed failed are hatched, those where some did hatched over their colour, places without any
+    number dotted, and all are counted.
 
     Raises:
         UserError: if x or y can't be an axis, another parameter varies, the column is unknown or
@@ -83,7 +87,7 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         masks = [getattr(grid, state) for grid in grids]
         patches = [_hatch(*place, state) for place in zip(all_axes, grids, masks, strict=True)]
         if any(mask.any() for mask in masks):
-            legend.append((patches[0], f"{state} ({sum(mask.sum() for mask in masks)})"))
+            legend.append((patches[0], f"{WORDS[state]} ({sum(mask.sum() for mask in masks)})"))
     if any(grid.sampled.any() for grid in grids):
         dots = [_draw_sampled(*place) for place in zip(all_axes, grids, strict=True)]
         legend.append((dots[0], "sampled"))
@@ -159,6 +163,8 @@ def _hatch(axes: matplotlib.axes.Axes, grid: Grid, mask: NDArray[np.bool_], stat
         for j, i in np.argwhere(mask)
     ]
     look: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.35", "linewidth": 0}
+    if state == "partly":
+        look |= {"facecolor": "none", "edgecolor": "0.6"}
     look["hatch"] = HATCHES[state]
     if squares:
         axes.add_collection(PolyCollection(squares, label=state, **look), autolim=False)

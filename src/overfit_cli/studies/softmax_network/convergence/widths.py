@@ -10,11 +10,19 @@ from overfit_cli.analysis.crossings import crossings
 ENOUGH = 2.0
 """A width suffices from which on training takes so many times the steps of endless width."""
 
+_ENDLESS = 1e100
+
 
 def widest(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the largest m."""
     found: pd.DataFrame = cells[cells["m"] == cells["m"].max()]
     return found
+
+
+def with_slow_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """Take cells that don't come to ε within their steps for done, and for endlessly slow."""
+    ratios = cells["steps_over_limit"].astype(float).fillna(_ENDLESS)
+    return cells.assign(steps_over_limit=ratios, status="done")
 
 
 def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
@@ -28,12 +36,8 @@ def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
         Columns `activation`, `n`, `seed` and `width`: infinite where no m of the sweep suffices,
         and 0 where all do.
     """
-    slow = cells.assign(
-        steps_over_limit=cells["steps_over_limit"].astype(float).fillna(np.finfo(float).max ** 0.5),
-        status="done",
-    )
     each = []
-    for activation, own in slow.groupby("activation"):
+    for activation, own in with_slow_cells(cells).groupby("activation"):
         found = crossings(own, "m", "n", "steps_over_limit", ENOUGH)
         width = found["crossing"].where(found["side"] != "above", np.inf)
         width = width.where(found["side"] != "below", 0.0)

@@ -25,6 +25,7 @@ from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,
     sufficient_widths,
     widest,
+    with_slow_cells,
 )
 from overfit_cli.studies.softmax_network.names import NAMES, Activation
 
@@ -124,7 +125,8 @@ def _exponent(cells: pd.DataFrame, activation: Activation) -> Measurement:
     """Measure p of the smallest sufficient width m ∝ n^p, seed by seed."""
     grid = _grid(cells, "stability", (activation,))
     numbers(grid[grid["status"] == "done"], "steps_over_limit")
-    found = contour(grid, "m", "n", "steps_over_limit", ENOUGH) if grid["n"].nunique() > 2 else None
+    slow = with_slow_cells(grid)
+    found = contour(slow, "m", "n", "steps_over_limit", ENOUGH) if grid["n"].nunique() > 2 else None
     if found is None:
         raise not_run("It takes a seed with a sufficient width for each of three n or more.")
     return judged(

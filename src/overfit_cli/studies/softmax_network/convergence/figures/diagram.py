@@ -15,7 +15,7 @@ from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.inputs import measured, with_numbers
 from overfit_cli.figures.panels import panels
 from overfit_cli.figures.style import HIGHLIGHT, plain
-from overfit_cli.studies.softmax_network.convergence.widths import ENOUGH
+from overfit_cli.studies.softmax_network.convergence.widths import ENOUGH, with_slow_cells
 from overfit_cli.words import plural
 
 
@@ -39,7 +39,10 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         return figure
     value, at_value = _contour_of(data, options)
     for axes, part in zip(figure.axes, panels(data, options.by), strict=False):
-        found = contour(part.data.cells, "m", "n", value, at_value)
+        cells = part.data.cells
+        if value == "steps_over_limit":
+            cells = with_slow_cells(cells)
+        found = contour(cells, "m", "n", value, at_value)
         if found is None:
             continue
         at = np.log(found.middle.index.to_numpy(float))
