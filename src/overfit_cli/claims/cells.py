@@ -50,7 +50,7 @@ class Selection:
         chosen = at_values(cells, fixed | dict(self.at))
         if chosen.empty:
             raise not_run(f"It needs cells{self._in_words()}{self._for_example()}.")
-        check_alike(chosen, self.alike)
+        check_alike(chosen, [name for name in self.model.model_fields if name in self.alike])
         for name, count in self.fewest.items():
             if (there := chosen[name].nunique()) < count:
                 raise not_run(

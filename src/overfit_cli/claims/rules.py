@@ -206,6 +206,30 @@ def vacuous(measured: Measurement, why: str, details: Mapping[str, float]) -> Me
     return replace(measured, verdict="vacuous", details={**measured.details, **details}, note=note)
 
 
+def vacuous_where_missed(
+    measured: Measurement, missed: Mapping[str, pd.Series[float]], why: str
+) -> Measurement:
+    """Return the measurement of a theorem, which says nothing where its requirements aren't met.
+
+    Args:
+        measured: what there is.
+        missed: by how much each cell misses each requirement, by words such as `decades of heads
+            missing`; above 0 it isn't met.
+        why: what is missing, after a colon.
+    """
+    each = [(one > 0).to_numpy() for one in missed.values()]
+    by_cell = [any(of_cell) for of_cell in zip(*each, strict=True)]
+    if not any(by_cell):
+        return measured
+    count = f"{sum(by_cell)} of {len(by_cell)} cells"
+    details = {
+        f"{words}, {end}": float(number)
+        for words, one in missed.items()
+        for end, number in (("least", one.min()), ("most", one.max()))
+    }
+    return vacuous(measured, f"Its requirements aren't met by {count}: {why}.", details)
+
+
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on all of several: one that fails decides."""
     found = set(verdicts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import done, numbers, trained
-from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous, without_exception
+from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous_where_missed, without_exception
 from overfit_cli.studies.multihead.parameters import STEP_RULES
 
 BOUNDS = {
@@ -132,32 +133,26 @@ def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], 
             measured = measured - numbers(fitted, "train_loss")
         bound = numbers(fitted, bound_column)
         lacking = numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
-        step_sizes = fitted["learning_rate"] * fitted["heads"] ** _powers(fitted)
-        too_large = np.log10(step_sizes.astype(float)) - numbers(fitted, "theorem_step_size")
+        too_large = log10_step_sizes(fitted) - numbers(fitted, "theorem_step_size")
         found = without_exception(
             measured > bound,
             fitted["seed"],
             details={"measured over the bound, most": float((measured / bound).max())},
         )
-        missed = (lacking > 0) | (too_large > 0)
-        if not missed.any():
-            return found
-        return vacuous(
+        return vacuous_where_missed(
             found,
-            f"Its requirements aren't met by {int(missed.sum())} of {len(fitted)} cells: there are "
-            "too few heads, or steps are too large.",
             {
-                "decades of heads missing, least": float(lacking.min()),
-                "decades of heads missing, most": float(lacking.max()),
-                "decades by which steps are too large, least": float(too_large.min()),
-                "decades by which steps are too large, most": float(too_large.max()),
+                "decades of heads missing": lacking,
+                "decades by which steps are too large": too_large,
             },
+            "there are too few heads, or steps are too large",
         )
 
     return measure
 
 
-def _powers(cells: pd.DataFrame) -> pd.Series[float]:
-    """The power of H in each cell's step size."""
-    found: pd.Series[float] = cells["step_rule"].map(STEP_RULES).astype(float)
-    return found
+def log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
+    """Return the decimal logarithm of the step size that each cell's heads take."""
+    powers = cells["step_rule"].map(STEP_RULES).astype(float)
+    sizes = cells["learning_rate"].astype(float) * cells["heads"].astype(float) ** powers
+    return sizes.map(math.log10)

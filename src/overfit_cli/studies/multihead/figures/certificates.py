@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ import pandas as pd
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLUMN, HIGHLIGHT, PALETTE, styled
-from overfit_cli.studies.multihead.parameters import STEP_RULES
+from overfit_cli.studies.multihead.claims.bounds import log10_step_sizes
 from overfit_cli.words import plural
 
 RATIOS = {
@@ -117,7 +116,7 @@ def _theorems(cells: pd.DataFrame) -> list[Row]:
         heads = _numbers(from_zero, f"theorem{number}_heads") - np.log10(
             from_zero["heads"].astype(float)
         )
-        steps = _log_step_sizes(from_zero) - _numbers(from_zero, "theorem_step_size")
+        steps = log10_step_sizes(from_zero) - _numbers(from_zero, "theorem_step_size")
         if len(ratio):
             note = f"at most {ratio.max():.2g}"
             if (heads > 0).any() or (steps > 0).any():
@@ -127,13 +126,6 @@ def _theorems(cells: pd.DataFrame) -> list[Row]:
                 )
             found.append(_row(f"Theorem {number}", ratio, note))
     return found
-
-
-def _log_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
-    """The decimal logarithm of each cell's step size."""
-    powers = cells["step_rule"].map(STEP_RULES).astype(float)
-    sizes = cells["learning_rate"].astype(float) * cells["heads"].astype(float) ** powers
-    return sizes.map(math.log10)
 
 
 def _row(name: str, ratios: pd.Series[float], note: str) -> Row:

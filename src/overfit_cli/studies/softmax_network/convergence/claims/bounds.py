@@ -9,7 +9,12 @@ import pandas as pd
 
 from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import done, numbers, trained
-from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous, without_exception
+from overfit_cli.claims.rules import (
+    WITHOUT_EXCEPTION,
+    vacuous,
+    vacuous_where_missed,
+    without_exception,
+)
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import WIDE
 
 PRESET = "softmax-drift"
@@ -37,17 +42,13 @@ def _theorem(cells: pd.DataFrame) -> Measurement:
     found = without_exception(
         ratios > 1, held["seed"], details={"loss over the bound, most": float(ratios.max())}
     )
-    missed = (missing > 0) | (beyond > 0)
-    if not missed.any():
-        return found
-    return vacuous(
+    return vacuous_where_missed(
         found,
-        f"Its requirements aren't met by {int(missed.sum())} of {len(held)} cells: there are too "
-        "few hidden units, or steps are too large.",
         {
-            "decades of hidden units missing, least": float(missing.min()),
-            "decades by which steps are too large, least": float(beyond.min()),
+            "decades of hidden units missing": missing,
+            "decades by which steps are too large": beyond,
         },
+        "there are too few hidden units, or steps are too large",
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.claim import Claim, Measurement
+from overfit_cli.analysis.scaling import scaling_exponents
+from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Selection, done, positive
 from overfit_cli.claims.rules import Margin, around, judged
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
@@ -17,7 +16,6 @@ from overfit_cli.studies.softmax_network.names import NAMES, Activation
 INVERSE = around(-1.0, 0.25, "half the way to the next multiple of 1/2", fewest_seeds=10)
 LINEAR = Margin(least=0.9, because="1, less a tenth", fewest_seeds=10)
 PRESET = "softmax-drift"
-LEAST_SPAN = 8
 WAYS = ("symmetric", "independent")
 
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - {"m", "activation", "initialisation"}
@@ -39,14 +37,14 @@ def _power(
 ) -> Measurement:
     """Measure the power of one column in another, or in m, over the widths of each seed."""
     held = _cells(cells, activation, way)
-    logs = pd.DataFrame({name: np.log(positive(held, name)) for name in (of, against)})
-    powers = {
-        seed: float(np.polyfit(own[against], own[of], 1)[0])
-        for seed, own in logs.groupby(held["seed"])
-    }
+    for name in (of, against):
+        positive(held, name)
+    found = scaling_exponents(held, [against], of)
+    if found is None:
+        raise inconclusive(f"On no seed does {against.replace('_', ' ')} change.")
     middle = held.groupby("m")[of].median()
     return judged(
-        mean_estimate(pd.Series(powers)),
+        found[against],
         margin,
         details={f"median, m = {m}": float(value) for m, value in middle.items()},
         note=f"The power of {against.replace('_', ' ')} in the {of.replace('_', ' ')}, seed by "

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
-from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.analysis.scaling import scaling_exponents
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.axis import parameter_values
@@ -103,19 +103,10 @@ def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:
     lines = []
     for activation in NAMES:
         own = cells[(cells["activation"] == activation) & (cells[value] > 0)]
-        powers = own.groupby("seed").apply(lambda one: slope(one, x, value)).dropna()
-        if len(powers):
-            found = mean_estimate(powers)
-            lines.append(f"{NAMES[activation]}: {found.value:.2f}".replace("-", "−"))
+        found = scaling_exponents(own, [x], value)
+        if found is not None:
+            lines.append(f"{NAMES[activation]}: {found[x].value:.2f}".replace("-", "−"))
     return "\n".join(lines)
-
-
-def slope(cells: pd.DataFrame, x: str, value: str) -> float:
-    """Return the power of x in a positive column, by least squares; nan where x doesn't vary."""
-    if cells[x].nunique() < 2:
-        return float("nan")
-    logs = np.log(cells[[x, value]].astype(float))
-    return float(np.polyfit(logs[x], logs[value], 1)[0])
 
 
 def legend_of(cells: pd.DataFrame, more: Sequence[tuple[LineStyleType, str]] = ()) -> Legend:
