@@ -146,7 +146,7 @@ class Watch:
         """Take in a logged step."""
         if self._open:
             self._add_columns(row)
-        if not self._columns:
+        if not any(name in row for name in self._columns):
             return
         if row["step"] < self._next:
             self._held = row

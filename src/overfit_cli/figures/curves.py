@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import matplotlib
 import matplotlib.axes
@@ -53,7 +54,8 @@ def draw_curves(data: FigureData, options: FigureOptions) -> matplotlib.figure.F
         UserError: if nothing was logged, a column or `by` is unknown, or the threshold isn't
             finite.
     """
-    return draw_panels(panels(data, options.by), options)
+    chosen = _columns(data, options.value)
+    return draw_panels(panels(_with_rows_of(data, chosen), options.by), options)
 
 
 def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.figure.Figure:
@@ -127,6 +129,13 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
     if len(chosen) > len(DASHES):
         raise UserError(f"--value {value}: a figure of curves takes up to {len(DASHES)} columns.")
     return chosen
+
+
+def _with_rows_of(data: FigureData, columns: list[str]) -> FigureData:
+    """The data without the cells that logged other columns alone."""
+    steps = data.trajectories
+    other = set(steps["key"]) - set(steps["key"][steps[columns].notna().any(axis=1)])
+    return replace(data, cells=data.cells[~data.cells["key"].isin(other)])
 
 
 def _drawn(parts: Sequence[Panel], column: str) -> pd.Series[float]:

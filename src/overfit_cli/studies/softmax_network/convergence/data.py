@@ -6,7 +6,6 @@ and labels of norm at most 1.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 
 from overfit_cli.rng import named_rng
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
+from overfit_cli.studies.softmax_network.digits import digit_components
+from overfit_cli.studies.softmax_network.initial import initial_weights
 
 Floats = NDArray[np.float64]
 
@@ -40,19 +41,9 @@ class Problem:
 def draw_problem(parameters: SoftmaxConvergenceParameters, seed: int) -> Problem:
     """Draw a cell's problem."""
     inputs, labels, test_inputs = _samples(parameters, seed)
-    return Problem(inputs, labels, test_inputs, *_initial(parameters, seed))
-
-
-def _initial(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Floats, Floats]:
-    """W(0) and a; each unit twice, with opposite signs, in the symmetric case (Definition 3.7)."""
-    twice = 2 if parameters.initialisation == "symmetric" else 1
-    units = parameters.m // twice
-    weights = named_rng(seed, "init", "weights").standard_normal((units, parameters.d))
-    signs = named_rng(seed, "init", "signs").choice([-1.0, 1.0], (units, parameters.outputs)).T
-    if twice == 2:
-        weights = np.repeat(weights, 2, axis=0)
-        signs = np.stack([signs, -signs], axis=-1).reshape(parameters.outputs, -1)
-    return parameters.sigma * weights, signs
+    shape = parameters.m, parameters.d, parameters.outputs
+    initial = initial_weights(parameters.initialisation, shape, parameters.sigma, seed)
+    return Problem(inputs, labels, test_inputs, *initial)
 
 
 def _samples(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Floats, Floats, Floats]:
@@ -79,21 +70,12 @@ def _in_ball(draws: np.random.Generator, count: int, dimensions: int, *, inside:
 
 
 def _digits(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Digits of a permutation of all: the first ones to train on, the last ones to test on."""
-    points, labels = _components(parameters.d)
+    """Digits of a permutation of all: the first ones to train on, the last ones to test on.
+
+    The label is 1 for an even digit, and −1 for an odd one.
+    """
+    points, digits = digit_components(parameters.d)
+    labels = np.where(digits % 2 == 0, 1.0, -1.0)[:, None]
     order = named_rng(seed, "train", "digits").permutation(len(points))
     train, test = order[: parameters.n], order[len(points) - parameters.test_samples :]
     return points[train], labels[train], points[test]
-
-
-@functools.lru_cache(maxsize=8)
-def _components(d: int) -> tuple[Floats, Floats]:
-    """Principal components of the built-in digits, of norm at most 1, and their parity as ±1."""
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-    pixels = found.data - found.data.mean(axis=0)
-    _, _, axes = np.linalg.svd(pixels, full_matrices=False)
-    points = pixels @ axes[:d].T
-    points /= np.linalg.norm(points, axis=1).max()
-    return points, np.where(found.target % 2 == 0, 1.0, -1.0)[:, None]

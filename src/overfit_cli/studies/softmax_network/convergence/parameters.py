@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.studies.softmax_network.digits import DIGITS, PIXELS
+from overfit_cli.studies.softmax_network.initial import Initialisation
 from overfit_cli.studies.softmax_network.names import Activation
 from overfit_cli.study import Cell
-
-PIXELS, DIGITS = 64, 1797
-"""How many a built-in digit has, and how many digits there are."""
 
 
 class SoftmaxConvergenceParameters(StudyParameters):
@@ -30,7 +29,7 @@ class SoftmaxConvergenceParameters(StudyParameters):
         "sphere",
         "inputs: on the unit sphere, in the unit ball, or principal components of digits",
     )
-    initialisation: Literal["symmetric", "independent"] = parameter(
+    initialisation: Initialisation = parameter(
         "symmetric", "pairs of opposite hidden units, or independent ones, whose F(0) is subtracted"
     )
     step_rule: Literal["stability", "paper"] = parameter(

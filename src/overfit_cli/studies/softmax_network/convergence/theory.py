@@ -1,106 +1,15 @@
-"""What Theorem 4.2 and Lemmas 5.1 and 5.3 state, with the constants that the paper leaves.
-
-B = max(C σ √log(n d / δ), 1) with C > 10 (Definition 4.1) stands in exponents: e^(18 B) of hidden
-units is a number of hundreds of digits. So everything here is a decimal logarithm.
-"""
+"""What a cell measures beside what Theorem 4.2 and Lemmas 5.1 and 5.3 state."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-
-C = 10.0
-"""The least value of C in Definition 4.1."""
-
-CHANCE = 0.05
-"""δ, with which all of it may fail."""
+from overfit_cli.studies.softmax_network.statements import Statement
 
 ROUND_OFF = 1e-14
 """The share of the starting ‖F − Y‖² below which what is left is round-off."""
-
-
-@dataclass(frozen=True)
-class Statement:
-    """The sizes that the theorem and the lemmas depend on.
-
-    Attributes:
-        n, d, outputs: samples, features and outputs. The paper has d of both.
-        sigma: σ.
-        smallest: λ, the smallest eigenvalue of H at the start.
-        width: m.
-    """
-
-    n: int
-    d: int
-    outputs: int
-    sigma: float
-    smallest: float
-    width: int
-
-    @property
-    def b(self) -> float:
-        """B of Definition 4.1."""
-        return max(C * self.sigma * math.sqrt(math.log(self.n * self.d / CHANCE)), 1.0)
-
-    @property
-    def _labels(self) -> float:
-        return math.log10(self.n * self.outputs)
-
-    @property
-    def _smallest(self) -> float:
-        return math.log10(self.smallest)
-
-    def log10_width(self) -> float:
-        """Return Theorem 4.2's m, λ⁻² n² d² e^(18B) log²(nd/δ)."""
-        log = math.log(self.n * self.outputs / CHANCE)
-        return 2 * (self._labels - self._smallest + math.log10(log)) + _decades(18 * self.b)
-
-    def log10_step_size(self) -> float:
-        """Return Theorem 4.2's η, 0.1 λ / (m n² d² e^(16B))."""
-        exact = math.log10(0.1) + self._smallest - math.log10(self.width) - 2 * self._labels
-        return exact - _decades(16 * self.b)
-
-    def log10_steps(self, epsilon: float) -> float:
-        """Return Theorem 4.2's T̂, λ⁻² n² d² e^(16B) log(nd/ε).
-
-        Args:
-            epsilon: ‖F − Y‖² that is to be reached.
-        """
-        log = max(math.log(self.n * self.outputs / epsilon), 1.0)
-        return 2 * (self._labels - self._smallest) + math.log10(log) + _decades(16 * self.b)
-
-    def log10_drift(self, movement: float) -> float:
-        """Return Lemma 5.1's bound on ‖H − H*‖, R n d e^(10B).
-
-        Args:
-            movement: R, how far the weights of a hidden unit have moved at most.
-        """
-        return math.log10(movement) + self._labels + _decades(10 * self.b)
-
-    def log10_movement(self, residual: float) -> float:
-        """Return Lemma 5.3's D, 4 m⁻¹ λ⁻¹ e^(3B) √(nd) ‖F(0) − Y‖.
-
-        Args:
-            residual: ‖F(0) − Y‖.
-        """
-        exact = math.log10(4 * residual) - math.log10(self.width) - self._smallest
-        return exact + self._labels / 2 + _decades(3 * self.b)
-
-    def gap_bound(self, test_drift: float, drift: float) -> float:
-        """Return Theorem F.2's bound on |F_ntk − F_nn|, its O(·) taken for 1.
-
-        Args:
-            test_drift: ε_test, how far K has moved at a test input and an output, at most.
-            drift: ε_H, how far H has.
-        """
-        root = math.sqrt(self.n * self.outputs)
-        if drift == 0:
-            return root / self.smallest * test_drift
-        log = math.log(self.n * self.outputs / (drift * self.width * self.smallest))
-        return root / self.smallest * (test_drift + log**2 / self.smallest * drift)
 
 
 def columns(
@@ -130,8 +39,3 @@ def columns(
         "gap_over_bound": measured["test_gap_most"]
         / stated.gap_bound(measured["test_drift"], drift),
     }
-
-
-def _decades(power: float) -> float:
-    """The decimal logarithm of e to a power."""
-    return power / math.log(10)

@@ -10,7 +10,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.style import legend_below, styled
-from overfit_cli.studies.softmax_network.convergence.figures.series import (
+from overfit_cli.studies.softmax_network.series import (
     done_cells,
     draw_series,
     legend_of,

@@ -9,11 +9,11 @@ from matplotlib.lines import Line2D
 
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import COLOUR_MAP, Legend, legend_below, styled
-from overfit_cli.studies.softmax_network.convergence.figures.series import (
+from overfit_cli.studies.softmax_network.names import NAMES
+from overfit_cli.studies.softmax_network.series import (
     done_cells,
     new_grid,
 )
-from overfit_cli.studies.softmax_network.names import NAMES
 
 
 def has_dimensions(data: FigureData) -> bool:

@@ -9,13 +9,13 @@ import pandas as pd
 
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.style import legend_below, styled
-from overfit_cli.studies.softmax_network.convergence.figures.series import (
+from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths, widest
+from overfit_cli.studies.softmax_network.series import (
     done_cells,
     draw_series,
     legend_of,
     new_grid,
 )
-from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths, widest
 from overfit_cli.words import plural
 
 LABELS = {

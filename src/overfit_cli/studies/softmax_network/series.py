@@ -1,9 +1,10 @@
-"""Lines of the three networks over a parameter, on logarithmic axes: what the figures share."""
+"""Lines over a parameter on logarithmic axes, one for each network: what the figures share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import matplotlib.axes
 import matplotlib.figure
@@ -19,8 +20,20 @@ from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks
 from overfit_cli.studies.softmax_network.names import NAMES
 
-COLOURS = dict(zip(NAMES, PALETTE, strict=False))
-MARKERS = dict(zip(NAMES, "os^", strict=True))
+
+@dataclass(frozen=True)
+class Look:
+    """How a line is drawn, and what it is called in a legend."""
+
+    name: str
+    colour: str
+    marker: str
+
+
+NETWORKS: Mapping[str, Look] = {
+    one: Look(name, colour, marker)
+    for (one, name), colour, marker in zip(NAMES.items(), PALETTE, "os^", strict=False)
+}
 
 
 def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
@@ -47,18 +60,22 @@ def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
 
 
 def new_grid(
-    rows: int, columns: int, *, one_x: bool = True
+    rows: int, columns: int, *, one_x: bool = True, one_y: bool = True
 ) -> tuple[matplotlib.figure.Figure, np.ndarray]:
     """Return a figure with a grid of axes.
 
     Args:
         rows, columns: how many.
-        one_x: whether a column's axes have one x; those of a row have one y.
+        one_x, one_y: whether a column's axes have one x, and a row's one y.
     """
     width = COLUMN * max(1.0, 0.8 * columns)
     figure = matplotlib.figure.Figure(figsize=(width, 1.7 * rows + 0.7))
     grid = figure.subplots(
-        rows, columns, sharex="col" if one_x else False, sharey="row", squeeze=False
+        rows,
+        columns,
+        sharex="col" if one_x else False,
+        sharey="row" if one_y else False,
+        squeeze=False,
     )
     return figure, grid
 
@@ -69,29 +86,38 @@ def draw_series(
     x: str,
     value: str,
     *,
+    by: str = "activation",
+    looks: Mapping[str, Look] = NETWORKS,
     dash: LineStyleType = "-",
     marker: bool = True,
 ) -> None:
-    """Draw geometric means over seeds with bands of one deviation, a line for each activation."""
-    for activation in NAMES:
-        own = cells[(cells["activation"] == activation) & (cells[value] > 0)]
+    """Draw geometric means over seeds with bands of one deviation, a line for each value of `by`.
+
+    Args:
+        axes: where to.
+        cells: one row per cell, or per cell and logged step.
+        x, value: names of columns; what isn't positive is left out.
+        by, looks: the parameter whose values have a line each, and how those look.
+        dash: of all lines.
+        marker: whether lines have their markers.
+    """
+    for one, look in looks.items():
+        own = cells[(cells[by] == one) & (cells[value] > 0)]
         if own.empty:
             continue
         logs = own[value].astype(float).map(math.log).groupby(own[x])
         middle, spread = logs.mean(), logs.std().fillna(0.0)
-        shape = MARKERS[activation] if marker else None
+        shape = look.marker if marker else None
         axes.plot(
             middle.index,
             np.exp(middle),
             linestyle=dash,
-            color=COLOURS[activation],
+            color=look.colour,
             marker=shape,
             markersize=3,
         )
         low, high = np.exp(middle - spread), np.exp(middle + spread)
-        axes.fill_between(
-            middle.index, low, high, color=COLOURS[activation], alpha=0.15, linewidth=0
-        )
+        axes.fill_between(middle.index, low, high, color=look.colour, alpha=0.15, linewidth=0)
     axes.set_xscale("log")
     axes.set_yscale("log")
     log_ticks(axes.xaxis, float(cells[x].min()), float(cells[x].max()))
@@ -109,14 +135,17 @@ def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:
     return "\n".join(lines)
 
 
-def legend_of(cells: pd.DataFrame, more: Sequence[tuple[LineStyleType, str]] = ()) -> Legend:
-    """Return a legend of the networks that there are, and of what else is drawn in grey."""
+def legend_of(
+    cells: pd.DataFrame,
+    more: Sequence[tuple[LineStyleType, str]] = (),
+    *,
+    by: str = "activation",
+    looks: Mapping[str, Look] = NETWORKS,
+) -> Legend:
+    """Return a legend of the lines that there are, and of what else is drawn in grey."""
     found: Legend = [
-        (
-            Line2D([], [], color=COLOURS[one], marker=MARKERS[one], markersize=3),
-            NAMES[one],
-        )
-        for one in NAMES
-        if (cells["activation"] == one).any()
+        (Line2D([], [], color=look.colour, marker=look.marker, markersize=3), look.name)
+        for one, look in looks.items()
+        if (cells[by] == one).any()
     ]
     return found + [(Line2D([], [], color="0.4", linestyle=dash), text) for dash, text in more]

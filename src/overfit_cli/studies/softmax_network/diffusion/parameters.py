@@ -1,0 +1,99 @@
+"""Parameters of the study `softmax-diffusion`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.studies.softmax_network.digits import DIGITS, PIXELS
+from overfit_cli.study import Cell
+
+Model = Literal["softmax", "exp", "relu", "true", "posterior", "constant"]
+
+TEST_DIGITS = 500
+"""How many digits are tested on."""
+
+
+class SoftmaxDiffusionParameters(StudyParameters):
+    """A denoiser learned from noisy points, and the samples that it makes."""
+
+    model: Model = parameter(
+        "softmax",
+        "what denoises: a network, the truth, the exact posterior over the training points, or "
+        "their mean",
+    )
+    target: Literal["mixture", "digits"] = parameter(
+        "mixture", "what is learned: Gaussians on a circle, or principal components of digits"
+    )
+    modes: int = parameter(6, "Gaussians of the mixture", at_least=1, at_most=1000)
+    radius: float = parameter(
+        0.7, "distance of the mixture's modes from 0", symbol="r", at_least=0, at_most=1
+    )
+    deviation: float = parameter(
+        0.08, "deviation of each mode, in every coordinate", at_least=0, at_most=1
+    )
+    d: int = parameter(2, "dimension of the points", symbol="d", at_least=1, at_most=64)
+    n: int = parameter(400, "training points", symbol="n", at_least=2, at_most=100_000)
+    noisings: int = parameter(1, "noisy copies of each training point", at_least=1, at_most=1000)
+    validation: int = parameter(
+        800, "points on which networks are tuned", at_least=10, at_most=100_000
+    )
+    m: int = parameter(256, "hidden units", symbol="m", at_least=2, at_most=10**6)
+    sigma: float = parameter(
+        1.0, "deviation of the initial weights", symbol=r"\sigma", above=0, at_most=100
+    )
+    optimiser: Literal["adam", "gd"] = parameter("adam", "how networks are trained")
+    output_scale: Literal["root", "paper"] = parameter(
+        "root", "outputs: as in the paper, m ⟨a, softmax⟩, or these over √m"
+    )
+    training_steps: int = parameter(
+        1000, "gradient steps with each step size, at most", at_least=1, at_most=10**7
+    )
+    first_time: float = parameter(
+        0.02, "time at which noising begins", symbol="T_0", above=0, at_most=10
+    )
+    last_time: float = parameter(1.0, "time at which noising ends", symbol="T", above=0, at_most=10)
+    sampling_steps: int = parameter(200, "steps of the backward process", at_least=2, at_most=10**5)
+    samples: int = parameter(1000, "samples drawn", at_least=10, at_most=10**6)
+    dtype: Literal["float32", "float64"] = parameter("float32", "networks' precision")
+
+    @property
+    def is_network(self) -> bool:
+        """Whether the denoiser is trained."""
+        return self.model in ("softmax", "exp", "relu")
+
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on what can't be drawn, trained or known."""
+        if self.m % 2:
+            yield (
+                f"--set m {self.m}: hidden units come in pairs of opposite signs, so m takes an "
+                "even number."
+            )
+        if self.first_time >= self.last_time:
+            yield (
+                f"--set first_time {self.first_time:g}: with last_time={self.last_time:g}, "
+                "first_time takes a number below it."
+            )
+        if self.target == "digits":
+            yield from self._refused_of_digits()
+
+    def _refused_of_digits(self) -> Iterator[str]:
+        if self.model == "true":
+            yield (
+                "--set model true: with target=digits nobody knows the true score; model takes "
+                "softmax, exp, relu, posterior or constant."
+            )
+        most = DIGITS - TEST_DIGITS
+        if self.n + self.validation > most:
+            yield (
+                f"--set n {self.n}: with target=digits, n and validation={self.validation} take up "
+                f"to {most} digits together: of {DIGITS}, {TEST_DIGITS} are tested on."
+            )
+        if self.d > PIXELS:
+            yield (
+                f"--set d {self.d}: with target=digits, d takes a whole number of up to {PIXELS}."
+            )
+
+
+DiffusionCell = Cell[SoftmaxDiffusionParameters]

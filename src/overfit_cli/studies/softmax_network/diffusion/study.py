@@ -1,0 +1,145 @@
+"""The study `softmax-diffusion`: section 6 of Cao et al."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from overfit_cli.figure import Figure, FigureOptions, drawn_by, fitted_by
+from overfit_cli.standard_figures import CURVES, HEATMAP, LINES, by_name
+from overfit_cli.studies.softmax_network.diffusion.parameters import (
+    DiffusionCell,
+    SoftmaxDiffusionParameters,
+)
+from overfit_cli.study import CellResult, Cells, Column, Results, Study
+from overfit_cli.training import Training
+
+BYTES_OF_LIBRARIES = 3e8
+
+LOSSES = (
+    Column("train_loss", "loss on training points", symbol=r"\|F - x(0)\|^2"),
+    Column("validation_loss", "the same on the validation draw, by which networks are tuned"),
+    Column("step_size", "step size that is best on the validation draw", symbol=r"\eta"),
+)
+ERRORS = (
+    Column("score_error", "squared error of the score", symbol=r"\|s - \nabla \log p_t\|^2"),
+    Column("denoiser_error", "the same weighted by 4 sinh² t", symbol=r"\|F - F_*\|^2"),
+    Column("denoising_loss", "loss on test points", symbol=r"\|F - x(0)\|^2"),
+    Column("score_square", "squared score", symbol=r"\|\nabla \log p_t\|^2"),
+)
+
+
+class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
+    """Two-layer networks that learn to denoise, beside the truth and two simple denoisers.
+
+    Errors of a cell are means over t, uniform between T₀ and T. Its logged rows are three tables,
+    one after the other: losses at gradient steps; errors at times; samples.
+    """
+
+    name = "softmax-diffusion"
+    version = 1
+    title = "Score estimation by two-layer networks, and diffusion with the scores"
+    paper = "Cao et al. 2024"
+    parameters = SoftmaxDiffusionParameters
+    headline = "score_error"
+    columns = (
+        *ERRORS,
+        Column("score_share", "score error over the squared score, both means over t"),
+        Column("sliced_wasserstein", "sliced Wasserstein distance of samples to fresh draws"),
+        Column("wasserstein_fresh", "the same of as many other fresh draws"),
+        Column(
+            "neighbour_ratio",
+            "samples' distance to the nearest training point over that of fresh draws",
+        ),
+        Column("copied", "share of samples three times nearer to one training point than another"),
+        Column("copied_fresh", "the same of fresh draws"),
+        *LOSSES,
+        Column("best_step", "gradient step that is best on the validation draw", kind="int"),
+        Column(
+            "lambda_limit",
+            "smallest eigenvalue of the kernel of endlessly many hidden units, at most",
+            symbol=r"\lambda",
+        ),
+        Column("width_missing", "decades of hidden units that Theorem 6.6 lacks, at least"),
+        Column("bound_over_error", "decades of Theorem 6.6's 1/(λ√n) over the error, at least"),
+    )
+    trajectory_columns = (
+        *LOSSES,
+        Column("time", "time", symbol="t"),
+        *ERRORS,
+        Column("sample_1", "first coordinate of a sample"),
+        Column("sample_2", "second coordinate of a sample"),
+    )
+    progress_columns = ("train_loss", "validation_loss", "step_size")
+    claims_in = "overfit_cli.studies.softmax_network.diffusion.claims"
+    worlds_in = "overfit_cli.studies.softmax_network.diffusion.worlds"
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        folder = "overfit_cli.studies.softmax_network.diffusion.figures"
+        return by_name(
+            Figure(
+                name="score",
+                title="Score errors against time and against n, for each model",
+                reads="trajectories",
+                draw=drawn_by(f"{folder}:draw_score"),
+                fits=fitted_by(f"{folder}:has_models"),
+                source="Cao et al. 2024, section 6",
+            ),
+            Figure(
+                name="samples",
+                title="Samples of each model beside the target's density",
+                reads="trajectories",
+                draw=drawn_by(f"{folder}:draw_samples"),
+                fits=fitted_by(f"{folder}:has_planes"),
+                source="Cao et al. 2024, section 6",
+            ),
+            replace(HEATMAP, options=FigureOptions(by="model")),
+            replace(LINES, options=FigureOptions(x="n")),
+            replace(
+                CURVES,
+                options=FigureOptions(value="train_loss,validation_loss", by="model,optimiser"),
+            ),
+        )
+
+    def cost(self, cell: DiffusionCell) -> float:
+        """Return about how many exponentials a cell costs."""
+        of = cell.parameters
+        drawn = float(of.sampling_steps * of.samples)
+        if of.model == "posterior":
+            return drawn * of.n
+        if not of.is_network:
+            return drawn
+        return of.m * (drawn + 10 * of.training_steps * of.n * of.noisings)
+
+    def memory(self, cell: DiffusionCell) -> float:
+        """Return about how many bytes a cell takes, PyTorch among them."""
+        of = cell.parameters
+        pairs = max(of.n * of.noisings, of.samples, of.validation)
+        wide = of.m if of.is_network else of.n
+        return BYTES_OF_LIBRARIES + 8.0 * 8 * pairs * wide
+
+    def train(
+        self, batch: Cells[SoftmaxDiffusionParameters], training: Training
+    ) -> Results[SoftmaxDiffusionParameters]:
+        """Train cells one by one."""
+        from overfit_cli.studies.softmax_network.diffusion.training import train_cell
+
+        for cell in batch:
+            yield train_cell(cell, training)
+
+    def summary(self, result: CellResult[SoftmaxDiffusionParameters]) -> str:
+        """Give the errors, and how near samples are to the target."""
+        got = result.measurements
+        if result.reason:
+            return "The loss diverged with every step size."
+        near = (
+            f"Samples lie {got['sliced_wasserstein']:.3g} from fresh draws, other fresh draws "
+            f"{got['wasserstein_fresh']:.3g} (sliced Wasserstein)."
+        )
+        if "score_share" not in got:
+            return f"On test points ‖F − x(0)‖² is {got['denoising_loss']:.3g}. {near}"
+        return f"The score misses {100 * got['score_share']:.3g} % of the true one's square. {near}"
+
+
+study = SoftmaxDiffusion()

@@ -1,0 +1,161 @@
+"""Training of a cell: its denoiser, the denoiser's errors, and samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+import torch
+
+from overfit_cli.rng import named_rng
+from overfit_cli.studies.softmax_network.diffusion.measures import (
+    Errors,
+    errors_at,
+    mean_over_times,
+    neighbours,
+    sliced_wasserstein,
+)
+from overfit_cli.studies.softmax_network.diffusion.networks import (
+    initial_network,
+    tangent_spectrum,
+    tuned_network,
+)
+from overfit_cli.studies.softmax_network.diffusion.parameters import (
+    DiffusionCell,
+    SoftmaxDiffusionParameters,
+)
+from overfit_cli.studies.softmax_network.diffusion.process import Denoiser, Floats, backward
+from overfit_cli.studies.softmax_network.diffusion.targets import (
+    Mixture,
+    Problem,
+    draw_problem,
+    measured_times,
+)
+from overfit_cli.studies.softmax_network.statements import Statement
+from overfit_cli.study import CellResult
+from overfit_cli.training import Training
+
+LOGGED_SAMPLES = 500
+"""At most so many samples of a cell are logged."""
+
+ROUND_OFF = 1e-14
+"""The share of the largest eigenvalue below which the smallest one is round-off."""
+
+Row = dict[str, float]
+
+
+def train_cell(cell: DiffusionCell, training: Training) -> CellResult[SoftmaxDiffusionParameters]:
+    """Train a cell's denoiser, measure it at all times, and draw samples with it."""
+    of, problem = cell.parameters, draw_problem(cell.parameters, cell.seed)
+    with torch.no_grad():
+        found: tuple[Denoiser, Row] | None = _baseline(of, problem), {}
+        if of.is_network:
+            found = _network(cell, training, problem)
+        if found is None:
+            return CellResult(cell, {}, training.steps_logged(cell), "diverged")
+        denoiser, measured = found
+        steps = of.training_steps if of.is_network else 0
+        by_time = [errors_at(denoiser, test, problem.truth) for test in problem.tests]
+        samples = _samples(cell, denoiser)
+    _log(cell, training, by_time, samples, steps)
+    measured |= _means(of, by_time) | _of_samples(cell, problem, samples)
+    if of.is_network:
+        measured |= _beside_the_theorem(of, measured)
+    return CellResult(cell, _known(measured), steps)
+
+
+def _baseline(parameters: SoftmaxDiffusionParameters, problem: Problem) -> Denoiser:
+    """What needs no training: the truth, the posterior over the training points, or their mean."""
+    if parameters.model == "true" and problem.truth is not None:
+        return problem.truth.denoise
+    if parameters.model == "posterior":
+        return Mixture(problem.points, 0.0).denoise
+    mean = problem.points.mean(axis=0)
+    return lambda noisy, times: np.broadcast_to(mean, noisy.shape)
+
+
+def _network(
+    cell: DiffusionCell, training: Training, problem: Problem
+) -> tuple[Denoiser, Row] | None:
+    """The tuned network, and what is known of it; None where it diverges."""
+    of = cell.parameters
+    start = initial_network(of, cell.seed, problem.train, training.device)
+    largest, smallest = tangent_spectrum(of, problem.train, start.radius)
+    unit = start.output_scale**2 * of.m
+    tuned = tuned_network(
+        start, of, unit * largest, problem, lambda step, row: training.log(cell, step, row)
+    )
+    if tuned is None:
+        return None
+    smallest = max(smallest, ROUND_OFF * largest)
+    return tuned.denoiser, tuned.row | {"best_step": tuned.step, "lambda_limit": smallest}
+
+
+def _samples(cell: DiffusionCell, denoiser: Denoiser) -> Floats:
+    """Run the backward process from N(0, I) at T to T₀; all models of a seed have one noise."""
+    of = cell.parameters
+    draws = named_rng(cell.seed, "test", "backward")
+    start = draws.standard_normal((of.samples, of.d))
+    times = np.geomspace(of.last_time, of.first_time, of.sampling_steps + 1)
+    return backward(denoiser, start, times, draws)
+
+
+def _log(
+    cell: DiffusionCell,
+    training: Training,
+    by_time: Sequence[Errors],
+    samples: Floats,
+    steps: int,
+) -> None:
+    """Log the errors at each time, and the samples, after the last gradient step."""
+    times = measured_times(cell.parameters)
+    rows: list[Row] = [
+        {"time": time, **asdict(errors)} for time, errors in zip(times, by_time, strict=True)
+    ]
+    for sample in samples[:LOGGED_SAMPLES]:
+        rows.append({f"sample_{axis + 1}": value for axis, value in enumerate(sample[:2])})
+    for place, row in enumerate(rows, start=1):
+        training.log(cell, steps + place, _known(row))
+
+
+def _means(parameters: SoftmaxDiffusionParameters, by_time: Sequence[Errors]) -> Row:
+    """Means over times, and the share of the score that is missed."""
+    times = measured_times(parameters)
+    rows = [asdict(errors) for errors in by_time]
+    means = {
+        name: mean_over_times(np.array([row[name] for row in rows]), times) for name in rows[0]
+    }
+    return means | {"score_share": means["score_error"] / means["score_square"]}
+
+
+def _of_samples(cell: DiffusionCell, problem: Problem, samples: Floats) -> Row:
+    """How near samples are to fresh draws, and to the training points; fresh draws beside them."""
+    fresh, again = problem.fresh
+
+    def distance(one: Floats) -> float:
+        return sliced_wasserstein(one, fresh, named_rng(cell.seed, "test", "directions"))
+
+    own, others = (neighbours(points, problem.points) for points in (samples, again))
+    return {
+        "sliced_wasserstein": distance(samples),
+        "wasserstein_fresh": distance(again),
+        "neighbour_ratio": own.distance / others.distance,
+        "copied": own.copied,
+        "copied_fresh": others.copied,
+    }
+
+
+def _beside_the_theorem(parameters: SoftmaxDiffusionParameters, measured: Row) -> Row:
+    """By how many decades Theorem 6.6 is missed, at least: λ is at most what it is taken for."""
+    of = parameters
+    stated = Statement(of.n * of.noisings, 1 + of.d, of.d, of.sigma, measured["lambda_limit"], of.m)
+    found = {"width_missing": stated.log10_width_for_scores() - math.log10(of.m)}
+    if (error := measured["score_error"]) > 0:
+        found["bound_over_error"] = stated.log10_score_bound() - math.log10(error)
+    return found
+
+
+def _known(row: Row) -> Row:
+    return {name: float(value) for name, value in row.items() if math.isfinite(value)}
