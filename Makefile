@@ -96,6 +96,9 @@ results: $(VENV)/installed
 	$(call reference,softmax-eigenvalues,softmax-eigenvalues,eigenvalues)
 	$(call reference,softmax-kernels,softmax-kernels,)
 	$(call reference,softmax-digits,softmax-digits,table1 heatmap)
+	$(call reference,softmax-scores,softmax-scores,score samples)
+	$(call reference,softmax-scores-digits,softmax-scores-digits,score samples)
+	$(call reference,softmax-scores-gd,softmax-scores-gd,lines curves)
 
 clean:
 	rm -rf $(VENV)

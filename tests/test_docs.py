@@ -32,6 +32,13 @@ def test_no_document_has_a_gap_left_to_fill() -> None:
         assert not re.search(r"^[A-Z0-9_]{4,}$", page.read_text(), re.MULTILINE), page
 
 
+def test_no_preset_has_the_name_of_a_study() -> None:
+    """`overfit sweep NAME` would run the study with its defaults, and never the preset."""
+    presets = {path.stem for path in (ROOT / "experiments").glob("*.toml")}
+    assert presets
+    assert not presets & {one.name for one in installed_studies()}
+
+
 def test_every_command_is_documented() -> None:
     text = (ROOT / "docs" / "commands.md").read_text()
     for command in COMMANDS:

@@ -135,7 +135,13 @@ def _with_rows_of(data: FigureData, columns: list[str]) -> FigureData:
     """The data without the cells that logged other columns alone."""
     steps = data.trajectories
     other = set(steps["key"]) - set(steps["key"][steps[columns].notna().any(axis=1)])
-    return replace(data, cells=data.cells[~data.cells["key"].isin(other)])
+    without = data.cells["key"].isin(other)
+    if not without.any():
+        return data
+    names = [name for name in data.planned if name in data.cells]
+    marked = data.planned.merge(data.cells.loc[without, names], how="left", indicator=True)
+    planned = marked[marked["_merge"] == "left_only"].drop(columns="_merge")
+    return replace(data, cells=data.cells[~without], planned=planned)
 
 
 def _drawn(parts: Sequence[Panel], column: str) -> pd.Series[float]:

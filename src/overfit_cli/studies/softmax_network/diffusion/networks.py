@@ -30,8 +30,8 @@ from overfit_cli.training import logged_steps
 STEP_SIZES = {"adam": (0.01, 0.04, 0.16, 0.64, 2.56), "gd": (0.1, 0.4, 1.6)}
 """What is tried: of Adam as they are, of gradient descent over the curvature λ_max(JJᵀ)."""
 
-LEAST_STEPS, PATIENCE = 100, 3
-"""Training ends after so many steps, where the best network is from less than a third of them."""
+LEAST_STEPS, PATIENCE = 100, 2
+"""Training ends after so many steps, where the best network is from less than half of them."""
 
 IN_SPECTRUM = 1000
 """At most so many training inputs tell the tangent kernel's eigenvalues."""
@@ -116,12 +116,15 @@ def tangent_spectrum(
     """Return the largest and the smallest eigenvalue of H for endlessly many hidden units.
 
     Of more than `IN_SPECTRUM` training inputs the first are taken: the largest eigenvalue grows as
-    their number, by which it is multiplied; the smallest one only falls.
+    their number, by which it is multiplied; the smallest one only falls. Both are nan where a
+    kernel overflows.
     """
     inputs = torch.as_tensor(scaled(train.noisy, train.times, radius))
     some = inputs[None, :IN_SPECTRUM]
     sigma = torch.tensor([parameters.sigma], dtype=some.dtype)
     kernel = limit_gram_matrix(cast(Activation, parameters.model), some, some, sigma, 1)
+    if not kernel.isfinite().all():
+        return math.nan, math.nan
     found = torch.linalg.eigvalsh(kernel[0])
     return float(found[-1]) * len(inputs) / some.shape[1], float(found[0])
 

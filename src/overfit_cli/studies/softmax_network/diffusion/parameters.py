@@ -54,7 +54,7 @@ class SoftmaxDiffusionParameters(StudyParameters):
         0.02, "time at which noising begins", symbol="T_0", above=0, at_most=10
     )
     last_time: float = parameter(1.0, "time at which noising ends", symbol="T", above=0, at_most=10)
-    sampling_steps: int = parameter(200, "steps of the backward process", at_least=2, at_most=10**5)
+    sampling_steps: int = parameter(100, "steps of the backward process", at_least=2, at_most=10**5)
     samples: int = parameter(1000, "samples drawn", at_least=10, at_most=10**6)
     dtype: Literal["float32", "float64"] = parameter("float32", "networks' precision")
 

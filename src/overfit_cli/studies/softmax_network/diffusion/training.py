@@ -53,10 +53,10 @@ def train_cell(cell: DiffusionCell, training: Training) -> CellResult[SoftmaxDif
         found: tuple[Denoiser, Row] | None = _baseline(of, problem), {}
         if of.is_network:
             found = _network(cell, training, problem)
+        steps = training.steps_logged(cell)
         if found is None:
-            return CellResult(cell, {}, training.steps_logged(cell), "diverged")
+            return CellResult(cell, {}, steps, "diverged")
         denoiser, measured = found
-        steps = of.training_steps if of.is_network else 0
         by_time = [errors_at(denoiser, test, problem.truth) for test in problem.tests]
         samples = _samples(cell, denoiser)
     _log(cell, training, by_time, samples, steps)

@@ -42,7 +42,8 @@ def _beside(
 ) -> pd.DataFrame:
     """Cells of which those with some values have so many times what the others have."""
     own = (design[list(one)] == pd.Series(one)).all(axis=1)
-    return design.assign(steps=400, **dict.fromkeys(columns, np.where(own, ratios, 1.0)))
+    values = np.where(own, ratios, 1.0)
+    return design.assign(steps=400, best_step=100, **dict.fromkeys(columns, values))
 
 
 def _having(design: pd.DataFrame, values: Numbers, random: Random, *, column: str) -> pd.DataFrame:

@@ -1,0 +1,411 @@
+"""The study `softmax-diffusion`: processes, targets, networks, measures, and slow oracles."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, stats
+
+import overfit_cli
+from overfit_cli.errors import UserError
+from overfit_cli.parameter_values import build
+from overfit_cli.studies.softmax_network.diffusion import measures, networks, process
+from overfit_cli.studies.softmax_network.diffusion.parameters import (
+    Model,
+    SoftmaxDiffusionParameters,
+)
+from overfit_cli.studies.softmax_network.diffusion.process import Floats, Pairs
+from overfit_cli.studies.softmax_network.diffusion.study import study
+from overfit_cli.studies.softmax_network.diffusion.targets import (
+    Mixture,
+    draw_problem,
+    measured_times,
+)
+from overfit_cli.studies.softmax_network.initial import initial_weights
+from overfit_cli.studies.softmax_network.names import NAMES, Activation
+from overfit_cli.studies.softmax_network.reference import plain_network
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.results import train_all
+from overfit_cli.training import Execution, logged_steps
+from tests.fake_study import words
+
+SMALL = {"n": 40, "m": 16, "training_steps": 30, "samples": 200, "validation": 50}
+
+
+def parameters(**values: object) -> SoftmaxDiffusionParameters:
+    return SoftmaxDiffusionParameters.model_validate(SMALL | values)
+
+
+def trained(seed: int = 0, **values: object) -> CellResult[Any]:
+    cell = Cell(study.name, study.version, parameters(**values), seed)
+    [result] = train_all(study, [cell], Execution(trajectories=True))
+    return result
+
+
+def points(count: int, d: int, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).normal(size=(count, d))
+
+
+def test_noised_points_are_where_the_forward_equation_takes_them() -> None:
+    """Against steps of dx = −x dt + √2 dB; deviations of 40,000 draws are about 0.005."""
+    random = np.random.default_rng(0)
+    start, time, steps = 0.8, 0.7, 400
+    x = np.full(40_000, start)
+    for _ in range(steps):
+        x += -x * time / steps + np.sqrt(2 * time / steps) * random.normal(size=len(x))
+    clean = np.full((40_000, 1), start)
+    found = process.noised(clean, np.full(40_000, time), random).noisy[:, 0]
+    assert found.mean() == pytest.approx(x.mean(), abs=0.02)
+    assert found.std() == pytest.approx(x.std(), abs=0.02)
+    assert stats.ks_2samp(found, x).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("deviation", [0.0, 0.3])
+def test_a_mixture_denoises_as_bayes_rule_by_quadrature_does(deviation: float) -> None:
+    mixture = Mixture(np.array([[-0.5], [0.2], [0.6]]), deviation)
+    for time, noisy in ((0.05, 0.1), (0.6, -0.7)):
+        shrunk, noise = math.exp(-time), math.sqrt(1 - math.exp(-2 * time))
+        if deviation:
+
+            def posterior(x: float, power: int) -> float:
+                prior = stats.norm.pdf(x, mixture.means[:, 0], deviation).mean()
+                likelihood = stats.norm.pdf(noisy, shrunk * x, noise)  # noqa: B023
+                return float(x**power * prior * likelihood)
+
+            total, first = (
+                integrate.quad(posterior, -3, 3, (power,), limit=200)[0] for power in (0, 1)
+            )
+        else:
+            likelihoods = stats.norm.pdf(noisy, shrunk * mixture.means[:, 0], noise)
+            total, first = likelihoods.mean(), (likelihoods * mixture.means[:, 0]).mean()
+        at, when = np.array([[noisy]]), np.array([time])
+        assert mixture.denoise(at, when)[0, 0] == pytest.approx(first / total, rel=1e-7)
+        assert mixture.density(at, when)[0] == pytest.approx(total, rel=1e-7)
+
+
+def test_the_score_is_the_gradient_of_the_logarithm_of_the_density() -> None:
+    mixture, small = Mixture(points(4, 2), 0.2), 1e-5
+    noisy, times = points(6, 2, 1), np.linspace(0.1, 1.0, 6)
+    found = process.score(mixture.denoise(noisy, times), Pairs(noisy, times, noisy))
+    for axis in range(2):
+        step = small * np.eye(2)[axis]
+        above, below = (np.log(mixture.density(noisy + way * step, times)) for way in (1, -1))
+        np.testing.assert_allclose(found[:, axis], (above - below) / (2 * small), rtol=1e-6)
+
+
+def test_the_backward_process_with_the_true_score_ends_at_the_target() -> None:
+    mixture = Mixture(np.array([[0.7, 0.0], [-0.3, 0.5]]), 0.1)
+    random = np.random.default_rng(0)
+    times = np.geomspace(4.0, 0.02, 200)
+    samples = process.backward(mixture.denoise, random.normal(size=(4000, 2)), times, random)
+    fresh, again = (
+        process.noised(mixture.draw(4000, 0, name), np.full(4000, 0.02), random).noisy
+        for name in ("one", "other")
+    )
+    near, floor, far = (
+        measures.sliced_wasserstein(one, fresh, np.random.default_rng(1))
+        for one in (samples, again, 0 * samples)
+    )
+    assert near < 3 * floor
+    assert far > 20 * floor
+
+
+def test_the_backward_process_brings_estimates_into_the_unit_ball() -> None:
+    seen = []
+
+    def far(noisy: Floats, times: Floats) -> Floats:
+        seen.append(times[0])
+        return np.full(noisy.shape, 100.0)
+
+    times, random = np.geomspace(3.0, 0.001, 400), np.random.default_rng(0)
+    end = process.backward(far, np.zeros((50, 2)), times, random)
+    np.testing.assert_allclose(np.linalg.norm(end, axis=1), 1.0, atol=0.2)
+    np.testing.assert_array_equal(seen, times[:-1])
+
+
+def test_means_over_time_are_integrals() -> None:
+    times = measured_times(parameters(first_time=0.02, last_time=1.0))
+    exact = integrate.quad(lambda t: t**-2.0, 0.02, 1.0)[0] / 0.98
+    assert measures.mean_over_times(times**-2.0, times) == pytest.approx(exact, rel=0.005)
+    assert measures.mean_over_times(np.ones(len(times)), times) == 1.0
+
+
+def test_the_sliced_distance_on_a_line_is_the_wasserstein_distance() -> None:
+    one, other = points(50, 1), 0.5 + 2 * points(50, 1, 1)
+    found = measures.sliced_wasserstein(one, other, np.random.default_rng(0))
+    assert found == pytest.approx(stats.wasserstein_distance(one[:, 0], other[:, 0]))
+
+
+def test_copies_are_told_from_other_points() -> None:
+    training = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    found = measures.neighbours(np.array([[0.1, 0.0], [0.5, 0.1], [0.02, 0.98]]), training)
+    assert found.copied == pytest.approx(2 / 3)
+    assert found.distance == pytest.approx(0.1)
+
+
+def test_both_weightings_are_of_one_error() -> None:
+    problem = draw_problem(parameters(), 0)
+    assert problem.truth is not None
+    for test, time in zip(problem.tests, measured_times(parameters()), strict=True):
+        found = measures.errors_at(lambda noisy, _: 0.3 * noisy, test, problem.truth)
+        weight = 4 * math.sinh(time) ** 2
+        assert found.denoiser_error == pytest.approx(weight * found.score_error, rel=1e-9)
+        scores = process.score(problem.truth.denoise(test.noisy, test.times), test)
+        assert found.score_square == pytest.approx((scores**2).sum(axis=1).mean())
+
+
+def plain_tuning(of: SoftmaxDiffusionParameters, seed: int) -> tuple[float, float, int]:
+    """Train with each step size by autograd; the best validation loss, its step size and step."""
+    problem = draw_problem(of, seed)
+    train, validation = (
+        np.concatenate([one.times[:, None], one.noisy], axis=1)
+        for one in (problem.train, problem.validation)
+    )
+    unit = np.linalg.norm(train, axis=1).max()
+    x, x_validation = torch.tensor(train / unit), torch.tensor(validation / unit)
+    y, y_validation = (torch.tensor(one.clean) for one in (problem.train, problem.validation))
+    w, a = initial_weights("symmetric", (of.m, 1 + of.d, of.d), of.sigma, seed)
+    scale = 1.0 if of.output_scale == "paper" else of.m**-0.5
+    found = []
+    for size in networks.STEP_SIZES[of.optimiser]:
+        weights = torch.tensor(w, requires_grad=True)
+        rate = size
+        if of.optimiser == "gd":
+            start = networks.initial_network(of, seed, problem.train, "cpu")
+            curvature = networks.tangent_spectrum(of, problem.train, start.radius)[0]
+            rate = size / (scale**2 * of.m * curvature)
+        kind = torch.optim.Adam if of.optimiser == "adam" else torch.optim.SGD
+        optimiser = kind([weights], lr=rate)
+        for step in range(of.training_steps + 1):
+            activation: Activation = of.model  # type: ignore[assignment]
+            outputs = scale * plain_network(activation, x_validation, weights, torch.tensor(a))
+            loss = (outputs - y_validation).square().sum(1).mean().item()
+            if math.isfinite(loss) and step in logged_steps(of.training_steps, ratio=1.1):
+                found.append((loss, rate, step))
+            optimiser.zero_grad()
+            fitted = scale * plain_network(activation, x, weights, torch.tensor(a))
+            ((fitted - y).square().sum() / 2).backward()
+            optimiser.step()
+    return min(found)
+
+
+@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize(("optimiser", "scale"), [("adam", "root"), ("gd", "paper")])
+def test_networks_are_tuned_as_by_autograd(model: str, optimiser: str, scale: str) -> None:
+    of = {"model": model, "optimiser": optimiser, "output_scale": scale, "dtype": "float64"}
+    found = trained(3, **of).measurements
+    loss, size, step = plain_tuning(parameters(**of), 3)
+    assert found["validation_loss"] == pytest.approx(loss, rel=1e-8)
+    assert found["step_size"] == pytest.approx(size)
+    assert found["best_step"] == step
+
+
+def test_the_curvature_is_that_of_a_wide_network() -> None:
+    """λ_max(JJᵀ) over m; that of 50,000 units by autograd differs by a few per cent."""
+    of = parameters(n=12, m=50_000, dtype="float64", output_scale="paper")
+    problem = draw_problem(of, 0)
+    start = networks.initial_network(of, 0, problem.train, "cpu")
+    largest, smallest = networks.tangent_spectrum(of, problem.train, start.radius)
+    inputs = torch.as_tensor(
+        networks.scaled(problem.train.noisy, problem.train.times, start.radius)
+    )
+    weights = start.net.weights[0].clone().requires_grad_()
+    values = plain_network("softmax", inputs, weights, start.net.signs[0])[:, 0]
+    rows = torch.stack([torch.autograd.grad(one, weights, retain_graph=True)[0] for one in values])
+    gram = rows.flatten(1) @ rows.flatten(1).T / of.m
+    assert torch.linalg.eigvalsh(gram)[-1].item() == pytest.approx(largest, rel=0.05)
+    assert 0 <= smallest < 1e-3 * largest
+
+
+def test_training_ends_where_the_best_step_is_far_behind() -> None:
+    """Twenty noisy points are overfitted within a few steps."""
+    found = trained(n=20, training_steps=1000)
+    steps = [
+        step
+        for step, loss in zip(
+            found.trajectory["step"], found.trajectory["validation_loss"], strict=True
+        )
+        if loss is not None
+    ]
+    assert max(networks.LEAST_STEPS, 3 * found.measurements["best_step"]) < steps[-1] < 1000
+    assert found.steps == steps[-1]
+
+
+def test_what_is_logged_leads_to_what_is_measured() -> None:
+    found = trained()
+    losses = [loss for loss in found.trajectory["validation_loss"] if loss is not None]
+    assert found.measurements["validation_loss"] == min(losses)
+    at = [place for place, time in enumerate(found.trajectory["time"]) if time is not None]
+    times, errors = (
+        np.array([found.trajectory[name][place] for place in at])
+        for name in ("time", "score_error")
+    )
+    np.testing.assert_allclose(times, measured_times(parameters()))
+    mean = measures.mean_over_times(errors, times)
+    assert found.measurements["score_error"] == pytest.approx(mean)
+    square = measures.mean_over_times(
+        np.array([found.trajectory["score_square"][place] for place in at]), times
+    )
+    assert found.measurements["score_share"] == pytest.approx(mean / square)
+    samples = [one for one in found.trajectory["sample_2"] if one is not None]
+    assert len(samples) == SMALL["samples"]
+
+
+@pytest.mark.parametrize("model", get_args(Model))
+def test_each_denoiser_is_where_it_should_be(model: str) -> None:
+    """The truth has no error, the constant the most; the posterior of all points is the truth."""
+    found = trained(model=model, deviation=0.0, n=2000).measurements
+    if model in NAMES:
+        assert 0 < found["score_share"] < 1.2
+        assert found["width_missing"] > 100
+        return
+    assert "step_size" not in found
+    assert found["score_share"] < {"true": 1e-12, "posterior": 0.01, "constant": 2.0}[model]
+    if model == "constant":
+        assert found["score_share"] > 0.5
+
+
+def test_the_posterior_copies_few_digits_and_the_constant_copies_none() -> None:
+    digits: dict[str, Any] = {
+        "target": "digits",
+        "d": 8,
+        "n": 60,
+        "first_time": 0.002,
+        "validation": 100,
+    }
+    copied, constant = (
+        trained(model=model, **digits).measurements for model in ("posterior", "constant")
+    )
+    assert copied["neighbour_ratio"] < 0.7
+    assert constant["neighbour_ratio"] > 0.9
+    assert copied["copied"] > 10 * max(constant["copied"], copied["copied_fresh"], 0.01)
+    assert "score_error" not in copied
+
+
+def test_longer_training_sets_extend_shorter_ones_and_share_the_test_points() -> None:
+    for target in ("mixture", "digits"):
+        short, long = (draw_problem(parameters(n=n, target=target), 1) for n in (20, 30))
+        np.testing.assert_array_equal(long.points[:20], short.points)
+        np.testing.assert_array_equal(long.validation.noisy, short.validation.noisy)
+        for one, other in zip(long.tests, short.tests, strict=True):
+            np.testing.assert_array_equal(one.noisy, other.noisy)
+
+
+def test_no_digit_is_both_trained_and_tested_on() -> None:
+    problem = draw_problem(parameters(target="digits", n=1000, validation=297), 0)
+    tested = np.concatenate([test.clean for test in problem.tests])
+    sets = [
+        {one.tobytes() for one in points} for points in (problem.points, problem.validation.clean)
+    ]
+    assert len(sets[0]) == 1000
+    assert not sets[0] & sets[1]
+    assert not (sets[0] | sets[1]) & {one.tobytes() for one in tested}
+
+
+def test_each_point_is_noised_as_often_as_asked() -> None:
+    problem = draw_problem(parameters(noisings=3), 0)
+    assert problem.train.noisy.shape == (120, 2)
+    np.testing.assert_array_equal(problem.train.clean, np.tile(problem.points, (3, 1)))
+    assert len(np.unique(problem.train.times)) == 120
+
+
+def test_a_network_that_overflows_is_a_failed_cell() -> None:
+    found = trained(model="exp", sigma=100.0)
+    assert (found.status, found.reason) == ("failed", "diverged")
+    assert found.measurements == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"m": 5}, "pairs of opposite signs, so m takes an even number"),
+        ({"first_time": 1.0}, "with last_time=1, first_time takes a number below it"),
+        ({"target": "digits", "model": "true"}, "nobody knows the true score"),
+        ({"target": "digits", "n": 1000}, "n and validation=800 take up to 1297 digits together"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        build(SoftmaxDiffusionParameters, values, {})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("diffusion") / "run"
+    models = ["softmax", "relu", "true", "posterior", "constant"]
+    overfit_cli.sweep(
+        study.name,
+        seeds=2,
+        parameters=SMALL | {"model": models, "n": [20, 40]},
+        trajectories=True,
+        out=out,
+        jobs=1,
+    )
+    return out
+
+
+def test_the_score_figure_has_errors_over_time_and_over_n(run: Path, tmp_path: Path) -> None:
+    figure = overfit_cli.draw("score", run, out=tmp_path / "score.png")
+    over_time, over_n = figure.axes[:2]
+    cells = overfit_cli.load(run)
+    own = cells[cells["model"] == "softmax"]
+    logs = own["score_error"].astype(float).map(math.log).groupby(own["n"]).mean()
+    assert np.asarray(over_n.lines[0].get_ydata(), float) == pytest.approx(np.exp(logs.to_numpy()))
+    assert over_time.get_title(loc="left") == "n = 40"
+    assert len(over_time.lines) == len(over_n.lines) == 4, "the true score has no error"
+    assert "exact posterior" in words(figure, tmp_path)
+
+
+def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path) -> None:
+    figure = overfit_cli.draw("samples", run, out=tmp_path / "samples.png")
+    assert [axes.get_title(loc="left").split(":")[0] for axes in figure.axes] == [
+        "softmax",
+        "ReLU",
+        "exact posterior",
+        "constant",
+        "true score",
+    ]
+    assert {len(np.asarray(axes.lines[0].get_xdata())) for axes in figure.axes} == {200}
+
+
+def test_the_curves_figure_leaves_out_what_was_not_trained(run: Path, tmp_path: Path) -> None:
+    figure = overfit_cli.draw("curves", run, out=tmp_path / "curves.png")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["model = softmax", "model = relu"]
+
+
+def test_samples_of_digits_lie_over_all_digits(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        study.name,
+        seeds=1,
+        parameters={**SMALL, "model": ["posterior", "constant"], "target": "digits", "d": 4},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("samples", tmp_path / "run", out=tmp_path / "samples.png")
+    digits, samples = figure.axes[0].lines
+    assert (len(np.asarray(digits.get_xdata())), len(np.asarray(samples.get_xdata()))) == (
+        1797,
+        200,
+    )
+    score = overfit_cli.draw("score", tmp_path / "run", out=tmp_path / "score.png")
+    assert "test points" in words(score, tmp_path)
+
+
+def test_points_on_a_line_have_no_figure_of_samples(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        study.name,
+        seeds=1,
+        parameters={**SMALL, "model": "true", "d": 1},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    with pytest.raises(UserError, match="one coordinate here"):
+        overfit_cli.draw("samples", tmp_path / "run", out=tmp_path / "samples.png")
