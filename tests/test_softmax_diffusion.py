@@ -141,11 +141,10 @@ def test_the_sliced_distance_on_a_line_is_the_wasserstein_distance() -> None:
     assert found == pytest.approx(stats.wasserstein_distance(one[:, 0], other[:, 0]))
 
 
-def test_copies_are_told_from_other_points() -> None:
+def test_the_nearest_training_point_tells_how_near_points_are() -> None:
     training = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    found = measures.neighbours(np.array([[0.1, 0.0], [0.5, 0.1], [0.02, 0.98]]), training)
-    assert found.copied == pytest.approx(2 / 3)
-    assert found.distance == pytest.approx(0.1)
+    found = measures.nearest_distance(np.array([[0.1, 0.0], [0.5, 0.0], [0.0, 0.8]]), training)
+    assert found == pytest.approx(0.2)
 
 
 def test_both_weightings_are_of_one_error() -> None:
@@ -271,20 +270,22 @@ def test_each_denoiser_is_where_it_should_be(model: str) -> None:
 
 
 def test_the_posterior_copies_few_digits_and_the_constant_copies_none() -> None:
-    digits: dict[str, Any] = {
-        "target": "digits",
-        "d": 8,
-        "n": 60,
-        "first_time": 0.002,
-        "validation": 100,
-    }
+    digits: dict[str, Any] = {"target": "digits", "d": 8, "n": 60, "first_time": 0.002}
     copied, constant = (
-        trained(model=model, **digits).measurements for model in ("posterior", "constant")
+        trained(model=model, validation=100, **digits).measurements
+        for model in ("posterior", "constant")
     )
-    assert copied["neighbour_ratio"] < 0.7
-    assert constant["neighbour_ratio"] > 0.9
-    assert copied["copied"] > 10 * max(constant["copied"], copied["copied_fresh"], 0.01)
+    assert copied["memorised"] == pytest.approx(1.0, abs=0.15)
+    assert copied["neighbour_ratio"] == pytest.approx(copied["neighbour_ratio_copies"], rel=0.1)
+    assert constant["memorised"] < 0.1
     assert "score_error" not in copied
+
+
+def test_where_noise_hides_copies_memorisation_is_not_told() -> None:
+    """At T₀ = 0.02 copies are as far from training points of a plane as fresh draws are."""
+    found = trained(model="posterior", n=400).measurements
+    assert found["neighbour_ratio_copies"] > 0.9
+    assert "memorised" not in found
 
 
 def test_longer_training_sets_extend_shorter_ones_and_share_the_test_points() -> None:
@@ -314,8 +315,10 @@ def test_each_point_is_noised_as_often_as_asked() -> None:
     assert len(np.unique(problem.train.times)) == 120
 
 
-def test_a_network_that_overflows_is_a_failed_cell() -> None:
-    found = trained(model="exp", sigma=100.0)
+@pytest.mark.parametrize("sigma", [20.0, 100.0])
+def test_a_network_that_overflows_is_a_failed_cell(sigma: float) -> None:
+    """At the first step, or at once."""
+    found = trained(model="exp", sigma=sigma, optimiser="gd", n=50)
     assert (found.status, found.reason) == ("failed", "diverged")
     assert found.measurements == {}
 
@@ -325,6 +328,7 @@ def test_a_network_that_overflows_is_a_failed_cell() -> None:
     [
         ({"m": 5}, "pairs of opposite signs, so m takes an even number"),
         ({"first_time": 1.0}, "with last_time=1, first_time takes a number below it"),
+        ({"deviation": 0.5}, "deviation takes a number of up to 0.106, so that the points lie"),
         ({"target": "digits", "model": "true"}, "nobody knows the true score"),
         ({"target": "digits", "n": 1000}, "n and validation=800 take up to 1297 digits together"),
     ],
@@ -359,6 +363,19 @@ def test_the_score_figure_has_errors_over_time_and_over_n(run: Path, tmp_path: P
     assert over_time.get_title(loc="left") == "n = 40"
     assert len(over_time.lines) == len(over_n.lines) == 4, "the true score has no error"
     assert "exact posterior" in words(figure, tmp_path)
+
+
+def test_the_true_score_alone_has_no_figure_of_errors(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        study.name,
+        seeds=1,
+        parameters=SMALL | {"model": "true"},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    with pytest.raises(UserError, match="The true score has no error"):
+        overfit_cli.draw("score", tmp_path / "run", out=tmp_path / "score.png")
 
 
 def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path) -> None:

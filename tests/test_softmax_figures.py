@@ -95,6 +95,22 @@ def test_drift_and_gap_fall_with_width_by_the_powers_written_beside(
     )
 
 
+def test_networks_that_take_no_step_decide_no_claim(tmp_path: Path) -> None:
+    """With a large ε only eigenvalues are measured; a network that hasn't moved tracks anything."""
+    cells = overfit_cli.sweep(
+        "softmax-convergence",
+        seeds=10,
+        parameters={"m": 512, "n": 4, "epsilon": 1000.0, "test_samples": 4},
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    assert (cells["steps"] == 0).all()
+    verdicts = {found.claim.name: found.measurement for found in overfit_cli.judge(cells)}
+    assert "softmax-equation-24" in verdicts
+    assert {one.verdict for one in verdicts.values()} == {"not run"}, verdicts
+    assert "that take a step" in verdicts["softmax-lemma51-bound"].note
+
+
 def test_eigenvalues_have_a_line_for_each_dimension(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("eigenvalues", grid, out=tmp_path / "eigenvalues.png")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["softmax", "exp", "ReLU"]

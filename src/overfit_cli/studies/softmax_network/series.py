@@ -19,6 +19,7 @@ from overfit_cli.figure import FigureData
 from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks
 from overfit_cli.studies.softmax_network.names import NAMES
+from overfit_cli.words import plural
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,12 @@ def draw_series(
     axes.set_yscale("log")
     log_ticks(axes.xaxis, float(cells[x].min()), float(cells[x].max()))
     log_ticks(axes.yaxis, *axes.get_ylim())
+
+
+def how_averaged(cells: pd.DataFrame) -> str:
+    """Say what lines and bands are."""
+    seeds = cells["seed"].nunique()
+    return f"geometric means of {plural(seeds, 'seed')}, bands of one deviation"
 
 
 def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:

@@ -27,6 +27,7 @@ from overfit_cli.studies.softmax_network.series import (
     Look,
     done_cells,
     draw_series,
+    how_averaged,
     legend_of,
     new_grid,
 )
@@ -47,14 +48,14 @@ _LOSS = {"denoising_loss": r"$\Vert F - x(0) \Vert^2$, test points"}
 _GRID = 80
 
 
-def has_models(data: FigureData) -> bool:
-    """Return whether nothing varies but the model and n."""
-    return _varying(data) <= set(_AXES)
+def has_errors(data: FigureData) -> bool:
+    """Return whether nothing varies but the model and n, and a model isn't the truth itself."""
+    return _only_models_vary(data) and bool((data.cells["model"] != "true").any())
 
 
 def has_planes(data: FigureData) -> bool:
     """Return whether nothing varies but the model and n, and points have two coordinates."""
-    return has_models(data) and bool((data.cells["d"] > 1).all())
+    return _only_models_vary(data) and bool((data.cells["d"] > 1).all())
 
 
 @styled
@@ -64,9 +65,12 @@ def draw_score(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     Rows are the two weightings; of digits, whose score nobody knows, the loss on test points.
 
     Raises:
-        UserError: if another parameter varies, no cell is done, or no step was logged.
+        UserError: if another parameter varies, no cell is done, no step was logged, or there is
+            the true score alone.
     """
     cells, steps = _cells_and_steps(data)
+    if (cells["model"] == "true").all():
+        raise UserError("The true score has no error; a figure of errors takes another model too.")
     rows = _ERRORS if (cells["target"] == "mixture").all() else _LOSS
     several = cells["n"].nunique() > 1
     largest = cells["n"].max()
@@ -82,6 +86,7 @@ def draw_score(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     if several:
         grid[0, 1].set_title("mean over $t$")
         grid[-1, 1].set_xlabel("training points $n$")
+    figure.suptitle(how_averaged(cells), x=0.01, ha="left", fontsize=7)
     drawn = cells[cells[list(rows)].gt(0).any(axis=1)]
     legend_below(figure, legend_of(drawn, by="model", looks=LOOKS), columns=3)
     return figure
@@ -151,5 +156,6 @@ def _cells_and_steps(data: FigureData) -> tuple[pd.DataFrame, pd.DataFrame]:
     return cells, data.trajectories.merge(cells[["key", "model", "n", "seed"]], on="key")
 
 
-def _varying(data: FigureData) -> set[str]:
-    return {name for name, found in parameter_values(data).items() if len(found) > 1}
+def _only_models_vary(data: FigureData) -> bool:
+    varying = {name for name, found in parameter_values(data).items() if len(found) > 1}
+    return varying <= set(_AXES)

@@ -20,9 +20,6 @@ from overfit_cli.studies.softmax_network.diffusion.targets import Mixture
 DIRECTIONS = 64
 """Directions of the sliced Wasserstein distance."""
 
-COPIED = 1 / 3
-"""A sample is a copy where the nearest training point is so much nearer than the second."""
-
 
 @dataclass(frozen=True, eq=False)
 class Errors:
@@ -74,24 +71,10 @@ def sliced_wasserstein(one: Floats, other: Floats, draws: np.random.Generator) -
     return float(np.abs(first - second).mean())
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """How near points are to the training points.
-
-    Attributes:
-        distance: to the nearest one, median.
-        copied: the share of points that are copies of one.
-    """
-
-    distance: float
-    copied: float
-
-
-def neighbours(points: Floats, training: Floats) -> Neighbours:
-    """Measure how near points are to training points."""
-    distances, _ = cKDTree(training).query(points, k=[1, 2])
-    nearest, second = np.asarray(distances).T
-    return Neighbours(float(np.median(nearest)), float((nearest < COPIED * second).mean()))
+def nearest_distance(points: Floats, training: Floats) -> float:
+    """Return the median distance of points to the nearest of the training points."""
+    distances, _ = cKDTree(training).query(points)
+    return float(np.median(distances))
 
 
 def _square(vectors: Floats) -> float:

@@ -27,7 +27,7 @@ from overfit_cli.studies.softmax_network.initial import initial_weights
 from overfit_cli.studies.softmax_network.names import Activation
 from overfit_cli.training import logged_steps
 
-STEP_SIZES = {"adam": (0.01, 0.04, 0.16, 0.64, 2.56), "gd": (0.1, 0.4, 1.6)}
+STEP_SIZES = {"adam": (0.0006, 0.0025, 0.01, 0.04, 0.16, 0.64, 2.56), "gd": (0.1, 0.4, 1.6)}
 """What is tried: of Adam as they are, of gradient descent over the curvature λ_max(JJᵀ)."""
 
 LEAST_STEPS, PATIENCE = 100, 2
@@ -154,7 +154,7 @@ def tuned_network(
         if step in logged:
             leader = min((net.measured(step) for net in nets), key=lambda one: one.rank)
             if not math.isfinite(leader.rank):
-                break
+                return best if best is not None and best.step > 0 else None
             log(step, leader.row)
             if best is None or leader.rank < best.rank:
                 best = leader

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Literal
 
@@ -77,6 +78,12 @@ class SoftmaxDiffusionParameters(StudyParameters):
             )
         if self.target == "digits":
             yield from self._refused_of_digits()
+        elif self.deviation > (most := (1 - self.radius) / (2 * math.sqrt(self.d))):
+            yield (
+                f"--set deviation {self.deviation:g}: with radius={self.radius:g} and d={self.d}, "
+                f"deviation takes a number of up to {most:.3g}, so that the points lie in the unit "
+                "ball, as the paper assumes."
+            )
 
     def _refused_of_digits(self) -> Iterator[str]:
         if self.model == "true":

@@ -17,7 +17,7 @@ from overfit_cli.training import Training
 BYTES_OF_LIBRARIES = 3e8
 
 LOSSES = (
-    Column("train_loss", "loss on training points", symbol=r"\|F - x(0)\|^2"),
+    Column("train_loss", "loss on training points, best step size", symbol=r"\|F - x(0)\|^2"),
     Column("validation_loss", "the same on the validation draw, by which networks are tuned"),
     Column("step_size", "step size that is best on the validation draw", symbol=r"\eta"),
 )
@@ -51,8 +51,8 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
             "neighbour_ratio",
             "samples' distance to the nearest training point over that of fresh draws",
         ),
-        Column("copied", "share of samples three times nearer to one training point than another"),
-        Column("copied_fresh", "the same of fresh draws"),
+        Column("neighbour_ratio_copies", "the same of training points, noised as samples are"),
+        Column("memorised", "0 where samples are as near as fresh draws, 1 as such copies"),
         *LOSSES,
         Column("best_step", "gradient step that is best on the validation draw", kind="int"),
         Column(
@@ -61,7 +61,13 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
             symbol=r"\lambda",
         ),
         Column("width_missing", "decades of hidden units that Theorem 6.6 lacks, at least"),
-        Column("bound_over_error", "decades of Theorem 6.6's 1/(λ√n) over the error, at least"),
+        Column(
+            "step_size_beyond", "decades by which gradient descent's step is above Theorem 6.6's"
+        ),
+        Column(
+            "bound_over_error",
+            "decades of Theorem 6.6's 1/(λ√n) over the error weighted by 4 sinh² t, at least",
+        ),
     )
     trajectory_columns = (
         *LOSSES,
@@ -83,7 +89,7 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
                 title="Score errors against time and against n, for each model",
                 reads="trajectories",
                 draw=drawn_by(f"{folder}:draw_score"),
-                fits=fitted_by(f"{folder}:has_models"),
+                fits=fitted_by(f"{folder}:has_errors"),
                 source="Cao et al. 2024, section 6",
             ),
             Figure(

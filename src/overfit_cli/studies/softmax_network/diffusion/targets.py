@@ -82,6 +82,7 @@ class Problem:
         train, validation: noisy pairs at times that are uniform between T₀ and T.
         tests: noisy pairs at each of `TIMES` times.
         fresh: x(T₀) of two further draws of as many points as samples, which samples are held to.
+        copies: x(T₀) of as many training points.
         truth: the mixture; None where nobody knows the score.
     """
 
@@ -90,6 +91,7 @@ class Problem:
     validation: Pairs
     tests: tuple[Pairs, ...]
     fresh: tuple[Floats, Floats]
+    copies: Floats
     truth: Mixture | None
 
 
@@ -121,17 +123,19 @@ def draw_problem(parameters: SoftmaxDiffusionParameters, seed: int) -> Problem:
         times = of.first_time + span * named_rng(seed, stream, "times").random(len(clean))
         return noised(clean, times, named_rng(seed, stream, "noise"))
 
-    def test(count: int, time: float, name: str) -> Pairs:
-        clean = source.draw(count, seed, "test", name)
+    def test(count: int, time: float, name: str, of_points: Mixture = source) -> Pairs:
+        clean = of_points.draw(count, seed, "test", name)
         return noised(clean, np.full(count, time), named_rng(seed, "test", name, "noise"))
 
     first, second = (test(of.samples, of.first_time, name).noisy for name in ("fresh", "again"))
+    copies = test(of.samples, of.first_time, "copies", Mixture(points, 0.0)).noisy
     return Problem(
         points=points,
         train=pairs(np.tile(points, (of.noisings, 1)), "train"),
         validation=pairs(validation, "validation"),
         tests=tuple(test(TESTS, time, f"time {at}") for at, time in enumerate(measured_times(of))),
         fresh=(first, second),
+        copies=copies,
         truth=truth,
     )
 

@@ -14,7 +14,7 @@ from overfit_cli.studies.softmax_network.diffusion.measures import (
     Errors,
     errors_at,
     mean_over_times,
-    neighbours,
+    nearest_distance,
     sliced_wasserstein,
 )
 from overfit_cli.studies.softmax_network.diffusion.networks import (
@@ -39,6 +39,9 @@ from overfit_cli.training import Training
 
 LOGGED_SAMPLES = 500
 """At most so many samples of a cell are logged."""
+
+LEAST_ROOM = 0.25
+"""Where copies are nearer to training points than fresh draws by less, memorisation isn't told."""
 
 ROUND_OFF = 1e-14
 """The share of the largest eigenvalue below which the smallest one is round-off."""
@@ -137,14 +140,18 @@ def _of_samples(cell: DiffusionCell, problem: Problem, samples: Floats) -> Row:
     def distance(one: Floats) -> float:
         return sliced_wasserstein(one, fresh, named_rng(cell.seed, "test", "directions"))
 
-    own, others = (neighbours(points, problem.points) for points in (samples, again))
-    return {
+    own, others, copies = (
+        nearest_distance(points, problem.points) for points in (samples, again, problem.copies)
+    )
+    found = {
         "sliced_wasserstein": distance(samples),
         "wasserstein_fresh": distance(again),
-        "neighbour_ratio": own.distance / others.distance,
-        "copied": own.copied,
-        "copied_fresh": others.copied,
+        "neighbour_ratio": own / others,
+        "neighbour_ratio_copies": copies / others,
     }
+    if (room := 1 - found["neighbour_ratio_copies"]) > LEAST_ROOM:
+        found["memorised"] = (1 - found["neighbour_ratio"]) / room
+    return found
 
 
 def _beside_the_theorem(parameters: SoftmaxDiffusionParameters, measured: Row) -> Row:
@@ -152,7 +159,10 @@ def _beside_the_theorem(parameters: SoftmaxDiffusionParameters, measured: Row) -
     of = parameters
     stated = Statement(of.n * of.noisings, 1 + of.d, of.d, of.sigma, measured["lambda_limit"], of.m)
     found = {"width_missing": stated.log10_width_for_scores() - math.log10(of.m)}
-    if (error := measured["score_error"]) > 0:
+    if of.optimiser == "gd":
+        step_size = math.log10(measured["step_size"])
+        found["step_size_beyond"] = step_size - stated.log10_step_size()
+    if (error := measured["denoiser_error"]) > 0:
         found["bound_over_error"] = stated.log10_score_bound() - math.log10(error)
     return found
 

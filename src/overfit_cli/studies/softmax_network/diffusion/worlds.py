@@ -53,7 +53,8 @@ def _having(design: pd.DataFrame, values: Numbers, random: Random, *, column: st
 def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
     """Cells wide enough, with errors above the bound where it is broken."""
     over = np.where(broken, -0.01, 1.0)
-    return design.assign(steps=400, width_missing=-1.0, bound_over_error=over)
+    stated = {"width_missing": -1.0, "step_size_beyond": -1.0}
+    return design.assign(steps=400, bound_over_error=over, **stated)
 
 
 def _compared(one: str, margin: Margin, columns: Sequence[str], spread: float) -> Worlds:
@@ -93,11 +94,9 @@ WORLDS: Mapping[str, Worlds] = {
     "diffusion-digits-falls": number_worlds(
         partial(_falling, columns=["denoising_loss"]), FALLS, 0.005
     ),
-    "diffusion-copies-posterior": number_worlds(
-        partial(_having, column="neighbour_ratio"), COPIES, 0.03
-    ),
+    "diffusion-copies-posterior": number_worlds(partial(_having, column="memorised"), COPIES, 0.03),
     "diffusion-copies-softmax": number_worlds(
-        partial(_having, column="neighbour_ratio"), NO_COPIES, 0.03
+        partial(_having, column="memorised"), NO_COPIES, 0.03
     ),
     "diffusion-theorem66": exception_worlds(_above),
 }

@@ -18,6 +18,9 @@ from overfit_cli.figures.style import HIGHLIGHT, plain
 from overfit_cli.studies.softmax_network.convergence.widths import ENOUGH, with_slow_cells
 from overfit_cli.words import plural
 
+STATED = 2
+"""The power of n in the width that Table 1 states for each of the three networks, but for λ."""
+
 
 def has_grid(data: FigureData) -> bool:
     """Return whether n and m vary, so that there is a diagram."""
@@ -51,6 +54,8 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         line = np.exp(through + power.value * at)
         axes.plot(np.exp(at), line, color=HIGHLIGHT, linewidth=1.2)
         axes.plot(np.exp(at), np.exp(found.middle), "o", color=HIGHLIGHT, markersize=2.5)
+        stated = np.exp(found.middle.mean() + STATED * (at - at.mean()))
+        axes.plot(np.exp(at), stated, ":", color=HIGHLIGHT, linewidth=1.2)
         words = (
             f"{value.replace('_', ' ')} = {plain(at_value)}\n$m \\propto n^{{{power.value:.2f}}}$"
         )
@@ -59,7 +64,9 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         if found.left_out:
             words += f"\n{plural(found.left_out, 'seed')} left out"
         words = words.replace("-", "−")
-        axes.legend([Line2D([], [], color=HIGHLIGHT)], [words], loc="upper left", fontsize=6)
+        lines = [Line2D([], [], color=HIGHLIGHT, linestyle=one) for one in ("-", ":")]
+        texts = [words, f"Table 1: $n^{{{STATED}}}$"]
+        axes.legend(lines, texts, loc="upper left", fontsize=6)
     return figure
 
 

@@ -13,6 +13,7 @@ from overfit_cli.figures.style import legend_below, styled
 from overfit_cli.studies.softmax_network.series import (
     done_cells,
     draw_series,
+    how_averaged,
     legend_of,
     new_grid,
     slopes_in_words,
@@ -54,7 +55,7 @@ def draw_kernel_drift(data: FigureData, options: FigureOptions) -> matplotlib.fi
     grid[1, 0].set_ylabel("movement $R$")
     decades = -float(cells["drift_over_bound"].median())
     figure.suptitle(
-        f"Lemma 5.1's bound lies {decades:.0f} decades above the drift (median)",
+        f"{how_averaged(cells)}; Lemma 5.1's bound lies {decades:.0f} decades above the drift",
         x=0.01,
         ha="left",
         fontsize=7,
@@ -92,6 +93,7 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         over_steps.set_xlabel("gradient steps")
     grid[0, 0].set_ylabel("test gap, largest")
     grid[1, 0].set_ylabel("test gap, widest")
+    figure.suptitle(how_averaged(cells), x=0.01, ha="left", fontsize=7)
     legend_below(figure, legend_of(cells), columns=3)
     return figure
 
