@@ -57,6 +57,7 @@ endef
 
 results: $(VENV)/installed
 	$(call reference,fig1,fig1,heatmap cutoff boundary)
+	$(call reference,fig1-balanced,fig1-balanced,heatmap cutoff boundary)
 	$(call reference,fig2,fig2,heatmap images)
 	$(call reference,dynamics,dynamics-benign dynamics-harmful,dynamics)
 	$(call reference,theorem-dynamics,theorem-dynamics-benign theorem-dynamics-harmful,dynamics)
