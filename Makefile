@@ -1,35 +1,40 @@
 # `make demo` and `make test` are all a fresh machine needs: Python 3.11 or newer, and make.
+# `make` alone lists what can be made, from the comments behind `##`.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-all lint docs error-rates bench reproduce results clean
-.DEFAULT_GOAL := demo
+.PHONY: help demo test test-all lint docs error-rates bench reproduce results clean
+.DEFAULT_GOAL := help
 
-demo: $(VENV)/installed
+help:
+	@echo 'make TARGET, where TARGET is one of:'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/installed  ## install, and draw the phase diagram: half a minute on two cores
 	$(BIN)/overfit sweep --n 2:20 --snr 0.1:16
 	$(BIN)/overfit plot heatmap
 
-test: $(VENV)/installed-dev
+test: $(VENV)/installed-dev  ## run the tests
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-test-all: $(VENV)/installed-dev
+test-all: $(VENV)/installed-dev  ## run the slow tests too
 	$(BIN)/python -m pytest -n auto
 
-lint: $(VENV)/installed-dev
+lint: $(VENV)/installed-dev  ## run ruff, mypy and the import linter
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(VENV)/installed-dev
+docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate
 
-error-rates: $(VENV)/installed-dev
+error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: half an hour
 	$(BIN)/python -m docs.calibrate
 
-bench: $(VENV)/installed-dev
+bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.processes
 	$(BIN)/python -m benchmarks.pathfinder
@@ -42,7 +47,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.storm
 
-reproduce: $(VENV)/installed
+reproduce: $(VENV)/installed  ## train every kept result again, and compare row by row
 	$(BIN)/python -m benchmarks.reproduce
 
 # $(call reference,DIRECTORY,PRESETS,FIGURES) makes a kept run anew: its cells, figures and report.
@@ -55,7 +60,7 @@ define reference
 	$(BIN)/overfit compact results/$(1)-quick
 endef
 
-results: $(VENV)/installed
+results: $(VENV)/installed  ## make the kept results anew: hours
 	$(call reference,fig1,fig1,heatmap cutoff boundary)
 	$(call reference,fig1-balanced,fig1-balanced,heatmap cutoff boundary)
 	$(call reference,fig2,fig2,heatmap images)
@@ -101,7 +106,7 @@ results: $(VENV)/installed
 	$(call reference,softmax-scores-digits,softmax-scores-digits,score samples)
 	$(call reference,softmax-scores-gd,softmax-scores-gd,lines curves)
 
-clean:
+clean:  ## remove the virtual environment
 	rm -rf $(VENV)
 
 $(VENV)/bin/python:

@@ -49,7 +49,8 @@ def _part(kind: str, name: str) -> str:
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [headings, ["---"] * len(headings), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    cells = [[cell.replace("|", r"\|").replace("*", r"\*") for cell in line] for line in lines]
+    return "".join("| " + " | ".join(line) + " |\n" for line in cells)
 
 
 def _help(command: str) -> str:

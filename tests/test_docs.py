@@ -13,7 +13,9 @@ import pytest
 
 import overfit_cli
 from docs import generate
+from overfit_cli.parameters import describe
 from overfit_cli.registry import installed_studies
+from overfit_cli.symbols import plain
 from tests.command import run
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +32,59 @@ def test_no_document_has_a_gap_left_to_fill() -> None:
     pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
     for page in pages:
         assert not re.search(r"^[A-Z0-9_]{4,}$", page.read_text(), re.MULTILINE), page
+
+
+def _lines_outside_code(page: Path) -> list[str]:
+    """Lines of a page with blocks and spans of code left out."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`", "code", text).split("\n")
+
+
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "results" / "README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_table_renders(page: Path) -> None:
+    """All rows of a table have as many cells as its head: a bare | would break one in two."""
+    width = 0
+    for line in _lines_outside_code(page):
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert not (width and cells) or cells == width, line
+        width = cells
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_formula_is_left_in_a_typesetters_language(page: Path) -> None:
+    for line in _lines_outside_code(page):
+        assert not re.search(r"\\[A-Za-z]{2,}|\^\{", line), line
+
+
+def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None:
+    for study in installed_studies():
+        symbols = [one.symbol for one in describe(study.parameters).values()]
+        symbols += [one.symbol for one in (*study.columns, *study.trajectory_columns)]
+        for symbol in symbols:
+            assert not re.search(r"[\\{}]", plain(symbol)), (study.name, symbol)
+    assert plain(r"\frac{1}{H}\sum \|W_h\|") == "1/H Σ ‖W_h‖"
+    assert plain(r"\tilde{\sigma}_p^{-1/2}") == "σ̃_p^(-1/2)"
+    assert plain(r"\hat L \Phi \min S") == "L̂ Φmin S"
+
+
+def test_make_alone_lists_its_targets() -> None:
+    done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = {line.split()[0] for line in done.stdout.splitlines()[1:]}
+    said = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert said is not None
+    assert listed == set(said[1].split()) - {"help"}
+
+
+def test_the_citation_names_this_version_and_its_papers() -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"version: {overfit_cli.__version__}" in citation
+    links = set(re.findall(r"arxiv\.org/abs/([\d.]+)", (ROOT / "README.md").read_text()))
+    assert links == {"2409.19345", "2310.12680", "2411.07538", "2405.03251"}
+    assert all(link in citation for link in links)
+    assert f"## {overfit_cli.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_no_preset_has_the_name_of_a_study() -> None:

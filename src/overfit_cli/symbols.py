@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
-_LETTERS = {
-    "alpha": "α",
-    "epsilon": "ε",
-    "eta": "η",
-    "gamma": "γ",
+_SIGNS = {
+    "cdot": "·",
+    "ell": "ℓ",
+    "infty": "∞",
     "langle": "⟨",
-    "lambda": "λ",
-    "mu": "μ",
+    "nabla": "∇",
     "rangle": "⟩",
-    "rho": "ρ",
-    "sigma": "σ",
+    "sum": "Σ ",
     "top": "ᵀ",
     "Vert": "‖",
-    "xi": "ξ",
-    "zeta": "ζ",
+}
+_ACCENTS = {
+    "hat": "\N{COMBINING CIRCUMFLEX ACCENT}",
+    "tilde": "\N{COMBINING TILDE}",
+    "underline": "\N{COMBINING LOW LINE}",
 }
 
 
 def plain(symbol: str) -> str:
     r"""Return a mathtext symbol in plain Unicode: `\tilde{\sigma}_p` becomes `σ̃_p`."""
-    text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", symbol)
-    text = re.sub(r"\\([A-Za-z]+) ?", lambda found: _LETTERS.get(found[1], found[0]), text)
-    text = re.sub(r"\\tilde\{(.)\}", "\\1\N{COMBINING TILDE}", text)
-    return re.sub(r"\^?\{(.*?)\}", r"\1", text).replace("^ᵀ", "ᵀ")
+    text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", symbol.replace(r"\|", "‖"))
+    text = re.sub(r"\\frac\{(.*?)\}\{(.*?)\}", r"\1/\2 ", text)
+    accents = "|".join(_ACCENTS)
+    text = re.sub(rf"\\(?!(?:{accents})\b)([A-Za-z]+)( ?)", _sign, text)
+    text = re.sub(rf"\\({accents})(?:\{{(.)\}}| (.))", _accented, text)
+    text = re.sub(r"\^\{(.{2,}?)\}", r"^(\1)", text)
+    return re.sub(r"\{(.*?)\}", r"\1", text).replace("^ᵀ", "ᵀ")
+
+
+def _sign(found: re.Match[str]) -> str:
+    """A sign or a Greek letter by its name; the name of a function as it stands."""
+    name, space = found.groups()
+    if name in _SIGNS:
+        return _SIGNS[name]
+    size = "CAPITAL" if name[0].isupper() else "SMALL"
+    letter = "LAMDA" if name.lower() == "lambda" else name.upper()
+    try:
+        return unicodedata.lookup(f"GREEK {size} LETTER {letter}")
+    except KeyError:
+        return f"{name}{space}"
+
+
+def _accented(found: re.Match[str]) -> str:
+    return f"{found[2] or found[3]}{_ACCENTS[found[1]]}"
