@@ -49,6 +49,13 @@ def test_plot_and_report_import_no_torch(tmp_path: Path) -> None:
     check_imports(["list"], ["torch"], tmp_path)
 
 
+def test_the_parent_of_workers_imports_nothing_that_trains_or_judges(tmp_path: Path) -> None:
+    """At its end it names a next command: a figure, or a report where there are claims."""
+    cell = ["--n", "2", "--snr", "5", "--set", "test_samples=2", "--seeds", "2"]
+    heavy = ["torch", "scipy", "matplotlib", "sklearn"]
+    check_imports(["sweep", "benign-vit", *cell, "--jobs", "2", "--out", "out"], heavy, tmp_path)
+
+
 def test_the_help_of_a_sweep_lists_the_studys_parameters(tmp_path: Path) -> None:
     check_imports(["sweep", "toy", "--help"], ["torch", "matplotlib"], tmp_path)
     shown = run("sweep", "toy", "--help", cwd=tmp_path).stdout

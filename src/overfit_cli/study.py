@@ -210,6 +210,11 @@ class Study(ABC, Generic[P]):
 
         return any_grid(self.threshold)
 
+    @property
+    def has_claims(self) -> bool:
+        """Whether it has claims, told without importing what measures them."""
+        return bool(self.claims_in) or type(self).claims is not Study.claims
+
     def claims(self) -> Sequence[Claim]:
         """Return the claims of the paper that its cells can decide."""
         return importlib.import_module(self.claims_in).CLAIMS if self.claims_in else ()

@@ -129,4 +129,4 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
     source = ["--from", str(directory.path)]
     for name in (*of_steps, *own, *others):
         return ["plot", name, *source]
-    return ["report", *source] if chosen.study.claims() else []
+    return ["report", *source] if chosen.study.has_claims else []

@@ -123,7 +123,7 @@ def _next_command(study: AnyStudy, result: CellResult, directory: RunDirectory) 
     of_steps = [one.name for one in study.figures().values() if one.reads == "trajectories"]
     if result.trajectory and of_steps:
         return ["plot", of_steps[0], *source]
-    return ["report", *source] if study.claims() else []
+    return ["report", *source] if study.has_claims else []
 
 
 class Watch:

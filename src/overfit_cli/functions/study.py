@@ -82,6 +82,11 @@ class FunctionStudy(Study[FunctionParameters]):
         """The column named for it, else the first that was measured; empty while none was."""
         return self.record.headline or (self.columns[0].name if self.columns else "")
 
+    @property
+    def has_claims(self) -> bool:
+        """Whether `experiment` was given any."""
+        return bool(self._claims)
+
     def claims(self) -> Sequence[Claim]:
         """Return the claims that `experiment` was given."""
         return self._claims
