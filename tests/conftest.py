@@ -1,9 +1,16 @@
-"""The toy study is found in this process too, as a third party's is: by its entry point."""
+"""What all tests share: one thread of computation each, and the toy study."""
 
 from __future__ import annotations
 
+import os
 import sys
 
-from tests.command import TOY
+# Before numerical libraries are imported: tests run side by side, one a core, and threads that wait
+# for each other on busy cores are many times slower than one alone.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 
+from tests.command import TOY  # noqa: E402
+
+# The toy study is found in this process too, as a third party's is: by its entry point.
 sys.path.insert(0, str(TOY))

@@ -642,11 +642,11 @@ def test_a_file_that_changes_while_it_is_swept_mixes_no_code(tmp_path: Path) -> 
     process = start("sweep", "mine.py", "--n=1:3", cwd=tmp_path)
     assert process.communicate()[1].count("\n") == 1, "a file that can't be read is a sentence"
     written(tmp_path, EXPERIMENT)
-    swept = start("sweep", "mine.py", "--n=1:60", "--jobs=2", cwd=tmp_path, env={"PAUSE": "0.1"})
+    swept = start("sweep", "mine.py", "--n=1:20", "--jobs=2", cwd=tmp_path, env={"PAUSE": "0.1"})
     wait_for(lambda: len(list(tmp_path.glob("results/*/cells/*.parquet"))) > 3)
     written(tmp_path, EXPERIMENT.replace("1 / (1 + n", "2 / (1 + n"))
     output, errors = swept.communicate()
-    assert "Done: 180 trained" in output, errors
+    assert "Done: 60 trained" in output, errors
     cells = overfit_cli.load(tmp_path / "results" / "mine-n")
     assert cells["test_loss"].to_numpy() == pytest.approx(1 / (1 + cells["n"]))
 

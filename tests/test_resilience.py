@@ -43,7 +43,7 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_rows(
     """SIGKILL to the parent alone: its workers must see to themselves."""
     moments = random.Random(0)
     killed = 0
-    for _ in range(10):
+    for _ in range(6):
         process = start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path)
         time.sleep(moments.uniform(0.4, 1.6))
         process.kill()
@@ -52,7 +52,7 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_rows(
         if (tmp_path / "out" / "cells").exists():
             for part in (tmp_path / "out" / "cells").glob("*.parquet"):
                 pd.read_parquet(part)  # Whole at every moment.
-    assert killed >= 5, "most kills came after the end: the moments are too late"
+    assert killed >= 3, "most kills came after the end: the moments are too late"
     run("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path)
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
     keys = stored_keys(tmp_path / "out")
@@ -110,7 +110,7 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
     tmp_path: Path, jobs: tuple[str, str]
 ) -> None:
     """Sent to the whole process group, as a terminal does."""
-    grid = ("--n", "1:30", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
+    grid = ("--n", "1:14", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
     how = ("--jobs", jobs[0], "--backend", jobs[1])
     process = start("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path, new_session=True)
     cells = tmp_path / "out" / "cells"
@@ -123,11 +123,11 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
     assert "Interrupted after" in output
     assert "they are kept in out" in output
     assert errors == ""
-    assert 3 <= len(overfit_cli.load(tmp_path / "out")) < 30
+    assert 3 <= len(overfit_cli.load(tmp_path / "out")) < 14
     again = run("sweep", "toy", *grid, "--set", "pause=0.1", cwd=tmp_path, expect=2)
     assert "pause is given twice" in again.stderr
     resumed = run("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path)
-    assert len(overfit_cli.load(tmp_path / "out")) == 30
+    assert len(overfit_cli.load(tmp_path / "out")) == 14
     assert "there already" in resumed.stdout
 
 

@@ -98,15 +98,15 @@ def test_the_gram_matrix_between_other_inputs_is_a_block_of_that_of_all() -> Non
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_the_limit_of_wide_networks_is_what_their_kernels_come_to(activation: Activation) -> None:
-    """Deviations fall as the root of the width: at 4 · 10⁶ units they are about a thousandth."""
+    """Deviations fall as the root of the width: at 8 · 10⁵ units they are some thousandths."""
     random = np.random.default_rng(1)
     x = torch.tensor(random.normal(size=(1, 3, 2)))
-    weights = torch.tensor(0.7 * random.normal(size=(1, 2_000_000, 2))).repeat_interleave(2, 1)
-    signs = torch.tensor(random.choice([-1.0, 1.0], (1, 2, 2_000_000, 1)))
+    weights = torch.tensor(0.7 * random.normal(size=(1, 400_000, 2))).repeat_interleave(2, 1)
+    signs = torch.tensor(random.choice([-1.0, 1.0], (1, 2, 400_000, 1)))
     signs = torch.cat([signs, -signs], -1).flatten(2)
     gram = gram_matrix(Network(activation, weights, signs).at(x))
     limit = limit_gram_matrix(activation, x, x, torch.tensor([0.7], dtype=torch.float64), 2)
-    torch.testing.assert_close(gram, limit, rtol=0.01, atol=0.01 * float(limit.abs().max()))
+    torch.testing.assert_close(gram, limit, rtol=0.02, atol=0.02 * float(limit.abs().max()))
 
 
 @pytest.mark.parametrize("activation", ["exp", "relu"])

@@ -49,11 +49,12 @@ def test_plot_and_report_import_no_torch(tmp_path: Path) -> None:
     check_imports(["list"], ["torch"], tmp_path)
 
 
-def test_the_parent_of_workers_imports_nothing_that_trains_or_judges(tmp_path: Path) -> None:
-    """At its end it names a next command: a figure, or a report where there are claims."""
-    cell = ["--n", "2", "--snr", "5", "--set", "test_samples=2", "--seeds", "2"]
+def test_what_plans_a_sweep_imports_nothing_that_trains_or_judges(tmp_path: Path) -> None:
+    """All cells are there, so it plans, and names the next command: a report, of its claims."""
+    cell = ["--n=2", "--snr=5", "--seeds=2", "--set=test_samples=2", "--jobs=1", "--out=out"]
+    assert "overfit report" in run("sweep", "benign-vit", *cell, cwd=tmp_path).stdout
     heavy = ["torch", "scipy", "matplotlib", "sklearn"]
-    check_imports(["sweep", "benign-vit", *cell, "--jobs", "2", "--out", "out"], heavy, tmp_path)
+    check_imports(["sweep", "benign-vit", *cell], heavy, tmp_path)
 
 
 def test_the_help_of_a_sweep_lists_the_studys_parameters(tmp_path: Path) -> None:
