@@ -37,6 +37,11 @@ NETWORKS: Mapping[str, Look] = {
 }
 
 
+def varying_parameters(data: FigureData) -> list[str]:
+    """Return the parameters that take several values."""
+    return [name for name, found in parameter_values(data).items() if len(found) > 1]
+
+
 def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
     """Return the cells that are done.
 
@@ -47,9 +52,7 @@ def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
     Raises:
         UserError: if another one does, or no cell is done.
     """
-    values = parameter_values(data)
-    others = [name for name, found in values.items() if len(found) > 1 and name not in {*varying}]
-    if others:
+    if others := [name for name in varying_parameters(data) if name not in {*varying}]:
         raise UserError(
             f"{', '.join(others)} varies here, which this figure doesn't draw; draw it from cells "
             "of one value."
@@ -125,10 +128,11 @@ def draw_series(
     log_ticks(axes.yaxis, *axes.get_ylim())
 
 
-def how_averaged(cells: pd.DataFrame) -> str:
-    """Say what lines and bands are."""
-    seeds = cells["seed"].nunique()
-    return f"geometric means of {plural(seeds, 'seed')}, bands of one deviation"
+def say_how_averaged(figure: matplotlib.figure.Figure, cells: pd.DataFrame, more: str = "") -> None:
+    """Write above a figure what its lines and bands are, and what else is to be said."""
+    seeds = plural(cells["seed"].nunique(), "seed")
+    words = f"geometric means of {seeds}, bands of one deviation{more}"
+    figure.suptitle(words, x=0.01, ha="left", fontsize=7)
 
 
 def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:

@@ -1,4 +1,4 @@
-"""What Theorems 4.2 and 6.6 and Lemmas 5.1 and 5.3 state, with the constants that the paper leaves.
+"""Theorems 4.2, 6.6 and F.2 and Lemmas 5.1 and 5.3, with the constants that the paper leaves.
 
 B = max(C σ √log(n d / δ), 1) with C > 10 (Definition 4.1) stands in exponents: e^(18 B) of hidden
 units is a number of hundreds of digits. So everything here is a decimal logarithm.
@@ -64,15 +64,6 @@ class Statement:
         """Return Theorem 4.2's η, 0.1 λ / (m n² d² e^(16B))."""
         exact = math.log10(0.1) + self._smallest - math.log10(self.width) - 2 * self._labels
         return exact - _decades(16 * self.b)
-
-    def log10_steps(self, epsilon: float) -> float:
-        """Return Theorem 4.2's T̂, λ⁻² n² d² e^(16B) log(nd/ε).
-
-        Args:
-            epsilon: ‖F − Y‖² that is to be reached.
-        """
-        log = max(math.log(self.n * self.outputs / epsilon), 1.0)
-        return 2 * (self._labels - self._smallest) + math.log10(log) + _decades(16 * self.b)
 
     def log10_drift(self, movement: float) -> float:
         """Return Lemma 5.1's bound on ‖H − H*‖, R n d e^(10B).

@@ -31,7 +31,7 @@ def check_enough(folder: Path, asked: Sequence[MultiheadSst2Parameters]) -> dict
     """Read the sentences, and return their fingerprint by their name.
 
     Raises:
-        UserError: if they aren't there, or cells ask for more.
+        UserError: if they aren't there, or cells need more.
     """
     splits = _read(folder)
     named = (("n", "training"), ("test_samples", "test"))

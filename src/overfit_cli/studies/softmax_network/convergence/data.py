@@ -1,6 +1,6 @@
 """Inputs, labels and initial weights of a cell.
 
-A longer training set extends a shorter one, and so does a wider network. The paper asks for inputs
+A longer training set extends a shorter one, and so does a wider network. The paper requires inputs
 and labels of norm at most 1.
 """
 

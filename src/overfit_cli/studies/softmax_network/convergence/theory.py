@@ -1,4 +1,4 @@
-"""What a cell measures beside what Theorem 4.2 and Lemmas 5.1 and 5.3 state."""
+"""A cell's numbers beside those that Theorem 4.2 and Lemmas 5.1 and 5.3 state."""
 
 from __future__ import annotations
 

@@ -94,6 +94,23 @@ def _ratios(cells: pd.DataFrame, models: tuple[str, str], column: str) -> pd.Ser
     return ratios
 
 
+def _judged_ratios(
+    cells: pd.DataFrame,
+    models: tuple[str, str],
+    columns: Sequence[str],
+    margin: Margin,
+    more: str = "",
+) -> Measurement:
+    """Judge the ratios of columns between two models at the largest n, all together."""
+    level = level_of_each(len(columns))
+    found = {
+        column: (from_logarithms(mean_estimate(_ratios(cells, models, column), level)), margin)
+        for column in columns
+    }
+    note = f"{models[0]} over {models[1]} at n = {cells['n'].max()}, geometric means over seeds"
+    return judged_together(found, note=f"{note}{more}.")
+
+
 def _over(
     cells: pd.DataFrame,
     models: tuple[str, str],
@@ -102,14 +119,7 @@ def _over(
     **at: object,
 ) -> Measurement:
     """Measure the ratios of columns between two models at the largest n, seed by seed."""
-    held = _cells(cells, models, **at)
-    level = level_of_each(len(columns))
-    found = {
-        column: (from_logarithms(mean_estimate(_ratios(held, models, column), level)), margin)
-        for column in columns
-    }
-    note = f"{models[0]} over {models[1]} at n = {held['n'].max()}, geometric means over seeds."
-    return judged_together(found, note=note)
+    return _judged_ratios(_cells(cells, models, **at), models, columns, margin)
 
 
 def _at_end(
@@ -138,20 +148,9 @@ def _optimisers(cells: pd.DataFrame) -> Measurement:
     if each[0]["n"].max() != each[1]["n"].max():
         raise not_run("It takes one largest n of both optimisers.")
     both = pd.concat(each).assign(model=lambda rows: rows["optimiser"])
-    level = level_of_each(len(WEIGHTINGS))
-    found = {
-        column: (
-            from_logarithms(mean_estimate(_ratios(both, ("gd", "adam"), column), level)),
-            ALIKE,
-        )
-        for column in WEIGHTINGS
-    }
     steps = both[both["n"] == both["n"].max()].groupby("model")["best_step"].median()
-    return judged_together(
-        found,
-        note=f"At n = {both['n'].max()}, geometric means over seeds; the best step is "
-        f"{steps['gd']:g} with gradient descent and {steps['adam']:g} with Adam (medians).",
-    )
+    words = f"; the best step is {steps['gd']:g} with gd and {steps['adam']:g} with adam (medians)"
+    return _judged_ratios(both, ("gd", "adam"), WEIGHTINGS, ALIKE, words)
 
 
 def _theorem(cells: pd.DataFrame) -> Measurement:

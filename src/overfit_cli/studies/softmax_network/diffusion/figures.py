@@ -11,7 +11,6 @@ import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.style import (
     PALETTE,
     legend_below,
@@ -27,9 +26,10 @@ from overfit_cli.studies.softmax_network.series import (
     Look,
     done_cells,
     draw_series,
-    how_averaged,
     legend_of,
     new_grid,
+    say_how_averaged,
+    varying_parameters,
 )
 
 LOOKS: Mapping[str, Look] = {
@@ -86,7 +86,7 @@ def draw_score(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     if several:
         grid[0, 1].set_title("mean over $t$")
         grid[-1, 1].set_xlabel("training points $n$")
-    figure.suptitle(how_averaged(cells), x=0.01, ha="left", fontsize=7)
+    say_how_averaged(figure, cells)
     drawn = cells[cells[list(rows)].gt(0).any(axis=1)]
     legend_below(figure, legend_of(drawn, by="model", looks=LOOKS), columns=3)
     return figure
@@ -157,5 +157,4 @@ def _cells_and_steps(data: FigureData) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _only_models_vary(data: FigureData) -> bool:
-    varying = {name for name, found in parameter_values(data).items() if len(found) > 1}
-    return varying <= set(_AXES)
+    return set(varying_parameters(data)) <= set(_AXES)

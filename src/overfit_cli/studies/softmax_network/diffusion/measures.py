@@ -1,4 +1,4 @@
-"""How near a denoiser is to the truth, and samples are to the target and to the training points."""
+"""Errors of denoisers, and distances of samples to the target and to the training points."""
 
 from __future__ import annotations
 

@@ -201,8 +201,7 @@ class _InTraining:
 
     def _tensors(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """Inputs and what is to be learned, (1, points, 1 + d) and (1, points, d)."""
-        of = self._denoiser
-        inputs = torch.as_tensor(scaled(pairs.noisy, pairs.times, of.radius))
-        return inputs[None].to(of.net.weights), torch.as_tensor(pairs.clean)[None].to(
-            of.net.weights
-        )
+        inputs = scaled(pairs.noisy, pairs.times, self._denoiser.radius)
+        first, second = (torch.as_tensor(one)[None] for one in (inputs, pairs.clean))
+        weights = self._denoiser.net.weights
+        return first.to(weights), second.to(weights)

@@ -1,4 +1,4 @@
-"""What is learned: a mixture with a known denoiser, or digits; and what a cell draws of it."""
+"""Targets, a mixture with a known denoiser or digits, and the draws that a cell has of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far kernels move and networks part from kernel regression, against width and over steps."""
+"""Kernel drift, and how far networks part from kernel regression, against width and over steps."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.style import legend_below, styled
 from overfit_cli.studies.softmax_network.series import (
     done_cells,
     draw_series,
-    how_averaged,
     legend_of,
     new_grid,
+    say_how_averaged,
     slopes_in_words,
+    varying_parameters,
 )
 
 _AXES = ("activation", "m", "initialisation")
@@ -24,8 +24,8 @@ _AXES = ("activation", "m", "initialisation")
 
 def has_widths(data: FigureData) -> bool:
     """Return whether m varies, and nothing that the figures don't draw."""
-    varying = {name for name, found in parameter_values(data).items() if len(found) > 1}
-    return "m" in varying and varying <= set(_AXES)
+    varying = varying_parameters(data)
+    return "m" in varying and set(varying) <= set(_AXES)
 
 
 @styled
@@ -54,12 +54,8 @@ def draw_kernel_drift(data: FigureData, options: FigureOptions) -> matplotlib.fi
     grid[0, 0].set_ylabel(r"kernel drift $\Vert H - H^*\Vert_F$")
     grid[1, 0].set_ylabel("movement $R$")
     decades = -float(cells["drift_over_bound"].median())
-    figure.suptitle(
-        f"{how_averaged(cells)}; Lemma 5.1's bound lies {decades:.0f} decades above the drift",
-        x=0.01,
-        ha="left",
-        fontsize=7,
-    )
+    bound = f"; Lemma 5.1's bound lies {decades:.0f} decades above the drift"
+    say_how_averaged(figure, cells, bound)
     legend_below(figure, legend_of(cells, [("--", r"$R\,n$")]), columns=4)
     return figure
 
@@ -93,7 +89,7 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         over_steps.set_xlabel("gradient steps")
     grid[0, 0].set_ylabel("test gap, largest")
     grid[1, 0].set_ylabel("test gap, widest")
-    figure.suptitle(how_averaged(cells), x=0.01, ha="left", fontsize=7)
+    say_how_averaged(figure, cells)
     legend_below(figure, legend_of(cells), columns=3)
     return figure
 

@@ -13,9 +13,9 @@ from overfit_cli.studies.softmax_network.convergence.widths import sufficient_wi
 from overfit_cli.studies.softmax_network.series import (
     done_cells,
     draw_series,
-    how_averaged,
     legend_of,
     new_grid,
+    say_how_averaged,
 )
 from overfit_cli.words import plural
 
@@ -52,7 +52,7 @@ def draw_table1(data: FigureData, options: FigureOptions) -> matplotlib.figure.F
         axes_of_rule[-1].set_xlabel("training samples $n$")
     for axes, label in zip(grid[:, 0], LABELS.values(), strict=True):
         axes.set_ylabel(label)
-    figure.suptitle(how_averaged(data.cells), x=0.01, ha="left", fontsize=7)
+    say_how_averaged(figure, data.cells)
     legend_below(figure, legend_of(data.cells, [(":", "$\\propto n^2$")]), columns=4)
     return figure
 
