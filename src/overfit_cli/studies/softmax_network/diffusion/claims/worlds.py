@@ -11,15 +11,17 @@ import pandas as pd
 from overfit_cli.claims.calibration import Worlds
 from overfit_cli.claims.rules import Margin
 from overfit_cli.claims.worlds import Bools, Numbers, Random, exception_worlds, number_worlds
-from overfit_cli.studies.softmax_network.diffusion.claims import (
-    A_TENTH,
+from overfit_cli.studies.softmax_network.diffusion.claims.measuring import (
     ALIKE,
+    FALLS,
+    WEIGHTINGS,
+)
+from overfit_cli.studies.softmax_network.diffusion.claims.scores import (
+    A_TENTH,
     BETTER,
     COPIES,
-    FALLS,
     LEARNS,
     NO_COPIES,
-    WEIGHTINGS,
 )
 from overfit_cli.studies.softmax_network.names import NAMES
 
