@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from benchmarks.timing import timed
+from overfit_cli.matrix_products import added_product
 from overfit_cli.studies.benign_vit.data import draw
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
@@ -69,8 +70,9 @@ def agreement(results: list[CellResult], trained: list[Trained]) -> tuple[int, f
 
 def matrix_product_speed(dtype: torch.dtype) -> float:
     """Return the machine's best matrix-product speed, in operations a second."""
-    left, right, out = (torch.randn(1024, 1024).to(dtype) for _ in range(3))
-    times = [timed(lambda: torch.mm(left, right, out=out))[0] for _ in range(30)]
+    left, right, initial = (torch.randn(1, 1024, 1024).to(dtype) for _ in range(3))
+    products = (torch.baddbmm, added_product)
+    times = [timed(partial(one, initial, left, right))[0] for one in products for _ in range(30)]
     return 2 * 1024**3 / min(times)
 
 

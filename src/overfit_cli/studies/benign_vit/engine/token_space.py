@@ -25,6 +25,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from overfit_cli.matrix_products import added_product
 from overfit_cli.studies.benign_vit.engine.projections import TokenProjections
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import logistic_loss
@@ -40,6 +41,7 @@ class ForwardPass(NamedTuple):
     Attributes:
         scores: q kᵀ, (cells, samples, tokens, tokens).
         attention: their softmax, shaped like them.
+        values: x W_V w_O, (cells, samples, tokens).
         attended: attention times values, (cells, samples, tokens).
         margins: y f(X), (cells, samples).
         loss: (cells,).
@@ -47,6 +49,7 @@ class ForwardPass(NamedTuple):
 
     scores: Tensor
     attention: Tensor
+    values: Tensor
     attended: Tensor
     margins: Tensor
     loss: Tensor
@@ -75,6 +78,8 @@ class TokenSpace:
     Attributes:
         which: the cells' places in the list they came from, (cells,).
         scales: s, the strength of each token position, (cells, tokens).
+        pair_scales: s_i s_j, (cells, 1, tokens, tokens).
+        score_scales: what q̃ k̃ᵀ is to be multiplied by: σ_h² s_i s_j, or s_i s_j; shaped like them.
         labels: training labels, flips included, (cells, samples).
         learning_rate, epsilon, max_steps, leap: (cells,).
         steps: how many have been taken, (cells,).
@@ -91,6 +96,8 @@ class TokenSpace:
 
     which: Tensor
     scales: Tensor
+    pair_scales: Tensor
+    score_scales: Tensor
     labels: Tensor
     learning_rate: Tensor
     epsilon: Tensor
@@ -121,35 +128,35 @@ class TokenSpace:
     def forward(self) -> ForwardPass:
         """Return the forward pass over the training samples at the current state."""
         cells, samples = self.labels.shape
-        by_sample = (cells, samples, self.scales.shape[1], -1)
-        # (cells, samples, tokens, tokens)
-        scores = _batched(self.query.view(by_sample), self.key.view(by_sample).mT)
-        return self.read_out(scores, self.value.view(by_sample[:3]), self.labels)
+        tokens = self.scales.shape[1]
+        by_sample = (cells * samples, tokens, -1)
+        products = torch.bmm(self.query.view(by_sample), self.key.view(by_sample).mT)
+        value = self.value.view(cells, samples, tokens)
+        return self.read_out(products.view(cells, samples, tokens, tokens), value, self.labels)
 
-    def read_out(self, scores: Tensor, value: Tensor, labels: Tensor) -> ForwardPass:
+    def read_out(self, products: Tensor, value: Tensor, labels: Tensor) -> ForwardPass:
         """Return the forward pass from what tokens are to each other at unit scale.
 
         Args:
-            scores: q̃ k̃ᵀ, (cells, samples, tokens, tokens).
+            products: q̃ k̃ᵀ, (cells, samples, tokens, tokens); changed in place.
             value: ṽ, (cells, samples, tokens).
             labels: (cells, samples).
         """
-        head = (self.head_scale**2)[:, None, None, None]
-        scores = scores * (head * _pair_scales(self.scales))  # (cells, samples, tokens, tokens)
+        scores = products.mul_(self.score_scales)  # (cells, samples, tokens, tokens)
         attention = torch.softmax(scores, dim=-1)
-        attended = _batched(attention, (self.scales[:, None] * value)[..., None]).squeeze(-1)
+        values = value * self.scales[:, None]
+        attended = (attention @ values[..., None]).squeeze(-1)  # (cells, samples, tokens)
         margins = labels * attended.mean(-1)  # (cells, samples)
-        return ForwardPass(scores, attention, attended, margins, logistic_loss(margins))
+        return ForwardPass(scores, attention, values, attended, margins, logistic_loss(margins))
 
     def update(self, now: ForwardPass, rate: Tensor) -> Update:
         """Return what a step of size `rate` adds, (cells,), given the forward pass `now`."""
-        cells, samples, tokens = now.attended.shape
         # −η ∂L/∂f / M, so that everything below is already a step and not a gradient.
         by_output = rate[:, None] * self.labels * torch.sigmoid(-now.margins)
-        by_output = (by_output / (samples * tokens))[..., None]  # (cells, samples, 1)
-        values = self.scales[:, None] * self.value.view(cells, samples, tokens)
-        advantage = values[:, :, None, :] - now.attended[..., None]  # (..., tokens, tokens)
-        by_score = advantage * now.attention * (by_output[..., None] * _pair_scales(self.scales))
+        by_output = (by_output / now.attended[0].numel())[..., None]  # (cells, samples, 1)
+        # ∂a_i·v/∂s_ij = a_ij (v_j − a_i·v), (cells, samples, tokens, tokens)
+        by_score = (now.values[:, :, None] - now.attended[..., None]).mul_(now.attention)
+        by_score.mul_(by_output[..., None] * self.pair_scales)
         return Update(by_score, now.attention.sum(2) * (by_output * self.scales[:, None]))
 
     def descend(self, now: ForwardPass) -> None:
@@ -161,8 +168,8 @@ class TokenSpace:
         self.query_coefficients.view(flat).baddbmm_(by_score, self.key.view(flat))
         self.key_coefficients.view(flat).baddbmm_(by_score.mT, self.query.view(flat))
         self.value_coefficients += update.by_value.view(cells, -1)
-        torch.baddbmm(self.initial_query, self.gram, self.query_coefficients, out=self.query)
-        torch.baddbmm(self.initial_key, self.gram, self.key_coefficients, out=self.key)
+        self.query = added_product(self.initial_query, self.gram, self.query_coefficients)
+        self.key = added_product(self.initial_key, self.gram, self.key_coefficients)
         self.value = self.moved_values(self.initial_value, self.gram)
         self.steps += self.stride
 
@@ -211,10 +218,15 @@ def initial_state(
     output = per_cell([one.output for one in strengths])
     value_scale = output * per_cell([one.value for one in strengths])
     value = value_scale[:, None] * stacked([one.train.value[:rows] for one in projections])
+    head_scale = per_cell([one.head for one in strengths])
+    scales = per_cell([token_scales(cell).tolist() for cell in cells])
+    pair_scales = (scales[:, :, None] * scales[:, None, :])[:, None]
     pairs = zip(cells, projections, strict=True)
     return TokenSpace(
         which=torch.arange(len(cells), device=gram.device),
-        scales=per_cell([token_scales(cell).tolist() for cell in cells]),
+        scales=scales,
+        pair_scales=pair_scales,
+        score_scales=(head_scale**2)[:, None, None, None] * pair_scales,
         labels=torch.stack([one.labels_of(cell) for cell, one in pairs]),
         learning_rate=per_cell([cell.learning_rate for cell in cells]),
         epsilon=per_cell([cell.epsilon for cell in cells], torch.float64),  # not rounded up
@@ -222,15 +234,15 @@ def initial_state(
         leap=per_cell([cell.leap for cell in cells], torch.float64),
         steps=per_cell([0] * len(cells), torch.float64),
         stride=per_cell([1] * len(cells), torch.float64),
-        head_scale=per_cell([one.head for one in strengths]),
+        head_scale=head_scale,
         value_scale=value_scale,
         value_gain=output**2 * per_cell([one.output_norm_squared for one in projections]),
         gram=stacked([one.train.gram[:rows, :rows] for one in projections]),
         initial_query=query,
         initial_key=key,
         initial_value=value,
-        query=query.clone(memory_format=torch.contiguous_format),
-        key=key.clone(memory_format=torch.contiguous_format),
+        query=query,
+        key=key,
         value=value,
         query_coefficients=_zeros_like(query),
         key_coefficients=_zeros_like(key),
@@ -249,14 +261,3 @@ def stacked(parts: Sequence[Tensor]) -> Tensor:
 def _zeros_like(tensor: Tensor) -> Tensor:
     """Zeros in memory of their own, which a view of several cells lacks."""
     return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)
-
-
-def _pair_scales(scales: Tensor) -> Tensor:
-    """s_i s_j, (cells, 1, tokens, tokens)."""
-    return (scales[:, :, None] * scales[:, None, :])[:, None]
-
-
-def _batched(left: Tensor, right: Tensor) -> Tensor:
-    """Matrix product over the last two axes of (cells, samples, ...), as one batch."""
-    product = torch.bmm(left.flatten(0, 1), right.flatten(0, 1))
-    return product.view(*left.shape[:2], *product.shape[1:])

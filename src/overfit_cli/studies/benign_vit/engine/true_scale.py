@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from overfit_cli.matrix_products import added_product
 from overfit_cli.studies.benign_vit.engine.projections import TokenProjections
 from overfit_cli.studies.benign_vit.engine.token_space import ForwardPass, TokenSpace, stacked
 
@@ -95,8 +96,8 @@ class TrueScaleTokens:
         gram = stacked([one.test.gram[:, : self._rows] for one in projections])
         initial_query = stacked([one.test.query[:, :width] for one in projections])
         initial_key = stacked([one.test.key[:, :width] for one in projections])
-        query = torch.baddbmm(initial_query, gram, state.query_coefficients).view(flat)  # q₀ + G C
-        key = torch.baddbmm(initial_key, gram, state.key_coefficients).view(flat)
+        query = added_product(initial_query, gram, state.query_coefficients).view(flat)  # q₀ + G C
+        key = added_product(initial_key, gram, state.key_coefficients).view(flat)
         outside = stacked([one.test_scores_outside(width) for one in projections])
         scores = torch.baddbmm(outside.flatten(0, 1), query, key.mT)  # (.., tokens, tokens)
         initial_value = stacked([one.test.value for one in projections])
