@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from overfit_cli import matrix_products
-from overfit_cli.matrix_products import added_product
+from overfit_cli.matrix_products import Linear, added_product
 
 SHAPES = [
     pytest.param((1, 3, 5, 2), id="small: one call of PyTorch's"),
@@ -56,3 +56,44 @@ def test_a_pytorch_without_onednn_gives_the_same(monkeypatch: pytest.MonkeyPatch
     found = added_product(initial, left, right)
     monkeypatch.setattr(matrix_products, "_has_onednn", lambda: False)
     assert torch.allclose(added_product(initial, left, right), found, atol=1e-3)
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(64, 64), (48, 96), (96, 48)])
+@pytest.mark.parametrize("samples", [(3,), (2000,), (8, 250)], ids=["small", "large", "batched"])
+def test_a_linear_layer_has_pytorchs_outputs_and_gradients(
+    inputs: int, outputs: int, samples: tuple[int, ...]
+) -> None:
+    torch.manual_seed(3)
+    layer, exact = Linear(inputs, outputs), nn.Linear(inputs, outputs).double()
+    exact.load_state_dict(layer.state_dict())
+    x = torch.randn(*samples, inputs).requires_grad_()
+    x_exact = x.detach().double().requires_grad_()
+    by_output = torch.randn(*samples, outputs)
+    found, expected = layer(x), exact(x_exact)
+    found.backward(by_output)
+    expected.backward(by_output.double())
+    assert (found.double() - expected).detach().abs().max() < 1e-5
+    pairs = [(x.grad, x_exact.grad)]
+    pairs += [(getattr(layer, one).grad, getattr(exact, one).grad) for one in ("weight", "bias")]
+    for mine, theirs in pairs:
+        assert mine is not None and theirs is not None
+        assert mine.is_contiguous()
+        assert (mine.double() - theirs).abs().max() < 1e-5 * (1 + theirs.abs().max())
+
+
+@pytest.mark.skipif(not matrix_products._has_onednn(), reason="this PyTorch has no oneDNN")
+def test_large_float32_products_on_a_cpu_are_onednns(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+    true = matrix_products._onednn
+
+    def counted(left: Tensor, right: Tensor) -> Tensor:
+        used.append(left.shape)
+        return true(left, right)
+
+    monkeypatch.setattr(matrix_products, "_onednn", counted)
+    added_product(*problem((1, 320, 320, 512), torch.float32))
+    Linear(64, 64)(torch.randn(2000, 64)).sum().backward()
+    assert len(used) == 4  # One product; a layer's output, and two gradients.
+    added_product(*problem((1, 320, 320, 512), torch.float64))
+    added_product(*problem((1, 8, 8, 8), torch.float32))
+    assert len(used) == 4

@@ -9,41 +9,84 @@ linear layer; where a PyTorch lacks it, PyTorch's own product does the work.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import FunctionCtx
+from torch.nn import functional
 
 _SMALLEST = 1_000_000
 """Multiplications below which the cost of calling oneDNN outweighs its speed."""
 
 
 def added_product(initial: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """Return initial + left · right for a batch of matrices.
+    """Return initial + left · right for a batch of matrices, without gradients.
 
     Args:
         initial: (batch, rows, columns).
         left: (batch, rows, inner).
         right: (batch, inner, columns).
     """
-    if _suits_onednn(left, right):
-        # As a linear layer sees it: rows of `left` are inputs, columns of `right` are outputs.
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(
-            left[0], right[0].mT, None, "none", [], ""
-        )
-        return product.add_(initial[0])[None]
+    batch, rows, inner = left.shape
+    if batch == 1 and _suits_onednn(left, rows * inner * right.shape[2]):
+        return _onednn(left[0], right[0]).add_(initial[0])[None]
     return torch.baddbmm(initial, left, right)
 
 
-def _suits_onednn(left: Tensor, right: Tensor) -> bool:
-    """Whether this is one large float32 product on a CPU, and oneDNN is there."""
-    batch, rows, inner = left.shape
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """Return left · right of matrices (rows, inner) and (inner, columns), without gradients."""
+    if not _suits_onednn(left, left.numel() * right.shape[1]):
+        return left @ right
+    if left.mT.is_contiguous() and right.numel() < left.numel():
+        return _onednn(right.mT, left.mT).mT  # oneDNN copies a left side that is transposed.
+    return _onednn(left, right)
+
+
+class Linear(nn.Linear):
+    """PyTorch's linear layer x Wᵀ + b, with these products."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (..., inputs) to (..., outputs)."""
+        if not _suits_onednn(x, x.numel() * self.out_features):
+            return functional.linear(x, self.weight, self.bias)
+        rows = x.flatten(0, -2)
+        mapped: Tensor = _Linear.apply(rows, self.weight, self.bias)  # type: ignore[no-untyped-call]
+        return mapped.view(*x.shape[:-1], self.out_features)
+
+
+class _Linear(Function):
+    """The layer's products, forwards and backwards."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return product(x, weight.mT).add_(bias)  # (rows, outputs)
+
+    @staticmethod
+    def backward(ctx: Any, by_output: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        by_x = product(by_output, weight)  # (rows, inputs)
+        by_weight = product(by_output.mT, x).contiguous()  # (outputs, inputs)
+        return by_x, by_weight, by_output.sum(0)
+
+
+def _suits_onednn(operand: Tensor, multiplications: int) -> bool:
+    """Whether a product of that size is large, in float32 and on a CPU, and oneDNN is there."""
     return (
-        batch == 1
-        and rows * inner * right.shape[2] >= _SMALLEST
-        and left.dtype == torch.float32
-        and left.device.type == "cpu"
+        multiplications >= _SMALLEST
+        and operand.dtype == torch.float32
+        and operand.device.type == "cpu"
         and _has_onednn()
     )
 
 
 def _has_onednn() -> bool:
     return hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def _onednn(left: Tensor, right: Tensor) -> Tensor:
+    """Return left · right, both matrices, as a linear layer of inputs `left`, weights `right`ᵀ."""
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.mT, None, "none", [], "")
+    return product

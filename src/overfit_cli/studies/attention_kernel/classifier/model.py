@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from overfit_cli.matrix_products import Linear
 from overfit_cli.rng import named_rng
-from overfit_cli.studies.attention_kernel.attention import attention
+from overfit_cli.studies.attention_kernel.attention import attend
 from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
 
 CLASSES = 2
@@ -78,13 +79,13 @@ class Layer(nn.Module):
         super().__init__()
         self.kernel, self.heads, self.dropout = kernel, shape.heads, dropout
         self.attention_norm = nn.LayerNorm(shape.d)
-        self.query = nn.Linear(shape.d, shape.d)
-        self.key = nn.Linear(shape.d, shape.d)
-        self.value = nn.Linear(shape.d, shape.d)
-        self.output = nn.Linear(shape.d, shape.d)
+        self.query = Linear(shape.d, shape.d)
+        self.key = Linear(shape.d, shape.d)
+        self.value = Linear(shape.d, shape.d)
+        self.output = Linear(shape.d, shape.d)
         self.perceptron_norm = nn.LayerNorm(shape.d)
-        self.widen = nn.Linear(shape.d, shape.hidden)
-        self.narrow = nn.Linear(shape.hidden, shape.d)
+        self.widen = Linear(shape.d, shape.hidden)
+        self.narrow = Linear(shape.hidden, shape.d)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Map (samples, tokens, d) to the same; `mask` has shape (samples, 1, 1, tokens)."""
@@ -103,8 +104,8 @@ class Layer(nn.Module):
         self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
     ) -> Tensor:
         """Return the layer's output from its input and its queries, keys and values in heads."""
-        weights = attention(self.kernel, query, key, mask)  # (samples, heads, tokens, tokens)
-        mixed = (weights @ value).transpose(-3, -2).flatten(-2)  # (samples, tokens, d)
+        received = attend(self.kernel, query, key, value, mask)  # (samples, heads, tokens, width)
+        mixed = received.transpose(-3, -2).flatten(-2)  # (samples, tokens, d)
         x = x + self.dropout(self.output(mixed))
         # (samples, tokens, hidden)
         hidden = self.dropout(functional.gelu(self.widen(self.perceptron_norm(x))))
@@ -134,8 +135,8 @@ class Transformer(nn.Module):
             Layer(shape, KERNELS[kernel], self.dropout) for _ in range(shape.layers)
         )
         self.norm = nn.LayerNorm(shape.d)
-        self.head = nn.Linear(shape.d, shape.hidden)
-        self.classes = nn.Linear(shape.hidden, CLASSES)
+        self.head = Linear(shape.d, shape.hidden)
+        self.classes = Linear(shape.hidden, CLASSES)
         self.to(dtype)
         _initialise(self, seed)
 

@@ -17,7 +17,7 @@ from torch.nn import functional
 from overfit_cli.rng import named_rng
 from overfit_cli.studies.attention_kernel.classifier.model import Layer, Transformer, key_mask
 
-AT_A_TIME = {"cpu": 2**11, "cuda": 2**21}
+AT_A_TIME = {"cpu": 2**12, "cuda": 2**21}
 """Tokens, over points and samples, that go through the network together. On a CPU what they take
 fits its cache: measured, half as many are slower, and so are twice as many."""
 

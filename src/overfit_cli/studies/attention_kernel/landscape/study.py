@@ -26,7 +26,7 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
     """The loss around a trained classifier, under each kernel."""
 
     name = "kernel-landscape"
-    version = 1
+    version = 2
     title = "Loss landscapes of softmax and of Gaussian attention"
     parameters = KernelLandscapeParameters
     headline = "rms_laplacian"

@@ -22,7 +22,7 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
     """Whether a contour connects two discs, in images drawn here or LRA's."""
 
     name = "kernel-pathfinder"
-    version = 2
+    version = 3
     title = "Softmax against Gaussian attention on Pathfinder"
     worlds_in = "overfit_cli.studies.attention_kernel.classifier.worlds"
     parameters = KernelPathfinderParameters

@@ -14,7 +14,7 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
     """Sentiment of reviews, generated or IMDb's."""
 
     name = "kernel-text"
-    version = 1
+    version = 2
     title = "Softmax against Gaussian attention on text classification"
     worlds_in = "overfit_cli.studies.attention_kernel.classifier.worlds"
     parameters = KernelTextParameters
