@@ -115,7 +115,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"jobs": "two"}, "jobs 'two': it takes a whole number"),
     ({"backend": "dask"}, "backend 'dask': it takes loky, threading"),
     ({"device": "tpu"}, "device 'tpu': it takes auto, cpu, cuda"),
-    ({"profile": "quick"}, "toy is no preset"),
+    ({"profile": "quick"}, "toy is not a preset"),
     ({"threshold": 0.5}, "threshold 0.5: it requires refine=ROUNDS"),
     ({"tolerance": 0.5}, "tolerance 0.5: it requires refine=ROUNDS"),
     ({"refine": 2, "threshold": "a"}, "threshold 'a': it takes a finite number"),
@@ -350,7 +350,7 @@ def test_a_frame_whose_study_is_not_known_is_refused() -> None:
     cells = pd.DataFrame({"n": [1], "seed": [0]})
     with pytest.raises(UserError, match="study: the cells have a column `study` of 0 names"):
         overfit_cli.judge(cells)
-    with pytest.raises(UserError, match="'benign' is no study; did you mean 'benign-vit'"):
+    with pytest.raises(UserError, match="'benign' is not a study; did you mean 'benign-vit'"):
         overfit_cli.judge(cells, study="benign")
     with pytest.raises(UserError, match="The cells have no column 'seed'"):
         overfit_cli.judge(cells[["n"]], study="benign-vit")

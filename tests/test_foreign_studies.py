@@ -31,7 +31,7 @@ REASONS = {
     "closes": "error: GeneratorExit",
     "other-column": "error: the study has no column 'tset_loss'",
     "nothing": "error: the study gave no result for it",
-    "text": "error: TypeError: the study gave 'a loss of 0.5', which is no CellResult",
+    "text": "error: TypeError: the study gave 'a loss of 0.5', which is not a CellResult",
     "other-cell": "error: LookupError: the study gave a result of another cell, or a second one",
     "other-step": "error: the study logs no column 'tset_loss'",
     "wordy-step": "error: ArrowInvalid: Could not convert 'low' with type str: tried to",

@@ -199,12 +199,12 @@ OUTCOMES = {
     "return 3.0": "error: TypeError: it returned 3.0, and not a dict of numbers",
     "return None": "error: TypeError: it returned None, and not a dict of numbers",
     "return {}": "error: ValueError: it returned no number",
-    "return {'test_loss': 'low'}": "error: TypeError: it returned test_loss = 'low', which is no n",
-    "return {'test_loss': [1, 2]}": "error: TypeError: it returned test_loss = [1, 2], which is no",
+    "return {'test_loss': 'low'}": "error: TypeError: it returned test_loss = 'low', which is not a n",
+    "return {'test_loss': [1, 2]}": "error: TypeError: it returned test_loss = [1, 2], which is not",
     "import numpy as np; return {'test_loss': np.zeros(2)}": "error: TypeError: it returned test_",
     "return {'n': 1.0}": "error: a column can't be called 'n', which every row has already",
     "return {'status': 1.0}": "error: a column can't be called 'status', which every row has",
-    "return {3: 1.0}": "error: 3 is no name of a column",
+    "return {3: 1.0}": "error: 3 is not a column name",
     "return {'test_loss': float('nan')}": "diverged: test_loss isn't finite",
     "return {'test_loss': float('inf')}": "diverged: test_loss isn't finite",
 }
@@ -228,7 +228,7 @@ def test_what_goes_wrong_in_a_cell_is_a_failed_row(tmp_path: Path, body: str) ->
 
 
 GENERATORS = {
-    "yield {'loss': 'low'}": "TypeError: it yielded loss = 'low', which is no number",
+    "yield {'loss': 'low'}": "TypeError: it yielded loss = 'low', which is not a number",
     "yield 3.0": "TypeError: it yielded 3.0, and not a dict of numbers",
     "yield {'step': 2, 'loss': 1.0}": "ValueError: it yielded step = 2 after 2; steps are whole",
     "yield {'step': 2.5, 'loss': 1.0}": "ValueError: it yielded step = 2.5 after 2",
@@ -437,7 +437,7 @@ def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> No
     assert re.search(r"width +m +10 +a whole number of at least +hidden units", shown)
     assert re.search(r"rate +1 +a number above 0 +step size \(1/s\)", shown)
     assert re.search(r"heads +1 +one of 1, 2, 4", shown)
-    assert "device goes by --set device=RANGE, because --device is an option of overfit" in shown
+    assert "For the parameter device write --set device=RANGE: --device is an option" in shown
     asked = ("--width=10:30:10", "--kind=relu,tanh", "--heads=1,4", "--bias=false", "--label=x,y:z")
     done = run("sweep", "mine.py", *asked, "--set=device=gpu", "--jobs=1", cwd=tmp_path)
     assert "72 cells (width 3 × kind 2 × heads 2 × label 2 × seeds 3)" in done.stdout
@@ -455,7 +455,7 @@ def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> No
         "--rate=nan": "--rate nan: rate takes a number above 0",
         "--widht=3": "--widht: mine:fit has no parameter 'widht', and overfit no such option; did",
         "--sedes=3": "did you mean '--seeds'?",
-        "--device=5": "the parameter device goes by --set device=...",
+        "--device=5": "write --set device=... for the parameter device",
     }.items():
         assert words in call("sweep", "mine.py", flag, cwd=tmp_path, expect=2).stderr
 
@@ -538,7 +538,7 @@ def test_a_headline_that_is_not_returned_is_a_failed_cell(tmp_path: Path) -> Non
 def test_an_option_of_our_own_that_is_a_parameters_too_is_said_so(tmp_path: Path) -> None:
     written(tmp_path, RICH)
     done = run("sweep", "mine.py", "--device=cpu", "--jobs=1", cwd=tmp_path)
-    assert "--device is overfit's own option; the parameter device goes by --set" in done.stderr
+    assert "--device is an option of overfit; write --set device=" in done.stderr
 
 
 def test_a_function_that_is_called_like_an_installed_study_is_refused(tmp_path: Path) -> None:

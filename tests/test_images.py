@@ -204,7 +204,7 @@ def test_what_is_missing_or_does_not_fit_names_the_flag(tmp_path: Path) -> None:
     refused("t10k-images-idx3-ubyte.gz", "damaged or cut short")
     (data / "t10k-images-idx3-ubyte.gz").write_bytes(whole)
     (data / "t10k-labels-idx1-ubyte.gz").unlink()
-    refused("its labels", "aren't beside it")
+    refused("its labels", "aren't in the same folder")
     labels = data / "t10k-labels-idx1-ubyte"
     labels.write_bytes(idx(LABELS, (5,), bytes(5)))
     refused("it has 5 labels for 6 images")

@@ -155,7 +155,7 @@ def test_files_that_are_missing_or_of_another_kind_are_named(tmp_path: Path) -> 
         read_sst2(tmp_path)
     (tmp_path / "dev.tsv").unlink()
     (tmp_path / "validation.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(UserError, match=r"validation.parquet: it is no whole parquet file"):
+    with pytest.raises(UserError, match=r"validation.parquet: it is not a complete parquet file"):
         read_sst2(tmp_path)
     frame = pd.DataFrame({"sentence": ["fine", None], "label": [1, 0]})
     frame.to_parquet(tmp_path / "validation.parquet")

@@ -188,7 +188,9 @@ def test_a_study_with_an_ill_formed_member_is_refused_when_it_is_loaded(what: st
 def test_a_whole_study_is_one() -> None:
     assert why_no_study(Least(), "least") == ""
     assert why_no_study(Least(), "other") == "its name is 'least'"
-    assert why_no_study(Least, "least") == "it is no instance of a class that inherits from Study"
+    assert (
+        why_no_study(Least, "least") == "it is not an instance of a class that inherits from Study"
+    )
 
 
 def test_the_names_that_are_taken_are_those_that_every_row_has() -> None:

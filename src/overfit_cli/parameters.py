@@ -183,7 +183,7 @@ def _describe_one(model: type[StudyParameters], name: str) -> ParameterInfo:
     extra = field.json_schema_extra
     assert isinstance(extra, dict), f"{name} is declared without parameter()"
     kind, choices = _kind(field.annotation)
-    assert kind is not None, f"{name} has a type that is no parameter's"
+    assert kind is not None, f"{name} has a type that no parameter can have"
     return ParameterInfo(
         name=name,
         kind=kind,

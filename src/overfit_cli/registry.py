@@ -32,7 +32,7 @@ def add_study(study: AnyStudy) -> None:
         UserError: if it is no whole study, or another one is installed under its name.
     """
     if reason := why_no_study(study, study.name):
-        raise UserError(f"{type(study).__name__} is no study: {reason}.")
+        raise UserError(f"{type(study).__name__} is not a study: {reason}.")
     if study.name in _entry_points() and find_study(study.name) is not study:
         raise UserError(f"A study {study.name!r} is installed; give yours another name.")
     if study.name not in _entry_points():
@@ -53,7 +53,7 @@ def find_study(name: str) -> AnyStudy:
     if name in _added:
         return _added[name]
     if name not in _entry_points():
-        raise UserError(f"{name!r} is no study; {nearest(name, study_names())}")
+        raise UserError(f"{name!r} is not a study; {nearest(name, study_names())}")
     found = _load(_entry_points()[name])
     if isinstance(found, str):
         source = _entry_points()[name].value

@@ -15,7 +15,7 @@ _KINDS = ("float", "int")
 def why_no_study(study: object, name: str) -> str:
     """Return why an object is no study of that name; empty where it is one."""
     if not isinstance(study, Study):
-        return "it is no instance of a class that inherits from Study"
+        return "it is not an instance of a class that inherits from Study"
     return next(_problems(study, name), "")
 
 

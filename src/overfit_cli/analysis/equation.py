@@ -113,7 +113,7 @@ def _side(text: str, names: Collection[str]) -> tuple[Term, set[str]]:
             warnings.simplefilter("ignore")  # Python's advice on odd literals is not for our user
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise _RefusedError(f"{text!r} is no arithmetic.") from None
+        raise _RefusedError(f"{text!r} is not arithmetic.") from None
     found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     return _term(tree, names), found.intersection(names)
 
@@ -137,11 +137,11 @@ def _term(node: ast.expr, names: Collection[str]) -> Term:
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
             raise _RefusedError(f"{name} takes one number in parentheses.")
         case ast.Call(func=ast.Name(id=name)):
-            raise _RefusedError(f"{name!r} is no function; {nearest(name, FUNCTIONS)}")
+            raise _RefusedError(f"{name!r} is not a function; {nearest(name, FUNCTIONS)}")
         case ast.Name(id=name):
-            raise _RefusedError(f"{name!r} is no axis here; {nearest(name, names)}")
+            raise _RefusedError(f"{name!r} is not an axis here; {nearest(name, names)}")
         case _:
-            raise _RefusedError(f"{ast.unparse(node)!r} is no arithmetic.")
+            raise _RefusedError(f"{ast.unparse(node)!r} is not arithmetic.")
 
 
 def _constant(number: float) -> Term:

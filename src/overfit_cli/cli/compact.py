@@ -14,10 +14,10 @@ from overfit_cli.words import plural, size
 
 def compact(
     directory: Annotated[
-        str, typer.Argument(metavar="DIR", help="A run directory; a sweep may be writing to it.")
+        str, typer.Argument(metavar="DIR", help="Run directory; a sweep may still write to it.")
     ],
 ) -> int:
-    """Join a run directory's part files into few; every cell stays as it is."""
+    """Join the part files of a run directory into a few; all rows stay the same."""
     from overfit_cli.files import reason_of
     from overfit_cli.sweeps.compact import compact_directory
     from overfit_cli.sweeps.store import RunDirectory

@@ -24,9 +24,7 @@ PARAMETER_OPTIONS = {"ignore_unknown_options": True}
 
 DataFolder = Annotated[
     str | None,
-    typer.Option(
-        "--data", metavar="DIR", help="Where a study's data lies.  [default: $OVERFIT_DATA]"
-    ),
+    typer.Option("--data", metavar="DIR", help="Folder of real data.  [default: $OVERFIT_DATA]"),
 ]
 # A command that takes any option takes what follows it for an argument: all of it comes here.
 SubjectAndParameters = Annotated[
@@ -38,11 +36,11 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=RANGE",
-        help="A parameter, where its name is also that of an option.",
+        help="Set a parameter that has the name of an option.",
     ),
 ]
 DeviceName = Annotated[
-    str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where cells train.")
+    str, typer.Option("--device", metavar="auto|cpu|cuda", help="Device to train on.")
 ]
 
 
@@ -140,7 +138,8 @@ def check_parameters(
         name = next((option[2:].replace("-", "_") for option in one.opts), "")
         if given and name in parameters and one.name != "words":
             warnings.warn(
-                f"--{name} is overfit's own option; the parameter {name} goes by --set {name}=...",
+                f"--{name} is an option of overfit; "
+                f"write --set {name}=... for the parameter {name}",
                 UserWarning,
                 stacklevel=2,
             )

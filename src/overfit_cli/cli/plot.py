@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 def plot(
     figure: Annotated[
-        str, typer.Argument(metavar="FIGURE", help="Which one; `overfit list figures` names them.")
+        str,
+        typer.Argument(
+            metavar="FIGURE", help="Name of a figure; `overfit list figures` shows all."
+        ),
     ],
     source: Annotated[
         str | None,
@@ -31,27 +34,33 @@ def plot(
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="A .png, .pdf or .svg.  [default: DIR/figures/FIGURE.png]"
+            metavar="FILE", help="PNG, PDF or SVG file.  [default: DIR/figures/FIGURE.png]"
         ),
     ] = None,
-    x: Annotated[str | None, typer.Option(metavar="NAME", help="Parameter across.")] = None,
-    y: Annotated[str | None, typer.Option(metavar="NAME", help="Parameter up.")] = None,
+    x: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Parameter on the horizontal axis.")
+    ] = None,
+    y: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Parameter on the vertical axis.")
+    ] = None,
     value: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Measured column to draw.")
     ] = None,
     threshold: Annotated[
-        str | None, typer.Option(metavar="T", help="Where a cell changes sides.")
+        str | None, typer.Option(metavar="T", help="Value that separates the two sides.")
     ] = None,
     law: Annotated[
         str | None,
-        typer.Option(metavar="EQUATION", help="A curve to draw, such as 'n * snr**2 = 1000'."),
+        typer.Option(
+            metavar="EQUATION", help="Equation of a curve to draw, such as 'n * snr**2 = 1000'."
+        ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Parameter with a panel for each value.")
+        str | None, typer.Option(metavar="NAME", help="Parameter that gets one panel per value.")
     ] = None,
     data_folder: DataFolder = None,
 ) -> int:
-    """Draw a figure from what a sweep or a training wrote."""
+    """Draw a figure of a run."""
     use_data(data_folder)
     from overfit_cli.figure import FigureOptions
     from overfit_cli.figures.style import save
@@ -124,7 +133,7 @@ def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
     figures = {study.name: figures_of(study) for study in installed_studies()}
     known = {*any_grid(), *(name for of_study in figures.values() for name in of_study)}
     if figure not in known:
-        raise UserError(f"{figure!r} is no figure; {nearest(figure, known)}")
+        raise UserError(f"{figure!r} is not a figure; {nearest(figure, known)}")
     for directory in usable_directories(RESULTS):
         function = function_of(directory)
         own = any_grid() if function else figures.get(directory.study_name() or "", {})

@@ -16,21 +16,21 @@ def report(
         typer.Option(
             "--from",
             metavar="DIR",
-            help="Run directory; of several, each is judged.  [default: for each claim that of "
-            "its preset in results/, else the newest that bears on it]",
+            help="Run directory; may be repeated.  [default: for each claim the one of its preset "
+            "in results/, else the newest with cells for it]",
         ),
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", help="Where report.md and claims.json go.  [default: results/report]"
+            metavar="DIR", help="Folder for report.md and claims.json.  [default: results/report]"
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 when a claim fails.")
+        bool, typer.Option("--strict", help="Exit with code 1 if a claim fails.")
     ] = False,
 ) -> int:
-    """Judge the claims of the papers by what was run."""
+    """Judge the claims of the papers on your runs."""
     from overfit_cli.report.judge import judge_all, worth_showing
     from overfit_cli.report.page import families, sentences, verdict_table, write_report
 

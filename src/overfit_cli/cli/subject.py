@@ -96,8 +96,10 @@ def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
     if profile is None:
         return
     named = "profile" in study.parameters.model_fields
-    own = "; the parameter profile goes by --set profile=VALUE" if named else ""
-    raise UserError(f"--profile {profile}: {typed} is no preset; only presets have profiles{own}.")
+    own = "; write --set profile=VALUE for the parameter profile" if named else ""
+    raise UserError(
+        f"--profile {profile}: {typed} is not a preset; only presets have profiles{own}."
+    )
 
 
 def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
@@ -108,7 +110,7 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
     content = preset.content
     if content.study not in study_names():
         hint = nearest(content.study, study_names())
-        raise UserError(f"{preset.path.name}: {content.study!r} is no study; {hint}")
+        raise UserError(f"{preset.path.name}: {content.study!r} is not a study; {hint}")
     study = find_study(content.study)
     known = study.figures() if content.figures else {}
     for figure in content.figures:

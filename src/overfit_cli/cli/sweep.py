@@ -43,27 +43,27 @@ def _text(metavar: str, words: str) -> Any:
 
 
 Text = str | None
-Seeds = Annotated[Text, _text("SEEDS", "How many (5), or which (3:7 or 0,4,9).  [default: 3]")]
-Profile = Annotated[Text, _text("quick|paper", "How much of a preset to run.  [default: quick]")]
+Seeds = Annotated[
+    Text, _text("SEEDS", "Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3]")
+]
+Profile = Annotated[Text, _text("quick|paper", "Size of a preset.  [default: quick]")]
 Out = Annotated[Text, _text("DIR", "Run directory.  [default: results/NAME]")]
-Jobs = Annotated[str, _text("N", "Cells trained at a time; -1 is one per core.")]
+Jobs = Annotated[str, _text("N", "Cells to train at the same time; -1 means one per core.")]
 BackendName = Annotated[
-    str, typer.Option("--backend", metavar="loky|threading", help="How jobs run.")
+    str, typer.Option("--backend", metavar="loky|threading", help="Processes (loky) or threads.")
 ]
 Trajectories = Annotated[bool, _flag("trajectories", "Log every step of every cell.")]
 DryRun = Annotated[bool, _flag("dry-run", "Print the plan with an estimate; run nothing.")]
-Fresh = Annotated[bool, _flag("fresh", "Run cells again that are there already.")]
-RetryFailed = Annotated[bool, _flag("retry-failed", "Run cells again that failed.")]
+Fresh = Annotated[bool, _flag("fresh", "Run finished cells again.")]
+RetryFailed = Annotated[bool, _flag("retry-failed", "Run failed cells again.")]
 FailFast = Annotated[
-    bool, _flag("fail-fast", "Stop when a cell fails; cells that are running end.")
+    bool, _flag("fail-fast", "Stop at the first failed cell; running cells finish.")
 ]
-_REFINE = "Begin with the grid, for two seeds, and go on where the boundary is uncertain."
+_REFINE = "Run the grid with two seeds, then add cells where the boundary is uncertain."
 Refine = Annotated[Text, _text("ROUNDS", _REFINE)]
-_THRESHOLD = "With --refine: where a cell changes sides.  [default: the study's own]"
+_THRESHOLD = "With --refine: the value at the boundary.  [default: the study's]"
 Threshold = Annotated[Text, _text("T", _THRESHOLD)]
-_TOLERANCE = (
-    "With --refine: how well to know the boundary, as ± along its axis.  [default: 1/99 of it]"
-)
+_TOLERANCE = "With --refine: accuracy of the boundary, as ± along its axis.  [default: 1/99 of it]"
 Tolerance = Annotated[Text, _text("T", _TOLERANCE)]
 Help = Annotated[bool, _flag("help", "Show this message and the study's parameters.")]
 
@@ -89,10 +89,10 @@ def sweep(
     tolerance: Tolerance = None,
     show_help: Help = False,
 ) -> int:
-    """Train a grid of cells in parallel; what is there already is kept.
+    """Train a grid of cells in parallel, and reuse finished cells.
 
-    What to sweep is a study or a preset, which `overfit list` names, or a function: FILE.py,
-    FILE.py:NAME or package.module:NAME. Without one it is benign-vit.
+    The argument is a study or a preset (see `overfit list`), or a function: FILE.py, FILE.py:NAME
+    or package.module:NAME. The default is benign-vit.
 
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
@@ -148,8 +148,8 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
     for name in chosen.study.parameters.model_fields:
         if f"--{name.replace('_', '-')}" in own:
             output.print(
-                f"{name} goes by --set {name}=RANGE, because --{name.replace('_', '-')} is an "
-                "option of overfit's own."
+                f"For the parameter {name} write --set {name}=RANGE: "
+                f"--{name.replace('_', '-')} is an option of overfit."
             )
 
 

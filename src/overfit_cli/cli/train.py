@@ -48,11 +48,11 @@ def train(
     data: DataFolder = None,
     device: DeviceName = "auto",
 ) -> int:
-    """Train one cell, show every step, and keep its trajectory.
+    """Train one cell, show every step, and save its trajectory.
 
-    What to train is a study or a preset, which `overfit list` names, or a function: FILE.py,
-    FILE.py:NAME or package.module:NAME. Without one it is benign-vit. Every parameter of the study
-    is an option: --n 20 --snr 10.
+    The argument is a study or a preset (see `overfit list`), or a function: FILE.py, FILE.py:NAME
+    or package.module:NAME. The default is benign-vit. Every parameter of the study is an option:
+    --n 20 --snr 10.
     """
     from overfit_cli.device import Device, resolve_device
     from overfit_cli.sweeps.grid import check_seeds, make_grid

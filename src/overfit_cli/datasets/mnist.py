@@ -73,7 +73,9 @@ def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:
         return None
     labels = _plain_or_gzipped(folder / f"{prefix}-labels-idx1-ubyte")
     if labels is None:
-        raise UserError(f"{images}: its labels, {prefix}-labels-idx1-ubyte, aren't beside it.")
+        raise UserError(
+            f"{images}: its labels, {prefix}-labels-idx1-ubyte, aren't in the same folder."
+        )
     return images, labels
 
 

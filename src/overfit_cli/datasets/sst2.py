@@ -117,7 +117,7 @@ def _of_parquet(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
     try:
         table = pd.read_parquet(io.BytesIO(content))
     except Exception as error:  # pyarrow raises many kinds
-        raise UserError(f"{path}: it is no whole parquet file; {_ACCEPTED}.") from error
+        raise UserError(f"{path}: it is not a complete parquet file; {_ACCEPTED}.") from error
     text, label = (table[name] for name in _columns(path, list(map(str, table.columns))))
     for number, (sentence, sign) in enumerate(zip(text, label, strict=True), start=1):
         yield f"row {number}", sentence if isinstance(sentence, str) else "", str(sign)

@@ -75,5 +75,5 @@ def _number(value: Any, said: str) -> float | None:
     except (TypeError, ValueError, RuntimeError, OverflowError):
         plain, number = value, math.nan
     if math.isnan(number) and not isinstance(plain, float):
-        raise TypeError(f"{said}, which is no number")
+        raise TypeError(f"{said}, which is not a number")
     return number

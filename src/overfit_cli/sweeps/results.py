@@ -64,7 +64,7 @@ def _asked_for(left: dict[str, Cell], result: object) -> Cell:
         LookupError: if it is of no cell that is left.
     """
     if not isinstance(result, CellResult):
-        raise TypeError(f"the study gave {result!r}, which is no CellResult")
+        raise TypeError(f"the study gave {result!r}, which is not a CellResult")
     if result.cell.key not in left:
         raise LookupError("the study gave a result of another cell, or a second one of this")
     return left[result.cell.key]
@@ -103,7 +103,7 @@ def _no_column(study: AnyStudy, name: object) -> str:
     if not study.open_columns:
         return f"the study has no column {name!r}"
     if not isinstance(name, str) or not name:
-        return f"{name!r} is no name of a column"
+        return f"{name!r} is not a column name"
     taken = name in taken_columns(study.parameters)
     return f"a column can't be called {name!r}, which every row has already" if taken else ""
 
