@@ -27,7 +27,7 @@ PART = re.compile(r"(<!-- generated: (\w+) ([\w-]+) -->\n).*?(<!-- end -->)", re
 
 def documents() -> list[Path]:
     """Return the documents that have generated parts."""
-    return [path for path in sorted(FOLDER.glob("*.md")) if PART.search(path.read_text())]
+    return [path for path in sorted(FOLDER.rglob("*.md")) if PART.search(path.read_text())]
 
 
 def regenerated(text: str) -> str:

@@ -19,18 +19,25 @@ from overfit_cli.symbols import plain
 from tests.command import run
 
 ROOT = Path(__file__).parents[1]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md"), ROOT / "results" / "README.md"]
+PARTS = ("guide", "results", "derivations", "reference")
+"""The pages of a study."""
+
 COMMANDS = ("sweep", "compact", "train", "plot", "report", "list")
 
 
-@pytest.mark.parametrize("document", generate.documents(), ids=lambda path: path.name)
+def page_name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", generate.documents(), ids=page_name)
 def test_generated_parts_are_what_the_code_would_write(document: Path) -> None:
     text = document.read_text()
     assert generate.regenerated(text) == text, "run `make docs`"
 
 
 def test_no_document_has_a_gap_left_to_fill() -> None:
-    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
-    for page in pages:
+    for page in PAGES:
         assert not re.search(r"^[A-Z0-9_]{4,}$", page.read_text(), re.MULTILINE), page
 
 
@@ -38,9 +45,6 @@ def _lines_outside_code(page: Path) -> list[str]:
     """Lines of a page with blocks and spans of code left out."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"`[^`\n]*`", "code", text).split("\n")
-
-
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "results" / "README.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -51,6 +55,24 @@ def test_every_table_renders(page: Path) -> None:
         cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
         assert not (width and cells) or cells == width, line
         width = cells
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links, as GitHub makes it of them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    plain_words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {words.replace(" ", "-") for words in plain_words}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(_lines_outside_code(page))):
+        if target.startswith("http"):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -100,15 +122,19 @@ def test_every_command_is_documented() -> None:
         assert f"<!-- generated: help {command} -->" in text
 
 
-def test_every_study_of_ours_has_a_page_and_a_readme() -> None:
+def test_every_study_of_ours_has_its_four_pages_and_a_readme() -> None:
     ours = [
         one.name for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")
     ]
     assert len(ours) >= 6
     for name in ours:
-        page = (ROOT / "docs" / f"{name}.md").read_text()
+        pages = {part: (ROOT / "docs" / name / f"{part}.md").read_text() for part in PARTS}
+        for part, page in pages.items():
+            assert page.startswith(f"# {name}: {part}\n")
+            others = [one for one in PARTS if one != part]
+            assert all(f"[{one.capitalize()}]({one}.md)" in page.split("\n\n")[1] for one in others)
         for kind in ("parameters", "columns", "trajectories"):
-            assert f"<!-- generated: {kind} {name} -->" in page
+            assert f"<!-- generated: {kind} {name} -->" in pages["reference"]
     for folder in (ROOT / "src" / "overfit_cli" / "studies").iterdir():
         assert not (folder / "study.py").exists() or (folder / "README.md").exists()
 
@@ -133,7 +159,9 @@ def test_the_study_in_the_docs_works_as_it_stands(tmp_path: Path) -> None:
     (info / "entry_points.txt").write_text(f"[overfit.studies]\n{named}\n")
     environment = {"PYTHONPATH": str(tmp_path)}
     for line in commands[1].strip().splitlines():
-        done = run(*line.split()[1:], cwd=tmp_path, env=environment)
+        words = line.split()[1:]
+        one_job = ["--jobs=1"] if words[0] == "sweep" else []
+        done = run(*words, *one_job, cwd=tmp_path, env=environment)
     assert "more-is-better" in done.stdout
     directory = tmp_path / "results" / "mean-sign-n-snr"
     cells = overfit_cli.load(directory)

@@ -43,7 +43,7 @@ class ToyParameters(StudyParameters):
 
 class Toy(Study[ToyParameters]):
     name = "toy"
-    version = int(os.environ.get("TOY_VERSION", "1"))
+    version = 1
     title = "A toy"
     paper = "nobody, never"
     parameters = ToyParameters

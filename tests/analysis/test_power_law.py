@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overfit_cli.analysis.power_law import fit_power_law, row_medians
+
+
+def crossings_of(
+    ns: range, seeds: int, *, noise: float = 0.0, seed_noise: float = 0.0, draw: int = 0
+) -> pd.DataFrame:
+    """Make crossings of n · x² = 1000, log-normal noise on each and on each seed."""
+    draws = np.random.default_rng(draw)
+    shifts = seed_noise * draws.standard_normal(seeds)
+    rows = [
+        (n, s, np.sqrt(1000 / n) * np.exp(shifts[s] + noise * draws.standard_normal()), "crosses")
+        for n in ns
+        for s in range(seeds)
+    ]
+    return pd.DataFrame(rows, columns=["n", "seed", "crossing", "side"])
+
+
+def test_an_exact_law_is_found_exactly() -> None:
+    fit = fit_power_law(crossings_of(range(2, 21), 3), "n")
+    assert fit is not None
+    assert fit.exponent[:3] == pytest.approx((2, 2, 2))
+    assert fit.constant[:3] == pytest.approx((1000,) * 3)
+    assert fit.exponent.kind == "95 % bootstrap over 3 seeds"
+    assert (fit.rows, fit.left_out, fit.exponent.seeds) == (19, 0, 3)
+
+
+def test_the_fit_is_least_squares_of_the_medians_of_log_x_on_log_y() -> None:
+    table = crossings_of(range(2, 21), 9, noise=0.2).drop(index=[3, 50, 77])
+    medians = table.groupby("n")["crossing"].agg(lambda each: np.median(np.log(each)))
+    slope, intercept = np.polyfit(np.log(medians.index), medians, 1)
+    fit = fit_power_law(table, "n", repeats=10)
+    assert fit is not None
+    assert fit.exponent.value == pytest.approx(-1 / slope)
+    assert fit.constant.value == pytest.approx(np.exp(-intercept / slope))
+
+
+def test_the_bootstrap_resamples_seeds_and_nothing_else() -> None:
+    table = crossings_of(range(2, 12), 7, noise=0.1, seed_noise=0.1)
+    fit = fit_power_law(table, "n", repeats=400, seed=1)
+    assert fit is not None
+    draws, slow = np.random.default_rng(5), []
+    by_seed = table.pivot(index="n", columns="seed", values="crossing")
+    for _ in range(400):
+        medians = by_seed[draws.choice(7, 7)].apply(np.log).median(axis=1)
+        slow.append(-1 / np.polyfit(np.log(medians.index), medians, 1)[0])
+    low, high = np.percentile(slow, [2.5, 97.5])
+    assert fit.exponent.low == pytest.approx(low, abs=0.15 * (high - low))
+    assert fit.exponent.high == pytest.approx(high, abs=0.15 * (high - low))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("noise", "seed_noise"), [(0.05, 0.0), (0.02, 0.05), (0.06, 0.2)])
+def test_the_intervals_cover_the_truth_at_least_as_often_as_they_say(
+    noise: float, seed_noise: float
+) -> None:
+    outside = {"p": 0, "c": 0}
+    for draw in range(200):
+        table = crossings_of(range(2, 21), 10, noise=noise, seed_noise=seed_noise, draw=draw)
+        fit = fit_power_law(table, "n", repeats=200)
+        assert fit is not None
+        outside["p"] += not fit.exponent.low <= 2 <= fit.exponent.high
+        outside["c"] += not fit.constant.low <= 1000 <= fit.constant.high
+    assert all(count <= 0.1 * 200 for count in outside.values()), outside
+
+
+def test_the_same_seed_gives_the_same_interval_and_it_is_quick() -> None:
+    table = crossings_of(range(2, 21), 10, noise=0.1)
+    start = time.perf_counter()
+    assert fit_power_law(table, "n") == fit_power_law(table, "n")
+    assert time.perf_counter() - start < 1
+    assert fit_power_law(table, "n") != fit_power_law(table, "n", seed=1)
+
+
+def beyond(table: pd.DataFrame, reach: float) -> pd.DataFrame:
+    """What a grid that ends at `reach` shows of crossings."""
+    out = table["crossing"] > reach
+    return table.assign(crossing=table["crossing"].mask(out), side=table["side"].mask(out, "above"))
+
+
+def test_a_curve_that_crosses_beyond_the_grid_counts_as_that() -> None:
+    """Left out, such curves would bend the law towards the grid; their rows would be lost."""
+    table = crossings_of(range(2, 21), 41, noise=0.2)
+    whole, cut = fit_power_law(table, "n", repeats=10), beyond(table, 12.0)
+    fit = fit_power_law(cut, "n", repeats=10)
+    assert whole is not None
+    assert fit is not None
+    medians = table.groupby("n")["crossing"].median()
+    assert fit.left_out == (medians > 12).sum() >= 3
+    assert fit.rows == 19 - fit.left_out
+    assert fit.exponent.value == pytest.approx(2, abs=0.15)
+    crossed = cut.groupby("n")["side"].apply(lambda sides: (sides == "crosses").all()).sum()
+    assert fit.rows > crossed, "rows in which some seeds never cross are used"
+
+
+def test_curves_that_are_below_throughout_cross_before_the_grid() -> None:
+    table = crossings_of(range(2, 21), 5)
+    table.loc[(table["n"] == 20) & (table["seed"] < 2), ["crossing", "side"]] = np.nan, "below"
+    table.loc[(table["n"] == 2) & (table["seed"] < 2), ["crossing", "side"]] = np.nan, "above"
+    fit = fit_power_law(table, "n", repeats=10)
+    assert fit is not None
+    assert fit.exponent.value == pytest.approx(2)
+    assert (fit.rows, fit.left_out) == (19, 0)
+
+
+def test_a_seed_without_points_leaves_the_others_in() -> None:
+    table = crossings_of(range(2, 21), 3)
+    table.loc[table["seed"] == 0, ["crossing", "side"]] = np.nan, "unknown"
+    fit = fit_power_law(table, "n", repeats=10)
+    assert fit is not None
+    assert (fit.rows, fit.exponent.seeds) == (19, 2)
+
+
+@pytest.mark.parametrize("ns", [range(2, 2), range(2, 3), range(2, 4)])
+def test_fewer_than_three_values_of_y_are_no_law(ns: range) -> None:
+    assert fit_power_law(crossings_of(ns, 5), "n") is None
+
+
+def test_a_crossing_that_does_not_move_is_no_law() -> None:
+    assert fit_power_law(crossings_of(range(2, 9), 2).assign(crossing=3.0), "n") is None
+
+
+def test_a_boundary_that_hardly_moves_has_an_exponent_without_upper_end() -> None:
+    """Slopes of both signs fit it: p runs through infinity. It is far from 2 all the same."""
+    table = crossings_of(range(2, 21), 9, noise=0.02)
+    flat = table.assign(crossing=table["crossing"] * np.sqrt(table["n"]))
+    fit = fit_power_law(flat, "n")
+    assert fit is not None
+    assert fit.exponent.low > 10
+    assert fit.exponent.high == np.inf
+    rising = fit_power_law(flat.assign(crossing=flat["crossing"] * flat["n"]), "n")
+    assert rising is not None
+    assert -1.1 < rising.exponent.low < -1 < rising.exponent.high < -0.9
+
+
+def test_a_bootstrap_of_three_rows_and_one_seed_still_ends() -> None:
+    fit = fit_power_law(crossings_of(range(2, 5), 1, noise=0.3), "n")
+    assert fit is not None
+    assert fit.exponent.low <= fit.exponent.high
+
+
+def test_medians_leave_out_what_is_unknown_and_stand_infinity() -> None:
+    values = np.array([[1, 2, np.nan], [1, np.inf, np.inf], [np.nan] * 3, [-np.inf, 3, 5]])
+    assert row_medians(values)[[0, 1, 3]].tolist() == [1.5, np.inf, 3]
+    assert np.isnan(row_medians(values)[2])

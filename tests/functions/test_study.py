@@ -1,0 +1,719 @@
+"""A plain function is a study: its signature, what it returns, and what can be wrong with both."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import cloudpickle
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.functions.record import FunctionRecord, ParameterRecord, parameter_model
+from overfit_cli.functions.study import study_of_function, study_of_reference
+from overfit_cli.parameters import Parameter
+from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
+from tests.command import call, environment, run, start, wait_for
+
+EXPERIMENT = '''
+import os, time
+import numpy as np
+
+def train(n: int = 10, snr: float = 1.0, seed: int = 0) -> dict[str, float]:
+    """A loss that falls."""
+    time.sleep(float(os.environ.get("PAUSE", "0")))
+    draw = np.random.default_rng(seed).random()
+    return {"test_loss": 1 / (1 + n * snr**2), "draw": draw}
+'''
+GRID = ("--n", "2:5", "--snr", "0.5:2:4", "--seeds", "2")
+
+
+def written(folder: Path, text: str, name: str = "mine.py") -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+# From a file to a picture
+
+
+@pytest.mark.parametrize("how", [("--jobs=1",), ("--jobs=2",), ("--jobs=2", "--backend=threading")])
+def test_a_function_is_swept_and_drawn_by_the_usual_commands(
+    tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    written(tmp_path, EXPERIMENT)
+    done = run("sweep", "mine.py", *GRID, *how, cwd=tmp_path)
+    assert "mine:train: 32 cells (n 4 × snr 4 × seeds 2), results/mine-n-snr" in done.stdout
+    assert "Next: overfit plot heatmap --from results/mine-n-snr" in done.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n-snr")
+    assert cells["test_loss"].to_numpy() == pytest.approx(1 / (1 + cells["n"] * cells["snr"] ** 2))
+    assert list(cells.columns)[:6] == ["key", "study", "version", "seed", "n", "snr"]
+    assert cells.groupby("seed")["draw"].nunique().tolist() == [1, 1]
+    drawn = call("plot", "heatmap", "--law", "n * snr**2 = 4", "--out=a.svg", cwd=tmp_path)
+    assert "From results/mine-n-snr, the newest run directory that fits." in drawn.stdout
+    text = (tmp_path / "a.svg").read_text()
+    assert "test loss, mean of 2 seeds" in text
+    assert "n * snr**2 = 4" in text
+
+
+@pytest.mark.parametrize("figure", ["cutoff", "boundary"])
+def test_a_figure_of_two_sides_cuts_in_the_middle_where_no_threshold_is_named(
+    tmp_path: Path, figure: str
+) -> None:
+    written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    call("plot", figure, "--out=a.svg", cwd=tmp_path)
+    # By ratio, because the losses go from 1 / 21 to 1 / 1.5.
+    assert "0.178" in (tmp_path / "a.svg").read_text()
+    call("plot", figure, "--threshold=0.2", "--out=b.svg", cwd=tmp_path)
+    assert "0.2" in (tmp_path / "b.svg").read_text()
+
+
+def test_the_same_command_reuses_cells_and_a_grid_that_grows_does_too(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    again = run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    assert "32 there already; 0 to run" in again.stdout
+    grown = run("sweep", "mine.py", *GRID[2:], "--n=2:6", "--jobs=1", cwd=tmp_path)
+    assert "32 there already; 8 to run" in grown.stdout
+    named = run("sweep", str(tmp_path / "mine.py:train"), *GRID, "--jobs=1", cwd=tmp_path)
+    assert "32 there already; 0 to run" in named.stdout, "it is the same study, however it is named"
+
+
+def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    command = ("sweep", "mine.py", *GRID, "--jobs=2")
+    process = start(*command, cwd=tmp_path, new_session=True, env={"PAUSE": "0.3"})
+    cells = tmp_path / "results" / "mine-n-snr" / "cells"
+    wait_for(lambda: len(list(cells.glob("*.parquet"))) > 2)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    done = run(*command[:-1], "--jobs=1", cwd=tmp_path)
+    there = re.search(r"(\d+) there already; (\d+) to run", done.stdout)
+    assert there is not None
+    assert int(there[1]) + int(there[2]) == 32
+    assert 0 < int(there[1]) < 32
+    assert len(overfit_cli.load(tmp_path / "results" / "mine-n-snr")) == 32
+
+
+def test_its_boundary_is_refined(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    asked = ("--n=2,4,8", "--snr=0.2:4:5", "--seeds=2", "--refine=7", "--jobs=1")
+    refused = run("sweep", "mine.py", *asked, cwd=tmp_path, expect=2)
+    assert "mine:train has no threshold of its own" in refused.stderr
+    done = run("sweep", "mine.py", *asked, "--threshold=0.2", cwd=tmp_path)
+    assert re.search(r"Where test_loss crosses 0.2 along snr.* at 3 of 3 values of n", done.stdout)
+    assert "plot cutoff --from results/mine-n-snr-refined --threshold 0.2" in done.stdout
+
+
+def test_a_sweep_along_one_axis_is_drawn_as_lines(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    done = run("sweep", "mine.py", "--snr=0.5:2:4", "--jobs=1", cwd=tmp_path)
+    assert "Next: overfit plot lines --from results/mine-snr" in done.stdout
+    call("plot", "lines", cwd=tmp_path)
+
+
+def test_figures_need_neither_the_file_nor_what_it_imports(tmp_path: Path) -> None:
+    path = written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    path.write_text("raise SystemExit('the file is not loaded')")
+    assert "Drawn" in call("plot", "heatmap", cwd=tmp_path).stdout
+    path.unlink()
+    assert "Drawn" in call("plot", "heatmap", cwd=tmp_path).stdout
+    assert "claims" in call("report", cwd=tmp_path).stdout
+
+
+# Generators
+
+STEPS = """
+def train(rate: float = 0.1, steps_taken: int = 5, seed: int = 0):
+    loss = 1.0
+    for _ in range(steps_taken):
+        yield {"train_loss": loss}
+        loss = loss * (1 - rate) if rate < 2 else loss * 1e200
+    return {"final_loss": loss}
+"""
+
+
+def test_what_a_generator_yields_is_a_trajectory_and_its_return_value_the_result(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path, STEPS)
+    run("sweep", "mine.py", "--rate=0.1,0.5", "--trajectories", "--jobs=1", cwd=tmp_path)
+    cells = overfit_cli.load(tmp_path / "results" / "mine-rate")
+    assert cells["final_loss"].to_numpy() == pytest.approx((1 - cells["rate"]) ** 5)
+    assert set(cells["steps"]) == {5}
+    steps = overfit_cli.load(tmp_path / "results" / "mine-rate", trajectories=True)
+    assert sorted(set(steps["step"])) == [0, 1, 2, 3, 4]
+    assert steps["train_loss"].to_numpy() == pytest.approx((1 - steps["rate"]) ** steps["step"])
+    call("plot", "curves", cwd=tmp_path)
+    call("plot", "curves", "--value=train_loss", "--by=rate", cwd=tmp_path)
+    said = call("plot", "curves", "--value=test_loss", cwd=tmp_path, expect=2).stderr
+    assert "mine:train logs no 'test_loss'; did you mean 'train_loss'?" in said
+
+
+def test_one_training_shows_its_steps_as_they_come(tmp_path: Path) -> None:
+    written(tmp_path, STEPS)
+    done = call("train", "mine.py", "--rate=0.5", cwd=tmp_path)
+    assert re.search(r"train\n *step +loss\n +0 +1\n +1 +0.5\n", done.stdout)
+    assert "Trained after 5 steps: final_loss 0.03125." in done.stdout
+    assert "plot curves --from results/mine-rate0.5" in done.stdout
+
+
+def test_a_generator_may_number_its_steps_and_end_with_its_last_row(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "def f(seed: int):\n  for t in (0, 10, 30):\n    yield {'step': t, 'loss': 1.0}\n"
+    )
+    run("sweep", "mine.py", "--trajectories", "--jobs=1", cwd=tmp_path)
+    directory = tmp_path / "results" / path.stem
+    assert set(overfit_cli.load(directory)["steps"]) == {30}
+    assert set(overfit_cli.load(directory)["loss"]) == {1.0}
+    assert sorted(set(overfit_cli.load(directory, trajectories=True)["step"])) == [0, 10, 30]
+
+
+@pytest.mark.parametrize(
+    "name", ["json", *(pytest.param(one, marks=pytest.mark.slow) for one in ("numpy", "typing"))]
+)
+def test_a_file_may_have_the_name_of_a_library(tmp_path: Path, name: str) -> None:
+    """Neither the command nor its workers take it for the library."""
+    path = written(tmp_path, EXPERIMENT.replace("seed: int", "where: str = 'x', seed: int"))
+    path.rename(tmp_path / f"{name}.py")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("overfit"), "sweep", f"{name}.py", *GRID, "--jobs=2"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "32 trained" in done.stdout, done.stderr
+
+
+# What goes wrong
+
+OUTCOMES = {
+    "raise ValueError('no\\nluck')": "error: ValueError: no luck",
+    "raise SystemExit(3)": "error: SystemExit: 3",
+    "return 3.0": "error: TypeError: it returned 3.0, and not a dict of numbers",
+    "return None": "error: TypeError: it returned None, and not a dict of numbers",
+    "return {}": "error: ValueError: it returned no number",
+    "return {'test_loss': 'low'}": "error: TypeError: it returned test_loss = 'low', which is",
+    "return {'test_loss': [1, 2]}": "error: TypeError: it returned test_loss = [1, 2], which is",
+    "import numpy as np; return {'test_loss': np.zeros(2)}": "error: TypeError: it returned test_",
+    "return {'n': 1.0}": "error: a column can't be called 'n', which every row has already",
+    "return {'status': 1.0}": "error: a column can't be called 'status', which every row has",
+    "return {3: 1.0}": "error: 3 is not a column name",
+    "return {'test_loss': float('nan')}": "diverged: test_loss isn't finite",
+    "return {'test_loss': float('inf')}": "diverged: test_loss isn't finite",
+}
+
+
+@pytest.mark.parametrize("body", OUTCOMES)
+def test_what_goes_wrong_in_a_cell_is_a_failed_row(tmp_path: Path, body: str) -> None:
+    """The odd cells fail, and the even ones are done."""
+    text = (
+        f"def train(n: int, seed: int = 0):\n  if n % 2:\n    {body}\n  return {{'test_loss': n}}"
+    )
+    written(tmp_path, text)
+    done = run("sweep", "mine.py", "--n=1:4", "--seeds=1", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "2 trained" in done.stdout
+    assert "2 failed" in done.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n").set_index("n")
+    assert cells["status"].to_dict() == {1: "failed", 2: "done", 3: "failed", 4: "done"}
+    assert all(reason.startswith(OUTCOMES[body]) for reason in cells["reason"][[1, 3]])
+    assert cells["test_loss"][[2, 4]].tolist() == [2.0, 4.0]
+    assert cells["test_loss"][[1, 3]].isna().all()
+
+
+GENERATORS = {
+    "yield {'loss': 'low'}": "TypeError: it yielded loss = 'low', which is not a number",
+    "yield 3.0": "TypeError: it yielded 3.0, and not a dict of numbers",
+    "yield {'step': 2, 'loss': 1.0}": "ValueError: it yielded step = 2 after 2; steps are whole",
+    "yield {'step': 2.5, 'loss': 1.0}": "ValueError: it yielded step = 2.5 after 2",
+    "yield {'step': 2**64, 'loss': 1.0}": "ValueError: it yielded step = 1.84467e+19 after 2",
+    "yield {'step': float('nan'), 'loss': 1.0}": "ValueError: it yielded step = nan after 2",
+    "yield {'n': 2.0, 'loss': 1.0}": "ValueError: it yielded 'n', a column that every row has",
+    "yield {'key': 2.0}": "ValueError: it yielded 'key', a column that every row has already",
+    "raise RuntimeError('no luck')": "RuntimeError: no luck",
+    "return {}": "ValueError: it returned no number",
+}
+
+
+@pytest.mark.parametrize("body", GENERATORS)
+def test_a_generator_that_fails_keeps_the_steps_before(tmp_path: Path, body: str) -> None:
+    logged = "  for t in range(3):\n    yield {'loss': 1.0 / (1 + t)}\n"
+    written(tmp_path, f"def f(n: int = 1):\n{logged}  {body}\n")
+    run("sweep", "mine.py", "--trajectories", "--jobs=1", cwd=tmp_path, expect=1)
+    cells = overfit_cli.load(tmp_path / "results" / "mine")
+    assert cells["reason"][0].startswith("error: " + GENERATORS[body])
+    assert cells["steps"][0] >= 2
+    steps = overfit_cli.load(tmp_path / "results" / "mine", trajectories=True)
+    assert steps["loss"].tolist() == [1.0, 1 / 2, 1 / 3]
+    failed = call("train", "mine.py", "--out=one", cwd=tmp_path, expect=1)
+    assert "0.3333" in failed.stdout
+    assert f"The cell failed: error: {GENERATORS[body]}" in failed.stderr
+
+
+def test_a_result_of_other_names_than_the_steps_is_drawn(tmp_path: Path) -> None:
+    """What the trainer proposes can be typed."""
+    written(tmp_path, "def f(n: int = 1):\n  yield {'size': 1}\n  return {'final': n}\n")
+    done = call("train", "mine.py", cwd=tmp_path)
+    assert "Next: overfit plot curves --from results/mine" in done.stdout
+    call("plot", "curves", "--from=results/mine", "--out=a.svg", cwd=tmp_path)
+    assert "size" in (tmp_path / "a.svg").read_text()
+
+
+def test_cells_that_log_nothing_are_there_with_trajectories_too(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    for said in ("32 to run", "32 there already; 0 to run"):
+        done = run("sweep", "mine.py", *GRID, "--trajectories", "--jobs=1", cwd=tmp_path)
+        assert said in done.stdout
+
+
+def test_of_many_reasons_a_few_are_said(tmp_path: Path) -> None:
+    written(tmp_path, "def f(n: int = 1): raise ValueError(f'no {n}')")
+    done = run("sweep", "mine.py", "--n=1:30", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "26 for 26 other reasons" in done.stdout
+    assert len(done.stdout) < 600
+
+
+def test_one_training_shows_a_column_from_where_it_appears(tmp_path: Path) -> None:
+    text = "def f():\n  yield {'a': 1.0}\n  yield {'a': 2.0, 'b': 3.0}\n  yield {'b': 4.0}\n"
+    written(tmp_path, text)
+    shown = call("train", "mine.py", cwd=tmp_path).stdout
+    lines = [line.split() for line in shown.splitlines()[:5]]
+    assert lines == [
+        ["step", "a"],
+        ["0", "1"],
+        ["step", "a", "b"],
+        ["1", "2", "3"],
+        ["2", "–", "4"],
+    ]
+
+
+def test_a_number_of_any_library_is_one(tmp_path: Path) -> None:
+    text = """
+import numpy as np, torch
+
+def f():
+    yield {"loss": torch.tensor([2.0], requires_grad=True), "seen": True}
+    return {"a": torch.tensor(3.0, requires_grad=True) * 1, "b": np.array([[4.0]]), "c": np.int8(5)}
+"""
+    written(tmp_path, text)
+    run("sweep", "mine.py", "--trajectories", "--jobs=1", cwd=tmp_path)
+    [cell] = overfit_cli.load(tmp_path / "results" / "mine").to_dict("records")
+    assert (cell["a"], cell["b"], cell["c"]) == (3.0, 4.0, 5.0)
+
+
+def test_other_numbers_of_a_diverged_cell_are_kept(tmp_path: Path) -> None:
+    written(tmp_path, "def train():\n  return {'a': 1.0, 'b': float('nan'), 'c': None}")
+    run("sweep", "mine.py", "--jobs=1", cwd=tmp_path, expect=1)
+    [row] = overfit_cli.load(tmp_path / "results" / "mine").to_dict("records")
+    assert row["a"] == 1.0
+    assert pd.isna(row["b"])
+
+
+SIGNATURES = {
+    "*sizes": "parameter sizes: each parameter is named in the signature, without * or /",
+    "**options": "parameter options: each parameter is named in the signature",
+    "n, /": "parameter n: each parameter is named in the signature",
+    "n": "parameter n: it has neither a type nor a default; it takes int, float, bool, str",
+    "n=None": "parameter n: its default is None; it takes int",
+    "n: list = 3": "parameter n: its type is list; it takes int",
+    "n: int | None = 3": "parameter n: its type is int | None; it takes int",
+    "n: 'Missing' = 3": "its annotations can't be read: name 'Missing' is not defined",
+    "n: int = 0.5": "parameter n: its default 0.5 is no int",
+    "n: int = True": "parameter n: its default True is no int",
+    "n: Literal['a', 1] = 'a'": "parameter n: its type is typing.Literal['a', 1]; it takes int",
+    "n: Literal['a', 'b'] = 'c'": "the default of n, 'c': Input should be 'a' or 'b'",
+    "steps: int = 3": "parameter steps: every row has a column of that name; call it something",
+    "copy: int = 3": "parameter copy: the name is taken; call it something else, such as my_copy",
+    "_n: int = 3": "parameter _n: a name begins with a letter",
+    "seed: float = 0.5": "parameter seed: a seed is an int",
+    "n: Annotated[int, Parameter('samples', at_least=1)] = 0": "the default of n, 0: Input should",
+    "n: Annotated[str, Parameter('name', at_least=1)] = 'a'": "parameter n: only numbers have",
+    "n: Annotated[int, Parameter] = 1": "parameter n: it takes one Parameter(...), with its",
+    "n: Annotated[int, Parameter('a'), Parameter('b')] = 1": "it takes one Parameter(...)",
+    "n: str = '\\ud800'": "parameter n: its texts can't be written in UTF-8",
+}
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_signature_that_is_no_studys_is_one_sentence(tmp_path: Path, signature: str) -> None:
+    imports = "from typing import Annotated, Literal\nfrom overfit_cli import Parameter\n"
+    written(tmp_path, f"{imports}def train({signature}): return {{'a': 1.0}}")
+    said = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
+    [sentence] = said.splitlines()
+    assert sentence.startswith("overfit: mine.py: train")
+    assert SIGNATURES[signature] in sentence
+
+
+FILES = {
+    "": ("mine.py", "mine.py: it has no function; define train(...) in it."),
+    "x = 3": ("mine.py", "it has no function"),
+    "from os.path import join": ("mine.py", "it has no function"),
+    "def a(): ...\ndef b(): ...": ("mine.py", "it has 2 functions, and none is called train"),
+    "def train(): ...": ("mine.py:trian", "it has no function 'trian'; did you mean 'train'?"),
+    "def train(:": ("mine.py", "it can't be loaded: SyntaxError"),
+    "import nowhere": ("mine.py", "it can't be loaded: ModuleNotFoundError: No module named"),
+    "raise SystemExit(3)": ("mine.py", "it can't be loaded: SystemExit: 3"),
+    "async def train(): ...": ("mine.py", "it is async; a plain function is needed"),
+    "y = 3": ("other.py", "other.py: there is no such file"),
+    "z = 3": ("mine.py:", "it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION"),
+    "v = 3": ("mine.py:train:x", "it takes FILE.py, FILE.py:FUNCTION or package.module"),
+    "u = 3": ("math:sqrt", "its annotations can't be read: it isn't written in Python"),
+    "from typing import Literal": ("mine.py:Literal", "it has no function 'Literal'"),
+    "from overfit_cli import Parameter as P; P(3)": ("mine.py", "Parameter(meaning=3): it takes"),
+    "from overfit_cli import Parameter as P; P(at_least='1')": ("mine.py", "takes a finite number"),
+    "from overfit_cli import Parameter as P; P(above=3, below=2)": ("mine.py", "no number is 3 or"),
+    "from overfit_cli import experiment as e\n@e\ndef f(): ...": ("mine.py", "its parentheses"),
+    "from overfit_cli import experiment as e\ne(version=10**30)": ("mine.py", "a whole number of"),
+    "from overfit_cli import experiment as e\ne(threshold=float('nan'))": ("mine.py", "a finite"),
+    "from overfit_cli import experiment as e\ne(name='a\\nb')": ("mine.py", "can be printed"),
+    "from overfit_cli import experiment as e\ne(columns=3)": ("mine.py", "it takes a list"),
+    "w = 3": ("no.such.module:train", "it can't be loaded: ModuleNotFoundError"),
+}
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_a_file_without_a_study_is_one_sentence(tmp_path: Path, text: str) -> None:
+    reference, words = FILES[text]
+    written(tmp_path, text)
+    for command in ("sweep", "train"):
+        [sentence] = call(command, reference, cwd=tmp_path, expect=2).stderr.splitlines()
+        assert words in sentence
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_parameter_without_a_default_must_be_given(tmp_path: Path) -> None:
+    written(tmp_path, "def train(n: int, rate: float = 0.1): return {'a': n * rate}")
+    said = call("sweep", "mine.py", "--rate=0.1:1:3", cwd=tmp_path, expect=2).stderr
+    assert "--n: it has no default; give a whole number." in said
+    run("sweep", "mine.py", "--rate=0.1:1:3", "--n=4", "--jobs=1", cwd=tmp_path)
+    run("sweep", "mine.py", "--rate=0.1:1:3", "--n=4", "--dry-run", cwd=tmp_path)
+    call("train", "mine.py", "--n=3", cwd=tmp_path)
+
+
+def test_a_function_without_a_seed_has_one(tmp_path: Path) -> None:
+    written(tmp_path, "def train(n: int = 3): return {'a': n}")
+    done = run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path)
+    assert "3 cells (n 3 × seeds 1)" in done.stdout
+    said = call("sweep", "mine.py", "--n=1:3", "--seeds=2", cwd=tmp_path, expect=2).stderr
+    assert "--seeds: mine:train takes no seed; give it a parameter seed: int." in said
+
+
+# The signature
+
+RICH = """
+from typing import Annotated, Literal
+from overfit_cli import Claim, Column, Measurement, Parameter, experiment
+
+def low(cells):
+    return Measurement(verdict="holds", value=float(cells["loss"].min()), note="It is low.")
+
+@experiment(version=3, headline="loss", threshold=0.5, title="A rich one",
+            columns=[Column("loss", "test loss", symbol="L_D")],
+            claims=[Claim(name="low", source="nowhere", statement="The loss is low.",
+                          holds_where="always", measure=low)])
+def fit(
+    width: Annotated[int, Parameter("hidden units", symbol="m", at_least=1)] = 10,
+    kind: Literal["relu", "tanh"] = "relu",
+    heads: Literal[1, 2, 4] = 1,
+    bias: bool = True,
+    label: str = "a:b",
+    rate: Annotated[float, Parameter("step size", unit="1/s", above=0)] = 1,
+    device: str = "cpu",
+    seed: int = 0,
+) -> dict:
+    return {"time": 1.0, "loss": heads / width}
+"""
+
+
+def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> None:
+    written(tmp_path, RICH)
+    shown = call("sweep", "mine.py", "--help", cwd=tmp_path).stdout
+    assert re.search(r"width +m +10 +a whole number of at least +hidden units", shown)
+    assert re.search(r"rate +1 +a number above 0 +step size \(1/s\)", shown)
+    assert re.search(r"heads +1 +one of 1, 2, 4", shown)
+    assert "For the parameter device write --set device=RANGE: --device is an option" in shown
+    asked = ("--width=10:30:10", "--kind=relu,tanh", "--heads=1,4", "--bias=false", "--label=x,y:z")
+    done = run("sweep", "mine.py", *asked, "--set=device=gpu", "--jobs=1", cwd=tmp_path)
+    assert "72 cells (width 3 × kind 2 × heads 2 × label 2 × seeds 3)" in done.stdout
+    [directory] = (tmp_path / "results").iterdir()
+    cells = overfit_cli.load(directory)
+    assert set(cells["version"]) == {3}
+    assert set(cells["label"]) == {"x", "y:z"}
+    assert set(cells["device"]) == {"gpu"}
+    assert cells["heads"].dtype == "int64"
+    assert not cells["bias"].any()
+    for flag, words in {
+        "--width=0": "--width 0: width takes a whole number of at least 1, not 0.",
+        "--heads=3": "--heads 3: heads takes one of 1, 2, 4, not 3.",
+        "--kind=sin": "--kind sin: kind takes one of relu, tanh",
+        "--rate=nan": "--rate nan: rate takes a number above 0",
+        "--widht=3": "--widht: mine:fit has no parameter 'widht', and overfit no such option; did",
+        "--sedes=3": "did you mean '--seeds'?",
+        "--device=5": "write --set device=... for the parameter device",
+    }.items():
+        assert words in call("sweep", "mine.py", flag, cwd=tmp_path, expect=2).stderr
+
+
+def test_a_whole_parameter_takes_bounds_between_whole_numbers(tmp_path: Path) -> None:
+    given = "n: Annotated[int, Parameter(above=0.5, at_most=3.5)] = 1"
+    imports = "from typing import Annotated\nfrom overfit_cli import Parameter\n"
+    written(tmp_path, f"{imports}def train({given}): return {{'a': float(n)}}")
+    run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path)
+    for n in (0, 4):
+        said = call("sweep", "mine.py", f"--n={n}", cwd=tmp_path, expect=2).stderr
+        assert f"n takes a whole number above 0 and up to 3, not {n}" in said
+
+
+def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> None:
+    written(tmp_path, RICH)
+    run("sweep", "mine.py", "--width=1:4", "--heads=1,2", "--jobs=1", cwd=tmp_path)
+    directory = "results/mine-width-heads"
+    call("plot", "cutoff", "--from", directory, "--out=a.svg", cwd=tmp_path)
+    text = (tmp_path / "a.svg").read_text()
+    assert "above 0.5" in text
+    assert "hidden units" in text
+    report = call("report", "--from", directory, "--out=report", cwd=tmp_path).stdout
+    assert "low" in report
+    assert "It is low." in report
+    (tmp_path / "mine.py").unlink()
+    said = call("report", "--from", directory, "--out=report", cwd=tmp_path).stderr
+    assert "its claims can't be judged" in said
+
+
+CLAIMS = {
+    "lambda cells: cells['nothing'].max()": "measured: the cells have no column 'nothing'.",
+    "lambda cells: 'holds'": "It can't be measured: 'holds' is no Measurement.",
+    "lambda cells: Measurement(verdict='It is low.')": "a measurement's verdict is one of",
+}
+
+
+@pytest.mark.parametrize("measure", CLAIMS)
+def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path, measure: str) -> None:
+    text = (
+        "from overfit_cli import Claim, Measurement, experiment\n"
+        "@experiment(claims=[Claim(name='low', source='me', statement='It is low.', "
+        f"holds_where='it is below 1', measure={measure})])\n"
+        "def train(n: int = 1): return {'loss': n}\n"
+    )
+    written(tmp_path, text)
+    run("sweep", "mine.py", "--jobs=1", cwd=tmp_path)
+    said = call("report", "--from=results/mine", "--out=report", cwd=tmp_path).stdout
+    assert "inconclusive" in said
+    assert CLAIMS[measure] in " ".join(said.split())
+
+
+DECORATORS = {
+    "columns=['a']": "experiment(columns=['a']): it takes a list of Column(...)",
+    "claims=[3]": "experiment(claims=[3]): it takes a list of Claim(...)",
+    "threshold='a'": "experiment(threshold='a'): it takes a finite number",
+    "headline=3": "experiment(headline=3): it takes the name of a column",
+    "version='2'": "experiment(version='2'): it takes a whole number",
+    "claims=[Claim(name='a', source='', statement='', holds_where='', measure='e')]": "the claim "
+    "'a' has no function that measures it",
+}
+
+
+@pytest.mark.parametrize("said", DECORATORS)
+def test_a_decorator_that_says_it_wrongly_is_one_sentence(tmp_path: Path, said: str) -> None:
+    text = "from overfit_cli import Claim, experiment\n"
+    written(tmp_path, f"{text}@experiment({said})\ndef train(n: int = 1): return {{'loss': n}}\n")
+    refused = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
+    assert f"mine.py: it can't be loaded: TypeError: {DECORATORS[said]}" in refused
+    assert len(refused.splitlines()) == 1
+
+
+def test_a_headline_that_is_not_returned_is_a_failed_cell(tmp_path: Path) -> None:
+    text = "from overfit_cli import experiment\n@experiment(headline='lost')\n"
+    written(tmp_path, text + "def train(n: int = 1): return {'loss': n}\n")
+    done = run("sweep", "mine.py", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "it returned no 'lost', which is its headline" in done.stdout
+
+
+def test_an_option_of_our_own_that_is_a_parameters_too_is_said_so(tmp_path: Path) -> None:
+    written(tmp_path, RICH)
+    done = run("sweep", "mine.py", "--device=cpu", "--jobs=1", cwd=tmp_path)
+    assert "--device is an option of overfit; write --set device=" in done.stderr
+
+
+def test_a_function_that_is_called_like_an_installed_study_is_refused(tmp_path: Path) -> None:
+    text = "from overfit_cli import experiment\n@experiment(name='toy')\ndef f(): return {'a': 1}"
+    written(tmp_path, text)
+    said = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
+    assert "a study 'toy' is installed; give it another name." in said
+
+
+def test_an_option_that_is_none_is_said_with_those_that_are(tmp_path: Path) -> None:
+    written(tmp_path, "def train(width: int = 1, learning_rate: float = 0.1): return {'loss': 1}")
+    for words, said in (
+        (
+            ("--lr", "3"),
+            "mine:train has no parameter 'lr', and overfit no such option; known: --le",
+        ),
+        (("--widht", "3"), "did you mean '--width'?"),
+        (("--fresch", "3"), "did you mean '--fresh'?"),
+        (("-n", "3"), "-n: options begin with two dashes, such as --n 5."),
+    ):
+        assert said in call("sweep", "mine.py", *words, cwd=tmp_path, expect=2).stderr
+
+
+def test_a_sweep_over_texts_is_drawn_by_the_command_that_it_names(tmp_path: Path) -> None:
+    written(tmp_path, "def f(kind: str = 'a', seed: int = 0): return {'loss': len(kind) + seed}")
+    done = run("sweep", "mine.py", "--kind=a,bb,ccc", "--jobs=1", cwd=tmp_path)
+    assert "Next: overfit plot lines --from results/mine-kind" in done.stdout
+    call("plot", "lines", "--from=results/mine-kind", "--out=a.svg", cwd=tmp_path)
+    assert "ccc" in (tmp_path / "a.svg").read_text()
+
+
+def test_of_failed_cells_alone_no_figure_is_named(tmp_path: Path) -> None:
+    written(tmp_path, "def f(n: int = 1): raise ValueError")
+    assert (
+        "Next" not in run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path, expect=1).stdout
+    )
+
+
+# A changed signature
+
+
+def test_a_parameter_that_is_taken_back_is_one_of_before(tmp_path: Path) -> None:
+    """Figures and rows are those of the function as it is, though nothing was trained again."""
+    short = "def f(n: int = 1, seed: int = 0): return {'loss': n}"
+    for text in (short, short.replace("seed", "depth: int = 2, seed"), short):
+        written(tmp_path, text)
+        done = run("sweep", "mine.py", "--n=1:4", "--jobs=1", cwd=tmp_path)
+    assert "12 there already" in done.stdout
+    with pytest.warns(UserWarning, match="12 cells are left out, because .*: depth is gone"):
+        cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert "depth" not in cells
+    assert len(cells) == 12
+
+
+def test_what_a_decorator_says_now_is_what_figures_know(tmp_path: Path) -> None:
+    written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    marked = EXPERIMENT.replace("def train", "@experiment(threshold=0.3)\ndef train")
+    written(tmp_path, "from overfit_cli import experiment\n" + marked)
+    done = run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    assert "32 there already; 0 to run" in done.stdout
+    assert "changed" not in done.stdout
+    call("plot", "cutoff", "--from=results/mine-n-snr", "--out=a.svg", cwd=tmp_path)
+    assert "above 0.3" in (tmp_path / "a.svg").read_text()
+    (tmp_path / "results" / "mine-n-snr" / MANIFEST).write_text("{")
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    call("plot", "cutoff", "--from=results/mine-n-snr", cwd=tmp_path)
+
+
+def test_a_parameter_of_another_type_is_another_one(tmp_path: Path) -> None:
+    text = "def f(n: int = 1, seed: int = 0): return {'loss': n}"
+    written(tmp_path, text)
+    for values in ("1", "1,2", "1,2,3"):  # most parts are of the old type
+        run("sweep", "mine.py", f"--n={values}", "--out=a", "--jobs=1", cwd=tmp_path)
+    written(tmp_path, text.replace("n: int", "n: float"))
+    done = run("sweep", "mine.py", "--n=1,2,3", "--out=a", "--jobs=1", cwd=tmp_path)
+    assert "n was int64 and is double" in done.stdout
+    with pytest.warns(UserWarning, match="9 cells are left out, because"):
+        assert overfit_cli.load(tmp_path / "a")["n"].dtype == float
+
+
+def test_a_file_that_changes_while_it_is_swept_mixes_no_code(tmp_path: Path) -> None:
+    """Workers go on with the code that the sweep began with; one that starts later refuses."""
+    path = written(tmp_path, EXPERIMENT)
+    study = study_of_reference(str(path))
+    sent = cloudpickle.dumps(study)
+    written(tmp_path, EXPERIMENT.replace("1 / (1 + n", "2 / (1 + n"))
+    late = subprocess.run(
+        [sys.executable, "-c", f"import pickle; print(pickle.loads({sent!r}).problem)"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "its source has changed since the sweep began" in late.stdout
+    assert pickle.loads(sent).problem
+    written(tmp_path, EXPERIMENT)
+    assert not pickle.loads(sent).problem, "it has changed back"
+    written(tmp_path, EXPERIMENT.replace("1 / (1 + n", "2 / (1 + n"))
+    written(tmp_path, "def train(:")
+    process = start("sweep", "mine.py", "--n=1:3", cwd=tmp_path)
+    assert process.communicate()[1].count("\n") == 1, "a file that can't be read is a sentence"
+    written(tmp_path, EXPERIMENT)
+    swept = start("sweep", "mine.py", "--n=1:8", "--jobs=2", cwd=tmp_path, env={"PAUSE": "0.1"})
+    wait_for(lambda: len(list(tmp_path.glob("results/*/cells/*.parquet"))) > 3)
+    written(tmp_path, EXPERIMENT.replace("1 / (1 + n", "2 / (1 + n"))
+    output, errors = swept.communicate()
+    assert "Done: 24 trained" in output, errors
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert cells["test_loss"].to_numpy() == pytest.approx(1 / (1 + cells["n"]))
+
+
+def test_cells_of_another_signature_are_left_out(tmp_path: Path) -> None:
+    """The file has a parameter more: its cells are others, and the old ones mix with none."""
+    written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    written(tmp_path, EXPERIMENT.replace("snr: float = 1.0", "snr: float = 1.0, depth: int = 2"))
+    done = run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    assert "32 to run" in done.stdout
+    assert "changed since cells there were trained (depth is new); those cells" in done.stdout
+    with pytest.warns(UserWarning, match="32 cells are left out, because .*: depth is new"):
+        cells = overfit_cli.load(tmp_path / "results" / "mine-n-snr")
+    assert len(cells) == 32
+    assert set(cells["depth"]) == {2}
+    assert "depth is new" in call("plot", "heatmap", cwd=tmp_path).stderr
+    again = run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    assert "has changed" not in again.stdout + again.stderr
+
+
+# What travels
+
+
+def local(n: int = 3, seed: int = 0) -> dict[str, float]:
+    return {"loss": float(n + seed)}
+
+
+def test_a_study_and_its_cells_can_be_sent_to_another_process(tmp_path: Path) -> None:
+    """One from a file by its place; one of this module by its code, as from a notebook."""
+    path = written(tmp_path, EXPERIMENT)
+    for study in (study_of_reference(str(path)), study_of_function(local)):
+        parameters = study.parameters.model_validate({"n": 5})
+        sent, copy = pickle.loads(cloudpickle.dumps((study, parameters)))
+        assert (sent.name, sent.record) == (study.name, study.record)
+        assert copy == parameters
+        assert isinstance(copy, sent.parameters)
+
+
+def test_a_manifest_with_an_impossible_function_is_none(tmp_path: Path) -> None:
+    path = written(tmp_path, EXPERIMENT)
+    run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
+    directory = tmp_path / "results" / "mine-n-snr"
+    text = (directory / MANIFEST).read_text()
+    for old, new in (
+        ('"name": "snr",', '"name": "n",'),
+        ('"name": "snr",', '"name": "model_copy",'),
+        ('"name": "snr",', '"name": "a b",'),
+        ('"kind": "float",', '"kind": "list",'),
+        ('"default": 10,', '"default": "ten",'),
+    ):
+        assert old in text
+        (directory / MANIFEST).write_text(text.replace(old, new, 1))
+        with pytest.warns(UserWarning, match="can't be read"):
+            assert read_manifest(directory) is None
+    assert path.exists()
+
+
+def test_a_record_is_a_model_with_the_same_checks() -> None:
+    one = ParameterRecord(name="n", kind="int", default=3, about=Parameter("samples", at_least=1))
+    record = FunctionRecord(name="a:b", label="a", parameters=(one,))
+    assert parameter_model(record)().n == 3  # type: ignore[attr-defined]
+    again = FunctionRecord.model_validate_json(record.model_dump_json(), strict=True)
+    assert again == record
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        parameter_model(again).model_validate({"n": 0})
+    with pytest.raises(ValueError, match="two of its parameters have one name"):
+        FunctionRecord(name="a:b", label="a", parameters=(one, one))

@@ -1,0 +1,100 @@
+"""Cells that say nothing decide no claim: those of killed workers, and those without numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.registry import claims_of, find_study, installed_studies
+from overfit_cli.report.calibration import design, worlds_of
+from overfit_cli.report.judge import judge_cells
+from overfit_cli.rng import named_rng
+from overfit_cli.study import taken_columns
+
+KEPT = sorted(Path("results").glob("*/manifest.json"))
+UNDECIDED = {"inconclusive", "vacuous", "not run"}
+
+
+def decided(cells: pd.DataFrame) -> dict[str, str]:
+    """The claims that hold or fail, and what else went wrong."""
+    judged = judge_cells(cells, find_study(cells["study"].iloc[0]))
+    found = {one.name: one.measurement for one in judged}
+    strange = {name: one.note for name, one in found.items() if "can't be measured" in one.note}
+    return strange | {
+        name: one.verdict for name, one in found.items() if one.verdict not in UNDECIDED
+    }
+
+
+@pytest.mark.parametrize("manifest", KEPT, ids=lambda path: path.parent.name)
+def test_cells_without_numbers_decide_nothing(manifest: Path) -> None:
+    """Done or not; a killed worker leaves no numbers behind."""
+    cells = overfit_cli.load(manifest.parent).drop(columns="key")
+    parameters = find_study(cells["study"].iloc[0]).parameters
+    measured = {str(name) for name in cells.select_dtypes("number")} - taken_columns(parameters)
+    blank = cells.assign(**dict.fromkeys([*measured, "steps"], np.nan))
+    assert decided(blank) == {}
+    assert decided(blank.assign(status="failed", reason="worker killed")) == {}
+
+
+def test_the_kept_cells_decide_something_themselves() -> None:
+    assert decided(overfit_cli.load("results/fig1-quick").drop(columns="key"))
+
+
+QUICK = ("fig1-sides", "theorem3-rate", "theorem-benign-attention", "lemma-e3-lead")
+CLAIMS = {
+    claim.name: (study, claim)
+    for study in installed_studies()
+    if worlds_of(study)
+    for claim in claims_of(study)
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in CLAIMS],
+)
+def test_a_claim_is_open_where_numbers_that_decide_it_are_missing(name: str) -> None:
+    """On half of the seeds of its made-up worlds, or on all; and where workers were killed."""
+    study, claim = CLAIMS[name]
+    worlds, planned = worlds_of(study)[name], design(claim.preset)
+    for world in (worlds.true, worlds.false):
+        cells = world(planned, named_rng(1, "doctored", name)).reset_index(drop=True)
+        half = cells["seed"] % 2 == 0
+        measured = [str(name) for name in cells if name not in {*planned, "key", "number", "step"}]
+        verdict = claim.judge(cells).verdict
+        for column in measured:
+            numbers = cells[column].astype(float)
+            without = claim.judge(cells.assign(**{column: np.nan})).verdict
+            some = claim.judge(cells.assign(**{column: numbers.mask(half)})).verdict
+            assert {without, some} <= {*UNDECIDED, verdict}, column
+            assert some in UNDECIDED or without == verdict, column
+        lost = cells.assign(
+            status=np.where(half, "failed", "done"),
+            reason=np.where(half, "worker killed", ""),
+            **{column: cells[column].astype(float).mask(half) for column in measured},
+        )
+        assert claim.judge(lost).verdict in UNDECIDED
+
+
+@pytest.mark.slow
+def test_a_lead_that_never_comes_fails_and_one_without_numbers_is_open() -> None:
+    steps = overfit_cli.load("results/theorem-dynamics-quick", trajectories=True)
+    assert decided(steps)["lemma-e3-lead"] == "holds"
+    assert decided(steps.assign(noise_lead=1.0))["lemma-e3-lead"] == "fails"
+    for column in ("noise_lead", "loss_slope"):
+        assert "lemma-e3-lead" not in decided(steps.assign(**{column: np.nan}))
+    for column in ("signal_lead", "loss_slope"):
+        some = steps[column].mask(steps.index % 2 == 0)
+        assert "lemma53-values" not in decided(steps.assign(**{column: some}))
+
+
+def test_a_single_logged_step_tells_no_growth() -> None:
+    steps = overfit_cli.load("results/dynamics-quick", trajectories=True).drop(columns="key")
+    growing = {name for name in decided(steps) if "growth" in name or "products" in name}
+    assert len(growing) == 6
+    first = steps[steps["step"] == 0].drop(columns="steps", errors="ignore")
+    assert not growing & {*decided(first)}

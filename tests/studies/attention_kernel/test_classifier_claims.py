@@ -1,0 +1,343 @@
+"""Which kernel is faster, surer, steadier: verdicts on cells whose answer is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overfit_cli.claim import Measurement
+from overfit_cli.claims.calibration import TRUTHS, errors
+from overfit_cli.claims.calibration import rates as rates_of
+from overfit_cli.studies.attention_kernel.classifier.claims import BEST_KERNELS
+from overfit_cli.studies.attention_kernel.classifier.worlds import WORLDS
+from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
+from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
+from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
+from overfit_cli.studies.attention_kernel.text.study import study as text
+
+BY_NAME = {claim.name: claim for claim in (*text.claims(), *pathfinder.claims())}
+JITTER = (-0.025, -0.015, -0.005, 0.005, 0.015, 0.025)
+RATES = (0.001, 0.01, 0.1)
+SOFTMAX, GAUSSIAN = (0.6, 0.5, 0.6), (0.5, 0.4, 0.5)
+AT_BEST = (
+    "text-gaussian-faster",
+    "text-gaussian-more-accurate",
+    "text-above-shortcut",
+    "pathfinder-gaussian-faster",
+    "pathfinder-gaussian-more-accurate",
+    "pathfinder-gaussian-steadier",
+    "pathfinder-above-shortcut",
+)
+AT_ONE_RATE = {
+    "text-gaussian-faster-one-rate": 0.0001,
+    "text-gaussian-more-accurate-one-rate": 0.0001,
+    "pathfinder-gaussian-faster-one-rate": 0.0002,
+    "pathfinder-gaussian-more-accurate-one-rate": 0.0002,
+    "pathfinder-worst-run": 0.0002,
+}
+COMPARED = (*AT_BEST, *AT_ONE_RATE)
+
+
+def cells(
+    losses: Mapping[str, Sequence[float]],
+    *,
+    jitter: Sequence[float] = JITTER,
+    wobble: Mapping[str, float] | None = None,
+    rates: Sequence[float] = RATES,
+    **same: object,
+) -> pd.DataFrame:
+    """A row for each kernel, step size and seed; the accuracy is one less the loss.
+
+    Args:
+        losses: of each kernel at each step size, in the mean over seeds.
+        jitter: what a seed adds to it.
+        wobble: how many times the jitter goes into a kernel's accuracy, other than once.
+        rates: the step sizes.
+        same: what all rows have.
+    """
+    defaults = KernelPathfinderParameters().model_dump() | KernelTextParameters().model_dump()
+    rows = []
+    for kernel, means in losses.items():
+        for rate, mean in zip(rates, means, strict=False):
+            for seed, shift in enumerate(jitter):
+                more = shift * (wobble or {}).get(kernel, 1.0)
+                rows.append(
+                    defaults
+                    | {"kernel": kernel, "learning_rate": rate, "seed": seed, "status": "done"}
+                    | {"steps": 600, "mean_test_loss": mean + shift, "test_loss": mean + shift}
+                    | {"test_accuracy": 1 - mean - more, "shortcut_accuracy": 0.55}
+                    | {"silent_head": 0.1, **same}
+                )
+    return pd.DataFrame(rows)
+
+
+def fail(frame: pd.DataFrame, which: pd.Series[bool]) -> pd.DataFrame:
+    frame = frame.assign(reason=np.where(which, "diverged", ""))
+    frame.loc[which, "status"] = "failed"
+    frame.loc[which, ["mean_test_loss", "test_loss", "test_accuracy", "silent_head"]] = np.nan
+    return frame
+
+
+def measure(name: str, frame: pd.DataFrame) -> Measurement:
+    return BY_NAME[name].judge(frame)
+
+
+def expect(found: Measurement, verdict: str, value: float) -> None:
+    assert found.verdict == verdict, found.note
+    assert found.value == pytest.approx(value)
+    if found.interval is not None:
+        assert found.interval.low - 1e-9 <= value <= found.interval.high + 1e-9
+
+
+PAPER = {"softmax": SOFTMAX, "gaussian": GAUSSIAN}
+REVERSED = {"softmax": GAUSSIAN, "gaussian": SOFTMAX}
+
+
+@pytest.mark.parametrize("where", ["text", "pathfinder"])
+def test_a_kernel_whose_loss_is_lower_at_its_best_is_faster(where: str) -> None:
+    name = f"{where}-gaussian-faster"
+    found = measure(name, cells(PAPER))
+    assert found.verdict == "holds"
+    assert found.value == pytest.approx(-0.1)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((-0.1, -0.1))
+    assert found.interval.kind == "98.33 % t over 6 seeds"
+    found = measure(name, cells(REVERSED))
+    expect(found, "fails", 0.1)
+
+
+def test_the_interval_is_students_and_wider_where_step_sizes_were_chosen() -> None:
+    """Differences −0.1 plus −0.025, ..., 0.025, whose deviation over √6 is 0.0076376."""
+    frame = cells(PAPER, rates=(0.0001, 0.001, 0.01))
+    frame.loc[frame["kernel"] == "softmax", "mean_test_loss"] = 0.5 + 0.1 * (
+        frame["learning_rate"] == 0.0001
+    )
+    for name, t in (
+        ("text-gaussian-faster", 3.534066),
+        ("text-gaussian-faster-one-rate", 2.570582),
+    ):
+        found = measure(name, frame)
+        assert found.value == pytest.approx(-0.1)
+        assert found.interval is not None
+        assert found.interval.high == pytest.approx(-0.1 + t * 0.0076376, rel=1e-4)
+
+
+def test_a_difference_within_the_seeds_spread_is_open() -> None:
+    frame = cells({"softmax": (0.5, 0.5), "gaussian": (0.5, 0.51)})
+    backwards = frame["kernel"] == "gaussian"
+    for column in ("mean_test_loss", "test_accuracy"):
+        frame.loc[backwards, column] = frame.loc[backwards, column].to_numpy()[::-1]
+    for name in ("text-gaussian-faster", "text-gaussian-more-accurate"):
+        assert measure(name, frame).verdict == "inconclusive", name
+
+
+@pytest.mark.parametrize("where", ["text", "pathfinder"])
+def test_a_kernel_that_ends_higher_is_more_accurate(where: str) -> None:
+    name = f"{where}-gaussian-more-accurate"
+    found = measure(name, cells(PAPER))
+    expect(found, "holds", 0.1)
+    assert "gaussian at 0.01 of 0.001, 0.01, 0.1, less softmax at 0.01" in found.note
+    assert found.details["first, mean"] == pytest.approx(0.6)
+    assert found.details["second, deviation"] == pytest.approx(np.std(JITTER, ddof=1))
+    found = measure(name, cells(REVERSED))
+    expect(found, "fails", -0.1)
+
+
+def test_a_kernel_whose_accuracy_varies_less_is_steadier() -> None:
+    """Distances from the median are 0.005, 0.015 and 0.025, twice each."""
+    name = "pathfinder-gaussian-steadier"
+    apart = (-0.02, -0.02, -0.02, 0.02, 0.02, 0.02)
+    expect(measure(name, cells(PAPER, jitter=apart, wobble={"gaussian": 0.1})), "holds", 0.018)
+    expect(measure(name, cells(PAPER, jitter=apart, wobble={"softmax": 0.1})), "fails", -0.018)
+    found = measure(name, cells(PAPER))
+    expect(found, "inconclusive", 0)
+    assert found.details["softmax, worst accuracy"] == pytest.approx(0.475)
+
+
+@pytest.mark.parametrize("where", ["text", "pathfinder"])
+def test_more_than_the_shortcut_is_learned_where_the_better_kernel_is_above_it(where: str) -> None:
+    name = f"{where}-above-shortcut"
+    found = measure(name, cells(PAPER))
+    expect(found, "holds", 0.05)
+    assert "for the better kernel, gaussian at 0.01" in found.note
+    assert measure(name, cells(PAPER, shortcut_accuracy=0.7)).verdict == "fails"
+    assert measure(name, cells(PAPER, shortcut_accuracy=0.6)).verdict == "inconclusive"
+
+
+def test_a_dead_head_is_found_and_named() -> None:
+    frame = cells(PAPER)
+    expect(measure("text-head-alive", frame), "holds", 1)
+    dead = (frame["kernel"] == "gaussian") & (frame["learning_rate"] == 0.1)
+    frame.loc[dead & (frame["seed"] < 3), "silent_head"] = 1.0
+    expect(measure("text-head-alive", frame), "inconclusive", 0.5)
+    frame.loc[dead, "silent_head"] = 1.0
+    found = measure("text-head-alive", frame)
+    expect(found, "fails", 0)
+    assert found.details == {
+        "cells": 36,
+        "cells with a dead head": 6,
+        "of them gaussian at 0.1": 6,
+    }
+    nothing = fail(frame, frame["seed"] >= 0)
+    assert measure("text-head-alive", nothing).verdict == "not run"
+
+
+def test_the_best_step_size_is_each_kernels_own_and_none_at_which_a_seed_failed() -> None:
+    frame = cells({"softmax": (0.3, 0.5, 0.4), "gaussian": (0.6, 0.2, 0.1)})
+    failed = (frame["kernel"] == "gaussian") & (frame["learning_rate"] == 0.1)
+    frame = fail(frame, failed & (frame["seed"] == 4))
+    best = BEST_KERNELS.at_best(frame, "softmax")
+    assert best is not None
+    assert (best.value, best.tried) == (0.001, RATES)
+    assert best.in_words() == "softmax at 0.001 of 0.001, 0.01, 0.1, at the edge of the sweep"
+    best = BEST_KERNELS.at_best(frame, "gaussian")
+    assert best is not None
+    assert best.in_words() == "gaussian at 0.01 of 0.001, 0.01, 0.1"
+    assert best.cells.index.tolist() == list(range(6))
+    assert BEST_KERNELS.at_best(frame, "gaussian-over-n") is None
+    assert BEST_KERNELS.at_best(fail(frame, frame["seed"] == 0), "softmax") is None
+
+
+def test_sentences_name_the_sweep_its_edge_and_one_rate_for_both() -> None:
+    frame = cells({"softmax": (0.3, 0.5, 0.5), "gaussian": (0.6, 0.2, 0.4)})
+    found = measure("text-gaussian-faster", frame)
+    assert "over 600 steps: gaussian at 0.01 of 0.001, 0.01, 0.1, less softmax" in found.note
+    assert "softmax at 0.001 of 0.001, 0.01, 0.1, at the edge of the sweep" in found.note
+    assert found.details["step sizes of both"] == 3
+    assert found.details["step sizes of both at which gaussian is lower"] == 2
+
+
+@pytest.mark.parametrize("control", ["gaussian-normalised", "softmax-times-n", "gaussian-over-n"])
+def test_a_control_is_held_against_softmax_on_its_own_cells(control: str) -> None:
+    frame = cells({**PAPER, control: (0.9, 0.7, 0.8)})
+    found = measure(f"text-control-{control}", frame)
+    expect(found, "fails", 0.2)
+    assert f"{control} at 0.01 of 0.001, 0.01, 0.1, less softmax" in found.note
+    at_edge = measure(f"text-control-{control}", cells({**PAPER, control: (0.9, 0.8, 0.7)}))
+    expect(at_edge, "inconclusive", 0.2)
+    assert f"{control} at 0.1 of 0.001, 0.01, 0.1, at the edge" in at_edge.note
+    assert f"Beyond the edge {control} may be better." in at_edge.note
+    missing = measure(f"text-control-{control}", cells(PAPER))
+    assert missing.verdict == "not run"
+    assert f"kernel={control},softmax" in missing.note
+    assert measure("text-gaussian-faster", frame).verdict == "holds"
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_one_kernel_or_mixed_settings_leave_a_comparison_not_run(name: str) -> None:
+    rates = (AT_ONE_RATE.get(name, 0.001), 0.01, 0.1)
+    assert measure(name, cells({"gaussian": GAUSSIAN}, rates=rates)).verdict == "not run"
+    mixed = cells(PAPER, rates=rates)
+    mixed.loc[mixed["seed"] == 0, "d"] = 32
+    found = measure(name, mixed)
+    assert found.verdict == "not run"
+    assert found.note == "It needs cells of one value of d."
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_few_seeds_or_failed_ones_leave_a_comparison_open(name: str) -> None:
+    rates = (AT_ONE_RATE.get(name, 0.001), 0.01, 0.1)
+    found = measure(name, cells(PAPER, rates=rates, jitter=JITTER[:3]))
+    assert found.verdict == "inconclusive"
+    assert "seeds, and there are 3." in found.note
+    frame = cells(PAPER, rates=rates)
+    found = measure(name, fail(frame, frame["seed"] == 0))
+    assert found.verdict == "inconclusive"
+    assert "no step size at which all seeds are done" in found.note
+
+
+@pytest.mark.parametrize("name", AT_BEST)
+def test_a_single_step_size_has_no_best(name: str) -> None:
+    found = measure(name, cells({"softmax": SOFTMAX[:1], "gaussian": GAUSSIAN[:1]}))
+    assert found.verdict == "inconclusive"
+    assert "tried at 1 and 1 step sizes; it takes 2" in found.note
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_kernels_that_were_not_tried_alike_are_not_compared(name: str) -> None:
+    """The cells of killed workers, and those that were never run, may be the better ones."""
+    rates = (AT_ONE_RATE.get(name, 0.001), 0.01, 0.1)
+    frame = cells(PAPER, rates=rates)
+    lost = (frame["kernel"] == "softmax") & (frame["learning_rate"] == rates[0])
+    killed = fail(frame, lost & (frame["seed"] == 0)).replace(
+        {"reason": "diverged"}, "worker killed"
+    )
+    assert measure(name, killed).verdict == "inconclusive"
+    assert measure(name, frame[~lost]).verdict in ("inconclusive", "not run")
+    if name in AT_BEST:  # at one step size, the seeds of both are compared
+        assert measure(name, frame[~(lost & (frame["seed"] == 0))]).verdict == "inconclusive"
+
+
+def test_seeds_that_one_kernel_lacks_are_left_out() -> None:
+    frame = cells(PAPER)
+    frame = frame[(frame["kernel"] == "gaussian") | (frame["seed"] < 5)]
+    found = measure("text-gaussian-faster", frame)
+    assert found.value == pytest.approx(-0.1)
+    assert found.interval is not None
+    assert found.interval.kind == "98.33 % t over 5 seeds"
+
+
+# The paper's one step size
+
+
+@pytest.mark.parametrize("where", ["text", "pathfinder"])
+def test_kernels_are_compared_at_the_papers_step_size_whatever_is_best(where: str) -> None:
+    """There the Gaussian is behind, though it is ahead at its best."""
+    rate = AT_ONE_RATE[f"{where}-gaussian-faster-one-rate"]
+    losses = {"softmax": (0.55, 0.5, 0.6), "gaussian": (0.65, 0.4, 0.6)}
+    frame = cells(losses, rates=(rate, 0.01, 0.1))
+    for name, best, here in (("faster", -0.1, 0.1), ("more-accurate", 0.1, -0.1)):
+        expect(measure(f"{where}-gaussian-{name}", frame), "holds", best)
+        found = measure(f"{where}-gaussian-{name}-one-rate", frame)
+        expect(found, "fails", here)
+        assert f"gaussian at {rate:g}, less softmax at {rate:g}, seed by seed" in found.note
+
+
+@pytest.mark.parametrize("name", AT_ONE_RATE)
+def test_a_step_size_that_was_not_run_is_named_with_its_preset(name: str) -> None:
+    found = measure(name, cells(PAPER))
+    assert found.verdict == "not run"
+    preset = "kernel-fig2" if name.startswith("text") else "kernel-fig3"
+    assert found.note.endswith(f"={AT_ONE_RATE[name]:g}, as in `overfit sweep {preset}`.")
+
+
+def accuracies(softmax: Sequence[float], gaussian: Sequence[float]) -> pd.DataFrame:
+    both = cells({"softmax": (0.5,), "gaussian": (0.5,)}, rates=(0.0002,))
+    return both.assign(test_accuracy=[*softmax, *gaussian])
+
+
+def test_the_worst_run_is_softmaxs_where_the_lowest_five_of_twelve_are() -> None:
+    high = (0.66, 0.67, 0.68, 0.69, 0.70, 0.71)
+    for sixth in (0.60, 0.69):
+        low = (0.55, 0.56, 0.57, 0.58, 0.59, sixth)
+        expect(measure("pathfinder-worst-run", accuracies(low, high)), "holds", 0.11)
+        expect(measure("pathfinder-worst-run", accuracies(high, low)), "fails", -0.11)
+    four = (0.55, 0.56, 0.57, 0.58, 0.67, 0.68)
+    expect(measure("pathfinder-worst-run", accuracies(four, high)), "inconclusive", 0.11)
+    tied = (0.55, 0.56, 0.57, 0.58, 0.66, 0.68)
+    expect(measure("pathfinder-worst-run", accuracies(tied, high)), "inconclusive", 0.11)
+
+
+# Error rates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["text-gaussian-faster", "pathfinder-gaussian-steadier", "pathfinder-worst-run"]
+)
+def test_made_up_worlds_are_seldom_misjudged(name: str) -> None:
+    frame = cells({"softmax": (1, 1, 1), "gaussian": (1, 1, 1)}, rates=(0.0002, 0.001, 0.003))
+    found = {
+        truth: rates_of(BY_NAME[name], getattr(WORLDS[name], truth), frame, 20, truth)
+        for truth in TRUTHS
+    }
+    for truth, rates in found.items():
+        assert all(share <= 0.1 for share in errors(truth, rates).values()), (truth, rates)
+    assert found["true"].share("holds") > 0.1 + found["false"].share("holds")
+
+
+def test_every_claim_has_worlds() -> None:
+    assert set(BY_NAME) <= set(WORLDS)

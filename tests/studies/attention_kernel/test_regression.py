@@ -1,0 +1,529 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from overfit_cli.errors import UserError
+from overfit_cli.parameter_values import build
+from overfit_cli.studies.attention_kernel.attention import attention
+from overfit_cli.studies.attention_kernel.kernels import KERNELS
+from overfit_cli.studies.attention_kernel.reference import attention_by_definition
+from overfit_cli.studies.attention_kernel.regression import (
+    engine,
+    lemmas,
+    measures,
+    reference,
+    theory,
+)
+from overfit_cli.studies.attention_kernel.regression.data import draw_problem, token_values
+from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+from overfit_cli.studies.attention_kernel.regression.study import study
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.results import train_all
+from overfit_cli.training import Execution, logged_steps
+from tests.studies.attention_kernel import regression_oracle as oracle
+
+SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "heads": 2, "training_steps": 40}
+
+
+def settings(**values: object) -> KernelRegressionParameters:
+    return KernelRegressionParameters(**{**SMALL, **values})  # type: ignore[arg-type]
+
+
+def cell(parameters: KernelRegressionParameters, seed: int = 0) -> Cell[KernelRegressionParameters]:
+    return Cell(study.name, study.version, parameters, seed)
+
+
+def trained(
+    *cells: Cell[KernelRegressionParameters], trajectories: bool = False
+) -> list[CellResult[Any]]:
+    execution = Execution(trajectories=trajectories)
+    found = {result.cell.key: result for result in train_all(study, cells, execution)}
+    return [found[one.key] for one in cells]
+
+
+def at_start(
+    parameters: KernelRegressionParameters, seed: int = 0
+) -> tuple[engine.Constants, engine.Projections, engine.ForwardPass]:
+    fixed, state = engine.set_up(
+        KERNELS[parameters.kernel],
+        parameters.trained,
+        [draw_problem(parameters, seed)],
+        [parameters.learning_rate],
+        dtype=torch.float64,
+        device="cpu",
+    )
+    return fixed, state, engine.forward(fixed, state)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_is_what_its_definition_says(kernel: str) -> None:
+    draws = np.random.default_rng(1)
+    query, key = draws.standard_normal((5, 3)), draws.standard_normal((5, 3))
+    fast = attention(KERNELS[kernel], torch.tensor(query), torch.tensor(key))
+    assert np.allclose(fast, attention_by_definition(kernel, query, key), rtol=1e-13)
+
+
+def test_a_masked_key_gets_no_attention() -> None:
+    draws = np.random.default_rng(2)
+    query, key = torch.tensor(draws.standard_normal((2, 4, 3)))
+    mask = torch.tensor([True, False, True, True])
+    for kernel in KERNELS.values():
+        masked = attention(kernel, query, key, mask)
+        assert (masked[:, 1] == 0).all()
+        without = attention(kernel, query, key[mask])
+        scale = kernel.scale(4) / kernel.scale(3)
+        assert torch.allclose(masked[:, mask], without * scale, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("what", ["query", "value", "all"])
+def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) -> None:
+    parameters = settings(kernel=kernel, trained=what, target="mixed-sign", learning_rate=0.05)
+    [result] = trained(cell(parameters, 3), trajectories=True)
+    plain = list(reference.plain_descent(parameters, 3))
+    steps = result.trajectory["step"]
+    assert steps[-1] == parameters.training_steps
+    for row, step in enumerate(steps):
+        loss, gradients = plain[int(step)]
+        assert result.trajectory["train_loss"][row] == pytest.approx(loss, rel=1e-11)
+        for name, gradient in gradients.items():
+            found = result.trajectory[f"gradient_{name}"][row]
+            assert found == pytest.approx(float(gradient.norm()), rel=1e-10), name
+
+
+def test_single_precision_follows_the_same_path() -> None:
+    parameters = settings(kernel="gaussian", trained="all", learning_rate=0.05)
+    [double] = trained(cell(parameters))
+    [single] = trained(cell(parameters.model_copy(update={"dtype": "float32"})))
+    loss = double.measurements["train_loss"]
+    assert single.measurements["train_loss"] == pytest.approx(loss, rel=1e-4)
+
+
+def test_a_cell_gives_the_same_row_whatever_it_is_trained_with() -> None:
+    """To 1e-9: a matrix product's last bits depend on where in memory its factors lie."""
+    cells = [
+        cell(settings(target=target, learning_rate=rate), seed)
+        for target in ("below", "inside")
+        for rate in (0.03, 0.1, 0.3)
+        for seed in range(3)
+    ]
+    together = trained(*cells)
+    for one, among in zip(cells, together, strict=True):
+        [alone] = trained(one)
+        assert alone.measurements == pytest.approx(among.measurements, rel=1e-9)
+
+
+def test_batches_hold_cells_of_one_shape_and_every_cell_once() -> None:
+    cells = [
+        cell(settings(kernel=kernel, heads=heads, learning_rate=rate), seed)
+        for kernel in ("softmax", "gaussian")
+        for heads in (1, 2)
+        for rate in (0.1, 0.2)
+        for seed in range(40)
+    ]
+    batches = study.batches(cells, "cpu")
+    assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
+    for batch in batches:
+        assert len({(c.parameters.kernel, c.parameters.heads) for c in batch}) == 1
+
+
+@pytest.mark.parametrize("target", ["below", "inside", "mixed-sign"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_no_query_weights_bring_the_loss_below_its_floor(kernel: str, target: str) -> None:
+    parameters = settings(kernel=kernel, target=target)
+    problem = draw_problem(parameters, 5)
+    floor = theory.loss_floor(KERNELS[kernel], problem)
+    fixed, state, _ = at_start(parameters, 5)
+    draws = torch.Generator().manual_seed(1)
+    for scale in (0.1, 1.0, 10.0, 100.0):
+        query = scale * torch.randn(state.query.shape, generator=draws, dtype=torch.float64)
+        loss = float(engine.forward(fixed, engine.Projections(query, state.key, state.value)).loss)
+        assert loss >= floor * (1 - 1e-12)
+
+
+def test_softmax_comes_down_to_its_floor_and_the_gaussian_to_zero() -> None:
+    """Both with W_Q alone, on labels below the hull: the demo instance at its defaults."""
+    kernels = [
+        KernelRegressionParameters(kernel="gaussian", learning_rate=1, training_steps=600),
+        KernelRegressionParameters(kernel="softmax", learning_rate=1, training_steps=600),
+    ]
+    [gaussian], [softmax] = (trained(cell(parameters, 1)) for parameters in kernels)
+    assert gaussian.measurements["relative_loss"] < 1e-6
+    assert gaussian.measurements["floor"] == 0
+    assert 1 <= softmax.measurements["floor_ratio"] < 1.2
+    assert "steps_to_millionth" not in softmax.measurements
+
+
+def test_targets_lie_where_they_are_said_to() -> None:
+    for seed in range(5):
+        for target in ("below", "inside", "mixed-sign"):
+            problem = draw_problem(settings(target=target), seed)
+            values = token_values(problem)
+            assert values.min() > 1 - 1e-9
+            assert values.max() < 2 + 1e-9
+            low, high = values.min(-1).sum(-1)[:, None], values.max(-1).sum(-1)[:, None]
+            inside = (problem.labels > low) & (problem.labels < high)
+            assert inside.all() == (target == "inside")
+            assert (problem.labels < low).all() == (target != "inside")
+            assert bool((problem.labels < 0).any()) == (target == "mixed-sign")
+
+
+def test_more_samples_extend_fewer() -> None:
+    few, more = (draw_problem(settings(n=n, d=24), 0) for n in (2, 5))
+    assert np.array_equal(few.inputs, more.inputs[:2])
+    assert np.array_equal(few.labels, more.labels[:2])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_singular_values_are_those_of_the_matrices_written_out(kernel: str) -> None:
+    parameters = settings(kernel=kernel)
+    problem = draw_problem(parameters, 2)
+    fixed, state, out = at_start(parameters, 2)
+    b = np.linalg.svd(oracle.mixed_tokens(problem, kernel), compute_uv=False)
+    assert float(measures.smallest_of_b(fixed, out)) == pytest.approx(b[-1], rel=1e-9)
+    deltas = [
+        np.linalg.svd(oracle.score_jacobian(problem, kernel, head), compute_uv=False)[-1]
+        for head in range(2)
+    ]
+    assert float(measures.smallest_of_scores(fixed, state)) == pytest.approx(min(deltas), rel=1e-8)
+
+
+def test_a_step_is_stable_up_to_the_curvature() -> None:
+    """At 0.99 of two over the largest curvature in W_V the loss falls; just above two it grows."""
+    base = settings(kernel="softmax", trained="value", training_steps=400)
+    fixed, _, out = at_start(base)
+    curvature = float(measures.largest_curvature(fixed, out))
+    for share, falls in ((1.98, True), (2.05, False)):
+        [result] = trained(cell(base.model_copy(update={"learning_rate": share / curvature})))
+        assert result.measurements["stability"] == pytest.approx(share)
+        assert (result.measurements.get("relative_loss", math.inf) < 1) == falls
+
+
+def test_too_wide_a_problem_has_no_delta() -> None:
+    """N n² scores and D d weights: where the scores outnumber the weights, δ is 0."""
+    assert float(measures.smallest_of_scores(*at_start(settings(d=9, d_h=2))[:2])) == 0
+    wide = settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1)
+    [result] = trained(cell(wide))
+    assert "delta" not in result.measurements
+    assert math.isfinite(result.measurements["train_loss"])
+
+
+def test_the_conditions_are_the_formulas_of_the_paper() -> None:
+    """At weights so small that (12)'s exponential can be written out."""
+    problem = draw_problem(settings(sigma_w=0.05), 0)
+    largest = {
+        name: np.linalg.norm(getattr(problem, name), 2, axis=(1, 2))
+        for name in ("query", "key", "value")
+    }
+    size, out = np.linalg.norm(problem.inputs), np.linalg.norm(problem.output)
+    n, tokens, heads = 3, 3, 2
+    residual, lambda_b, delta = 1.7, 0.3, 0.02
+    eight = (
+        tokens**2
+        * math.sqrt(n * heads)
+        * size**5
+        * (largest["query"] ** 2 + largest["key"] ** 2).sum()
+        * largest["value"].max()
+        / (out * lambda_b**2 * min(*largest["query"], *largest["key"], lambda_b))
+        * residual
+        / (1 / 54)
+    )
+    assert 10 ** theory.condition_8(problem, residual, lambda_b) == pytest.approx(eight)
+    smallest = np.abs(token_values(problem)).min()
+    twelve = (
+        max(
+            tokens
+            * size**5
+            * (q + k)
+            * math.exp(9 / 4 * size**2 * (q**2 + k**2))
+            / (smallest**2 * min(delta, q))
+            for q, k in zip(largest["query"], largest["key"], strict=True)
+        )
+        * largest["value"].max()
+        * out
+        * residual
+        / (1 / 8)
+    )
+    assert 10 ** theory.condition_12(problem, residual, delta) == pytest.approx(twelve)
+    kappa = math.exp(-9 / 4 * size**2 * (largest["query"] ** 2 + largest["key"] ** 2).max())
+    gamma = 0.5 * delta**2 * kappa**2 * smallest**2
+    assert 10 ** theory.log10_gamma(problem, delta) == pytest.approx(gamma)
+    assert theory.condition_8(problem, residual, 0.0) == math.inf
+    assert theory.condition_12(problem, residual, 0.0) == math.inf
+
+
+def test_theorem_1_holds_with_the_corrected_constant_and_not_with_the_papers() -> None:
+    cells = [
+        cell(
+            KernelRegressionParameters(
+                kernel="softmax", trained="value", heads=4, learning_rate=0.1, training_steps=2000
+            ),
+            seed,
+        )
+        for seed in range(6)
+    ]
+    found = [result.measurements for result in trained(*cells)]
+    assert all(one["stability"] < 1 for one in found)
+    assert sum(one["violations_corrected"] for one in found) == 0
+    assert sum(one["violations_paper"] for one in found) > 0
+    assert all(one["rate_paper"] > 4 * one["rate_corrected"] for one in found)
+
+
+def test_violations_are_counted_at_every_step() -> None:
+    """Held to the losses of the plain loop, bound by bound."""
+    parameters = settings(kernel="softmax", trained="value", learning_rate=0.4, heads=2)
+    [result] = trained(cell(parameters))
+    losses = [loss for loss, _ in reference.plain_descent(parameters, 0)]
+    for kind in ("paper", "corrected"):
+        factor = 1 - 0.4 * result.measurements[f"rate_{kind}"]
+        above = [loss > factor**step * losses[0] * (1 + 1e-9) for step, loss in enumerate(losses)]
+        assert result.measurements[f"violations_{kind}"] == sum(above)
+
+
+def test_the_ratio_never_falls_below_the_bound_that_its_proof_gives() -> None:
+    """‖∇f‖² / 2f is at least δ² (min S)² (min|V′W_O|)² along a Gaussian's descent."""
+    for parameters in (
+        settings(kernel="gaussian", learning_rate=0.1),
+        settings(kernel="softmax", trained="value", learning_rate=0.1),
+    ):
+        [result] = trained(cell(parameters), trajectories=True)
+        ratio = np.array(result.trajectory["pl_ratio"])
+        bound = np.array(result.trajectory["pl_bound"])
+        assert (bound > 0).all()
+        assert (ratio >= bound).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_examples_gradient_is_exactly_zero_for_softmax_alone(seed: int) -> None:
+    example: Mapping[str, object] = {"instance": "example", "training_steps": 50}
+
+    def result(**values: object) -> Mapping[str, float]:
+        parameters = KernelRegressionParameters(**{**example, **values})  # type: ignore[arg-type]
+        return trained(cell(parameters, seed))[0].measurements
+
+    stuck = result(kernel="softmax")
+    assert stuck["gradient_query_start"] == stuck["gradient_key_start"] == 0
+    assert stuck["start_loss"] == stuck["train_loss"] == 1
+    assert stuck["gradient_value_start"] > 0
+    assert result(kernel="gaussian")["gradient_query_start"] > 0
+    escaped = result(kernel="softmax", value_gap=1.0)
+    assert escaped["gradient_query_start"] > 0
+    assert escaped["relative_loss"] < 1
+
+
+def test_the_example_has_its_own_sizes_and_refuses_others() -> None:
+    flags: dict[str, str] = {}
+    example = build(KernelRegressionParameters, {"instance": "example"}, flags)
+    assert example.model_dump() | {"n": 1, "tokens": 2, "d": 2} == example.model_dump()
+    with pytest.raises(UserError, match="--set n 3: with instance=example, n takes 1"):
+        build(KernelRegressionParameters, {"instance": "example", "n": 3}, flags)
+    with pytest.raises(UserError, match=r"--set value_gap 0.5: with instance=random"):
+        build(KernelRegressionParameters, {"value_gap": 0.5}, flags)
+
+
+def test_the_examples_label_and_weights_can_be_told() -> None:
+    told = {"instance": "example", "label": 2.995, "weights": "identity", "sigma_w": 0.1}
+    problem = draw_problem(KernelRegressionParameters.model_validate(told), 3)
+    assert (problem.labels == 2.995).all()
+    assert np.array_equal(problem.query, 0.1 * np.eye(2)[None])
+    assert np.array_equal(problem.query, problem.key)
+    flags: dict[str, str] = {}
+    with pytest.raises(UserError, match="--set label 3: with instance=random, label takes 2"):
+        build(KernelRegressionParameters, {"label": "3"}, flags)
+    with pytest.raises(UserError, match="with instance=random, weights takes drawn"):
+        build(KernelRegressionParameters, {"weights": "identity"}, flags)
+
+
+def test_told_weights_meet_condition_12_for_softmax_alone() -> None:
+    """By 0.03 decades; the Gaussian's δ is 0, for a token's query is its own key."""
+    told = {"instance": "example", "label": 2.995, "weights": "identity", "sigma_w": 0.1}
+    found = {}
+    for kernel in ("softmax", "gaussian"):
+        parameters = KernelRegressionParameters.model_validate(
+            told | {"kernel": kernel, "training_steps": 20}
+        )
+        found[kernel] = trained(cell(parameters))[0].measurements
+    assert found["softmax"]["condition_12"] == pytest.approx(-0.0298, abs=1e-3)
+    assert found["softmax"]["gradient_query_start"] == 0
+    assert found["softmax"]["start_loss"] == found["softmax"]["train_loss"] > 0
+    assert found["gaussian"]["condition_12"] == math.inf
+    assert found["gaussian"]["gradient_query_start"] > 0
+
+
+def test_only_the_training_of_values_takes_fewer_features_than_tokens() -> None:
+    flags: dict[str, str] = {}
+    narrow = {"n": "4", "tokens": "4", "d": "4"}
+    build(KernelRegressionParameters, narrow | {"trained": "value"}, flags)
+    with pytest.raises(UserError, match="d takes a whole number of at least 16"):
+        build(KernelRegressionParameters, narrow | {"trained": "all"}, flags)
+
+
+def test_wide_weights_have_no_full_rank_where_heads_are_narrow() -> None:
+    """D d ≥ N n² doesn't make δ positive: with d < n the rank is at most N n d."""
+    wide = settings(d=16, d_h=2, heads=1)
+    assert 16 * 2 >= 3 * 3**2
+    assert float(measures.smallest_of_scores(*at_start(wide)[:2])) < 1e-12
+    enough = settings(d=16, d_h=3, heads=1)
+    assert float(measures.smallest_of_scores(*at_start(enough)[:2])) > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("kernel", "what"), [("softmax", "query"), ("gaussian", "query"), ("softmax", "all")]
+)
+def test_descent_and_ratios_of_changes_are_those_of_the_plain_loop(kernel: str, what: str) -> None:
+    """To 1e-8: a change is a difference, and loses digits."""
+    parameters = settings(kernel=kernel, trained=what, learning_rate=0.2, training_steps=30)
+    [result] = trained(cell(parameters, 4))
+    path = list(oracle.plain_path(parameters, 4))
+    squares = np.cumsum([float(gradient.square().sum()) for *_, gradient in path])
+    start = path[0][0]
+    falls = [(start - path[t][0]) / (0.2 * squares[t - 1]) for t in range(1, 31)]
+    assert result.measurements["descent"] == pytest.approx(min(falls), rel=1e-9)
+    outputs, gradients = [], []
+    for step in logged_steps(30)[:-1]:
+        (_, here, weights, slope), (_, there, moved, other) = path[step], path[step + 1]
+        length = float((moved - weights).norm())
+        outputs.append(float((there - here).norm()) / length)
+        gradients.append(float((other - slope).norm()) / length)
+    assert result.measurements["lipschitz_outputs"] == pytest.approx(max(outputs), rel=1e-8)
+    assert result.measurements["lipschitz_gradients"] == pytest.approx(max(gradients), rel=1e-8)
+
+
+def test_nothing_falls_where_the_gradient_is_zero() -> None:
+    """The example's softmax: a loss that stays breaks no descent, and no ratio can be told."""
+    parameters = KernelRegressionParameters.model_validate(
+        {"instance": "example", "kernel": "softmax", "training_steps": 20}
+    )
+    found = trained(cell(parameters))[0].measurements
+    assert not {"descent", "lipschitz_outputs", "lemma_outputs"} & set(found)
+
+
+def lemma_ratios(kernel: str) -> tuple[dict[str, float], Any, lemmas.Sizes]:
+    parameters = settings(kernel=kernel, trained="all")
+    problem = draw_problem(parameters, 7)
+    found = lemmas.initial_ratios(*at_start(parameters, 7), [problem])
+    return {name: one for name, [one] in found.items()}, problem, lemmas.sizes(problem)
+
+
+def test_lemma_2_is_measured_as_autograd_and_the_paper_have_it() -> None:
+    found, problem, of = lemma_ratios("softmax")
+    scores, gradients = [], []
+    for i, x in enumerate(problem.inputs):
+        size, n, heads = np.linalg.norm(x), 3, 2
+        for which, other in (("query", of.key), ("key", of.query)):
+            largest = math.sqrt(sum(other**2))
+            norms = [oracle.norm_of_attention(problem, i, head, which) for head in range(heads)]
+            scores.append(max(norms) / (n / math.sqrt(4) * size**2 * largest))
+            bound = n * math.sqrt(heads) * size**3 * of.output * largest * of.value
+            gradient = np.linalg.norm(oracle.gradient_of_sample(problem, "softmax", i, which))
+            residual = oracle.residual_of_sample(problem, "softmax", i)
+            gradients.append(gradient / (bound * residual))
+    assert found["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
+    assert found["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
+    assert max(scores + gradients) < 1
+    assert math.isnan(found["lemma_least"])
+
+
+def test_lemma_7_is_measured_as_autograd_and_the_paper_have_it() -> None:
+    found, problem, of = lemma_ratios("gaussian")
+    scores, gradients, least = [], [], []
+    values = token_values(problem)
+    for i, x in enumerate(problem.inputs):
+        size, n, width = np.linalg.norm(x), 3, 4
+        residual = oracle.residual_of_sample(problem, "gaussian", i)
+        slopes = oracle.gradient_of_sample(problem, "gaussian", i, "query")
+        for head in range(2):
+            first, second = oracle.norms_of_gaussian_scores(problem, i, head)
+            both = math.hypot(of.query[head], of.key[head])
+            bound = math.sqrt(2 * n / width) * size**2 * both
+            scores += [first / bound, second / (math.sqrt(n) * size**2)]
+            bound *= size * of.output * of.value * residual
+            gradients.append(np.linalg.norm(slopes[head]) / bound)
+        fixed, state, out = at_start(settings(kernel="gaussian", trained="all"), 7)
+        slope = engine.gradient_in_scores(fixed, state, out)[0, :, i].norm()
+        smallest = np.abs(values[i]).min() * float(out.attention[0, :, i].min())
+        least.append(float(slope) / (smallest * residual))
+    assert found["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
+    assert found["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
+    assert found["lemma_least"] == pytest.approx(min(least), rel=1e-9)
+    assert max(scores + gradients) < 1 < min(least)
+
+
+def test_the_constants_of_lemma_3_are_those_of_its_proof() -> None:
+    """Equations (87) to (99) for one head and one sample, where no maximum is taken."""
+    problem = draw_problem(settings(n=1, heads=1), 2)
+    of = lemmas.sizes(problem)
+    [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
+    phi, psi = n / 2 * x**2 * k, n / 2 * x**2 * q
+    z = math.sqrt((n * x**3 * o * v) ** 2 * (q**2 + k**2) + (n * x * o) ** 2)
+    reach = n * v * x * o + y
+    p = z * x * v * o + reach * x * o
+    l_query = n * p + 2 * reach * o * x * v * n * math.hypot(phi, psi)
+    l_value = math.hypot(phi, psi) * x * o * reach + n * o * z
+    outputs, gradients = lemmas.lipschitz_constants(of, KERNELS["softmax"], "all")
+    assert outputs == pytest.approx(z)
+    assert gradients == pytest.approx(2 * l_query + l_value)
+    alone, _ = lemmas.lipschitz_constants(of, KERNELS["softmax"], "query")
+    assert alone == pytest.approx(n * x**3 * o * k * v)
+
+
+def test_the_constants_of_lemma_8_are_those_of_its_proof() -> None:
+    problem = draw_problem(settings(n=1, heads=1, kernel="gaussian"), 2)
+    of = lemmas.sizes(problem, path=0.5)
+    assert of.query[0] == pytest.approx(lemmas.sizes(problem).query[0] + 0.5)
+    [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
+    z = math.sqrt(2 * n / 4) * x**3 * o * v * math.hypot(q, k)
+    reach = n * v * x * o + y
+    largest = reach * o * x * v
+    p = z * x * v * o + reach * x * o
+    spread = math.sqrt(n) * x**2 * (q + k)
+    outputs, gradients = lemmas.lipschitz_constants(of, KERNELS["gaussian"], "query")
+    assert outputs == pytest.approx(z)
+    assert gradients == pytest.approx(
+        largest * math.sqrt(n) * x**2 + spread * (p + largest * spread)
+    )
+    assert np.isnan(lemmas.lipschitz_constants(of, KERNELS["gaussian"], "all")).all()
+
+
+def test_lemmas_are_left_out_where_there_are_too_many_scores_or_another_kernel() -> None:
+    for parameters in (
+        settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1, kernel="softmax"),
+        settings(kernel="gaussian-eq11", training_steps=1),
+    ):
+        [result] = trained(cell(parameters))
+        assert not set(lemmas.COLUMNS) & set(result.measurements)
+
+
+def test_a_diverged_cell_is_a_failure_with_its_step() -> None:
+    wild = settings(kernel="softmax", trained="value", learning_rate=1e4, training_steps=100)
+    tame = wild.model_copy(update={"learning_rate": 0.01})
+    [failed, done] = trained(cell(wild), cell(tame), trajectories=True)
+    assert (failed.status, failed.reason) == ("failed", "diverged")
+    assert 0 < failed.steps < 100
+    assert "train_loss" not in failed.measurements
+    assert failed.trajectory["step"][-1] <= failed.steps
+    assert done.status == "done"
+
+
+def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
+    assert logged_steps(3) == [0, 1, 2, 3]
+    many = logged_steps(3000)
+    assert many[:11] == list(range(11))
+    assert many[-1] == 3000
+    assert len(many) < 100
+    assert many == sorted(set(many))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_gives_the_numbers_of_the_cpu() -> None:
+    cells = [cell(settings(trained="all", learning_rate=0.05), seed) for seed in range(4)]
+    for cpu, gpu in zip(
+        trained(*cells), list(train_all(study, cells, Execution(device="cuda"))), strict=True
+    ):
+        assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

@@ -1,0 +1,346 @@
+"""The data of `kernel-text` and `kernel-pathfinder`, and refusals where it isn't there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+import overfit_cli
+from overfit_cli.datasets.generated_reviews import ReviewSettings, generated_reviews
+from overfit_cli.datasets.lra_pathfinder import DIRECTORIES
+from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.parameter_values import build
+from overfit_cli.parameters import StudyParameters, Value
+from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
+from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
+from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
+from overfit_cli.studies.attention_kernel.text.data import (
+    bag_of_words_accuracy,
+    stream_of,
+    text_task,
+)
+from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
+from overfit_cli.studies.attention_kernel.text.study import study as text
+from overfit_cli.study import AnyStudy, Cell, Study
+from overfit_cli.sweeps.results import train_all
+from overfit_cli.sweeps.rows import cell_table
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.training import Execution
+from tests.command import run
+from tests.datasets.imdb_files import REVIEWS, write_folder
+
+SMALL: dict[str, Value] = {
+    "size": 12,
+    "contour_length": 2,
+    "distractors": 0,
+    "seed_distance": 4,
+    "marker_radius": 1,
+    "n": 6,
+    "test_samples": 3,
+}
+TINY = {"d": 8, "hidden": 6, "batch_size": 4, "training_steps": 2, "evaluate_every": 1}
+TINY_IMDB: dict[str, Value] = {"source": "imdb", "tokens": 16, "n": 4, "test_samples": 3}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Neither a user's cache nor a user's data; the folder is where data may go."""
+    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OVERFIT_DATA", "")
+    return tmp_path
+
+
+def of_text(**values: Value) -> KernelTextParameters:
+    return KernelTextParameters.model_validate(values)
+
+
+def of_pathfinder(**values: Value) -> KernelPathfinderParameters:
+    return KernelPathfinderParameters.model_validate(SMALL | values)
+
+
+P = TypeVar("P", bound=StudyParameters)
+
+
+def cell_of(study: Study[P], values: dict[str, Value], seed: int = 0) -> Cell[P]:
+    return Cell(study.name, study.version, study.parameters.model_validate(values), seed)
+
+
+def write_lra(folder: Path, images: int = 8) -> Path:
+    """Images of 8 × 8 pixels whose grey level is their number, every second connected."""
+    root = folder / DIRECTORIES["hard"]
+    (root / "metadata").mkdir(parents=True)
+    (root / "imgs" / "0").mkdir(parents=True)
+    rows = [f"imgs/0 {number}.png {number} {number % 2}\n" for number in range(images)]
+    (root / "metadata" / "0.npy").write_text("".join(rows))
+    for number in range(images):
+        grey = np.full((8, 8), number, dtype=np.uint8)
+        Image.fromarray(grey).save(root / "imgs" / "0" / f"{number}.png")
+    return folder
+
+
+# Text
+
+
+def test_generated_reviews_fill_a_task() -> None:
+    parameters = of_text(tokens=20, n=30, test_samples=10, negated=0.5)
+    task = text_task(parameters, 3)
+    settings = ReviewSettings(length=20, vocabulary=64, negated=0.5)
+    train = generated_reviews(settings, stream_of(3, "train"), 30)
+    test = generated_reviews(settings, stream_of(3, "test"), 10)
+    assert task.vocabulary == 64
+    assert task.train.lengths is None
+    assert np.array_equal(task.train.tokens, train.tokens)
+    assert np.array_equal(task.test.labels, test.labels)
+    assert task.shortcut == bag_of_words_accuracy(train, test, 64)
+    assert text.sample_length(parameters) == 20
+    assert text.prepare([cell_of(text, {"tokens": 20})]) == {}
+
+
+def test_imdb_is_trained_on_from_its_folder_to_a_curve(elsewhere: Path) -> None:
+    """The command line from one end to the other."""
+    write_folder(elsewhere / "data" / "aclImdb", REVIEWS)
+    values = TINY | TINY_IMDB | {"n": 5}
+    settings = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+    done = run(
+        *("train", "kernel-text", "--data", "data", "--out", "out", *settings), cwd=elsewhere
+    )
+    assert "Test accuracy" in done.stdout
+    assert "the shortcut rule has" in done.stdout
+    assert "Next: overfit plot curves --from out" in done.stdout
+    [cell] = overfit_cli.load(elsewhere / "out").to_dict("records")
+    assert (cell["status"], cell["source"], cell["n"], cell["steps"]) == ("done", "imdb", 5, 2)
+    assert cell["test_accuracy"] in (0, 1 / 3, 2 / 3, 1)
+    logged = RunDirectory(elsewhere / "out").load_trajectories()
+    assert logged["step"].tolist() == [0, 1, 2]
+    assert logged["test_loss"].notna().all()
+
+
+def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / "aclImdb", REVIEWS)))
+    few, all_of_them = (text_task(of_text(**TINY_IMDB | {"n": n}), 0) for n in (2, 5))
+    assert np.array_equal(few.train.tokens, all_of_them.train.tokens[:2])
+    assert sorted(all_of_them.train.labels) == [0, 0, 0, 1, 1]
+    assert all_of_them.train.lengths is not None
+    whole = sorted(len(REVIEWS[name]) for name in REVIEWS if name.startswith("train"))
+    assert sorted(all_of_them.train.lengths) == [min(length, 16) for length in whole]
+    assert all_of_them.vocabulary == 257
+    orders = [text_task(of_text(**TINY_IMDB), seed).test.tokens for seed in range(6)]
+    assert not all(np.array_equal(order, orders[0]) for order in orders)
+
+
+def test_another_data_folder_is_read_in_one_process_too(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for name in ("one", "other"):
+        files = {path: name.encode() + content for path, content in REVIEWS.items()}
+        monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / name, files)))
+        found.append(text_task(of_text(**TINY_IMDB), 0).train.tokens)
+    assert not np.array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"n": 6}, "--set n 6: .* has 5 such reviews"),
+        ({"test_samples": 4}, "--set test_samples 4: .* has 3 such reviews"),
+    ],
+)
+def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Value], words: str
+) -> None:
+    monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / "aclImdb", REVIEWS)))
+    fine = cell_of(text, TINY_IMDB)
+    text.prepare([fine])
+    with pytest.raises(UserError, match=words):
+        text.prepare([fine, cell_of(text, TINY_IMDB | asked)])
+
+
+@pytest.mark.parametrize("name", ["n", "test_samples"])
+def test_imdb_has_25000_reviews_of_each_kind(name: str) -> None:
+    most: dict[str, Value] = {"source": "imdb", name: 25_000}
+    build(KernelTextParameters, most, {})
+    with pytest.raises(UserError, match=f"--set {name} 25001: with source=imdb, .* up to 25000"):
+        build(KernelTextParameters, most | {name: 25_001}, {})
+    build(KernelTextParameters, {name: 25_001}, {})
+
+
+@pytest.mark.parametrize(
+    ("study", "source"), [(text, "imdb"), (pathfinder, "lra")], ids=["imdb", "lra"]
+)
+def test_data_that_no_one_named_is_asked_for_before_a_sweep(study: AnyStudy, source: str) -> None:
+    study.prepare([cell_of(study, {})])
+    words = f"--set source={source} needs data: name its folder in the variable OVERFIT_DATA, or"
+    with pytest.raises(UserError, match=words):
+        study.prepare([cell_of(study, {}), cell_of(study, {"source": source})])
+
+
+def test_cells_of_different_reviews_do_not_share_a_directory(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = write_folder(elsewhere / "ours", REVIEWS)
+    same = write_folder(elsewhere / "same", REVIEWS)
+    theirs = write_folder(elsewhere / "theirs", {**REVIEWS, "test/pos/0_10.txt": b"Oh yes"})
+    found = []
+    for folder in (ours, same, theirs):
+        monkeypatch.setenv("OVERFIT_DATA", str(folder))
+        found.append(text.prepare([cell_of(text, TINY_IMDB)]))
+    assert found[0] == found[1] != found[2]
+    of_tiny = [f"--set={name}={value}" for name, value in (TINY | TINY_IMDB).items()]
+    for seeds, data, code in ((1, ours, 0), (2, theirs, 2)):
+        asked = (*of_tiny, f"--seeds={seeds}", f"--data={data}", "--jobs=1", "--out=runs")
+        said = run("sweep", "kernel-text", *asked, cwd=elsewhere, expect=code).stderr
+    assert "--out runs: its cells were trained on other data (IMDb's first 16 bytes held" in said
+    assert overfit_cli.load(elsewhere / "runs")["seed"].tolist() == [0]
+
+
+# Pathfinder
+
+
+def test_an_image_is_a_sequence_of_its_pixels() -> None:
+    parameters = of_pathfinder()
+    task = pathfinder_task(parameters, 0)
+    assert task.train.tokens.shape == (6, 144)
+    assert task.test.tokens.shape == (3, 144)
+    assert task.vocabulary == 256
+    assert task.train.tokens.max() == 255
+    assert task.train.lengths is None
+    assert set(task.train.labels.tolist()) <= {0, 1}
+    assert 0 <= task.shortcut <= 1
+    assert pathfinder.sample_length(parameters) == 144
+    more = pathfinder_task(of_pathfinder(n=9), 0)
+    assert np.array_equal(more.train.tokens[:6], task.train.tokens)
+    other = pathfinder_task(parameters, 1)
+    assert not np.array_equal(other.train.tokens, task.train.tokens)
+
+
+def test_a_pathfinder_cell_trains_on_either_source(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_DATA", str(write_lra(elsewhere)))
+    lra: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
+    cells = [cell_of(pathfinder, TINY | values) for values in (SMALL, lra)]
+    pathfinder.prepare(cells)
+    drawn, read = train_all(pathfinder, cells, Execution())
+    assert drawn.status == read.status == "done"
+    assert "shortcut_accuracy" in drawn.measurements
+    assert "shortcut_accuracy" not in read.measurements  # LRA doesn't say where the discs are.
+
+
+def test_lras_images_are_split_into_training_and_test_images(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_DATA", str(write_lra(elsewhere)))
+
+    def numbers(n: int, seed: int = 0) -> tuple[list[int], list[int]]:
+        task = pathfinder_task(of_pathfinder(source="lra", size=8, n=n), seed)
+        assert np.array_equal(task.train.labels, task.train.tokens[:, 0] % 2)
+        return task.train.tokens[:, 0].tolist(), task.test.tokens[:, 0].tolist()
+
+    train, test = numbers(5)
+    assert sorted(train + test) == list(range(8))
+    fewer, same = numbers(2)
+    assert (fewer, same) == (train[:2], test)
+    assert numbers(5, seed=1) != (train, test)
+    with pytest.raises(UserError, match="n 6, test_samples 3: LRA's directory has 8 images"):
+        numbers(6)
+
+
+def test_an_lra_directory_that_is_not_there_is_named(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_DATA", str(elsewhere))
+    asked: dict[str, Value] = {"source": "lra", "difficulty": "easy", "size": 8}
+    with pytest.raises(UserError, match="no directory curv_baseline in it or in its pathfinder8"):
+        pathfinder.prepare([cell_of(pathfinder, asked)])
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"size": 8}, "--set size 8: that leaves 5 pixels .* take a larger size"),
+        ({"contour_length": 40}, "--set size 32: two contours of 40 paddles .* shorter contours"),
+        ({"antialiasing": 100}, "--set size 32 times antialiasing 100: .* take less of either"),
+        ({"seed_distance": 30}, "--set size 32: .* too few for seed_distance 30"),
+        ({"continuity": 0.5}, "--(set )?continuity 0.5: continuity takes a number of at least 1"),
+        ({"size": 2000}, "--(set )?size 2000: size takes a whole number .* up to 1024"),
+    ],
+)
+def test_images_that_cannot_be_drawn_are_refused_with_the_flag(
+    values: dict[str, Value], words: str
+) -> None:
+    with pytest.raises(UserError, match=words):
+        build(KernelPathfinderParameters, values, {})
+
+
+def test_lras_images_are_refused_for_none_of_the_generators_reasons() -> None:
+    build(KernelPathfinderParameters, {"source": "lra", "size": 8}, {})
+
+
+def test_the_settings_of_the_images_are_the_parameters() -> None:
+    assert KernelPathfinderParameters().settings == PathfinderSettings()
+    chosen = of_pathfinder(antialiasing=3, continuity=2.0).settings
+    assert (chosen.size, chosen.antialiasing, chosen.continuity) == (12, 3, 2.0)
+
+
+def figure_data(values: dict[str, Value], seed: int = 0) -> FigureData:
+    cell = cell_of(pathfinder, TINY | values, seed)
+    [result] = train_all(pathfinder, [cell], Execution())
+    cells = cell_table(pathfinder, [result]).to_pandas()
+    return FigureData(pathfinder, cells, pd.DataFrame(), pd.DataFrame())
+
+
+def draw(data: FigureData) -> list[tuple[str, int]]:
+    """The row's name and the number of images of each of the ten axes."""
+    figure = pathfinder.figures()["samples"].draw(data, FigureOptions())
+    return [(axes.get_ylabel(), len(axes.images)) for axes in figure.axes]
+
+
+def test_the_samples_figure_shows_five_drawn_images_of_each_label() -> None:
+    shown = draw(figure_data(SMALL))
+    assert shown[0] == ("connected", 1)
+    assert shown[5] == ("not connected", 1)
+    assert [count for _, count in shown] == [1] * 10
+
+
+def test_the_samples_figure_shows_as_many_of_lras_images_as_there_are(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_DATA", str(write_lra(elsewhere)))
+    data = figure_data({"source": "lra", "size": 8, "n": 5, "test_samples": 3})
+    assert sum(count for _, count in draw(data)) == 5
+    monkeypatch.setenv("OVERFIT_DATA", str(elsewhere / "gone"))
+    with pytest.raises(UserError, match="no directory curv_contour_length_14"):
+        draw(data)
+
+
+# Both
+
+
+@pytest.mark.parametrize("study", [text, pathfinder], ids=["text", "pathfinder"])
+@pytest.mark.parametrize("values", [{"heads": 3}, {"d": 33}])
+def test_heads_that_do_not_share_the_width_are_refused(
+    study: AnyStudy, values: dict[str, Value]
+) -> None:
+    with pytest.raises(UserError, match=r"--set heads [23]: .* a divisor of d, which is (64|33)"):
+        build(study.parameters, values, {})
+    build(study.parameters, {"heads": 4, "d": 12}, {})
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("study", [text, pathfinder], ids=["text", "pathfinder"])
+def test_a_gpu_gives_the_numbers_of_the_cpu(study: AnyStudy) -> None:
+    own: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
+    one = cell_of(study, TINY | own | {"dropout": 0.0, "dtype": "float64"})
+    [cpu], [gpu] = (list(train_all(study, [one], Execution(device=on))) for on in ("cpu", "cuda"))
+    assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

@@ -1,0 +1,48 @@
+"""Cells of `benign-vit` and the verdicts on them, for tests."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+
+from overfit_cli.claim import Measurement
+from overfit_cli.studies.benign_vit.claims import CLAIMS
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.study import Cell
+from overfit_cli.sweeps.grid import make_grid
+
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+PRESETS = Path(__file__).parents[3] / "experiments"
+
+
+def measure(name: str, cells: pd.DataFrame) -> Measurement:
+    """Judge a claim by its name."""
+    return BY_NAME[name].judge(cells)
+
+
+def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:
+    """All cells of a preset's quick profile, with some of its values changed."""
+    content = tomllib.loads((PRESETS / f"{name}.toml").read_text())
+    quick = content["quick"]
+    values = content["set"] | quick.get("set", {}) | changed
+    texts = {key: str(value) for key, value in values.items()}
+    cells = make_grid(study, texts, tuple(range(quick["seeds"])), {}).cells()
+    return [
+        Cell(study.name, study.version, one.parameters, one.seed)
+        for one in cells
+        if isinstance(one.parameters, BenignVitParameters)
+    ]
+
+
+def settings(cells: list[Cell[BenignVitParameters]]) -> list[BenignVitParameters]:
+    """The cells' parameters."""
+    return [one.parameters for one in cells]
+
+
+def small(**values: object) -> BenignVitParameters:
+    """Parameters sampled in law, with weights as Condition 4.1 asks for."""
+    fixed = {"initialisation": "condition", "sampling": "law"}
+    return BenignVitParameters.model_validate(fixed | values)

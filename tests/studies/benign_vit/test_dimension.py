@@ -1,0 +1,290 @@
+"""The boundary at any dimension: it is found, drawn, and judged over d and over the tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.studies.benign_vit.data import Weights, draw
+from overfit_cli.studies.benign_vit.figures import FIGURES
+from overfit_cli.studies.benign_vit.figures.dimension import draw_dimension
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
+from overfit_cli.studies.benign_vit.scales import token_scales
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.theory.boundaries import balance_at, boundaries, why_no_boundary
+from overfit_cli.studies.benign_vit.theory.predictions import learning_balance, predicted_boundary
+from tests.command import run
+from tests.studies.benign_vit.cells import measure, small
+
+
+def made_up(
+    axis: str,
+    constants: dict[float, float],
+    *,
+    exponent: float = 2.0,
+    slope: dict[float, float] | float = 2.0,
+    seeds: int = 5,
+    noise: float = 0.02,
+    own_noise: float = 0.0,
+    **fixed: object,
+) -> pd.DataFrame:
+    """Grids whose test loss is 0.2 where N · SNR^exponent is the constant of their axis's value.
+
+    Seeds differ by `noise`, and each of a seed's values by `own_noise`, both of the logarithm.
+    """
+    draws = np.random.default_rng(0)
+    defaults = BenignVitParameters.model_validate(fixed).model_dump()
+    rows = []
+    for seed in range(seeds):
+        shift = draws.normal(0, noise)
+        for at, constant in constants.items():
+            steep = slope[at] if isinstance(slope, dict) else slope
+            away_by = shift + draws.normal(0, own_noise)
+            for n in (8, 12, 16, 20):
+                for snr in np.geomspace(0.5, 60, 46):
+                    away = steep * (np.log(n * snr**exponent / constant) + away_by)
+                    rows.append(
+                        defaults
+                        | {axis: at, "n": n, "snr": snr, "seed": seed, "status": "done"}
+                        | {"test_loss": 0.69 / (1 + 2.45 * np.exp(away)), "steps": 10}
+                    )
+    return pd.DataFrame(rows)
+
+
+def test_boundaries_are_those_that_made_the_cells() -> None:
+    found = boundaries(made_up("d", {1e3: 900.0, 1e6: 1100.0}), "d", 0.2)
+    assert [one.at for one in found] == [1e3, 1e6]
+    for one, constant in zip(found, (900, 1100), strict=True):
+        assert one.median == pytest.approx(constant, rel=0.03)
+        assert one.low <= one.median <= one.high
+        assert one.constants.to_numpy() == pytest.approx(constant, rel=0.06)
+        assert one.fit is not None
+        assert one.fit.exponent.value == pytest.approx(2, abs=0.1)
+        # 0.69 / (1 + 2.45 e^(2a)) is 0.5 where e^(2a) = 0.155.
+        assert one.onsets.to_numpy() == pytest.approx(constant * 0.155**0.5, rel=0.06)
+        assert balance_at(one) == 2 * (20**2 + 14) * (one.at > 0)
+        assert one.widths.to_numpy() == pytest.approx(0.155**-0.5, rel=0.05)
+        assert (one.curves, one.never) == (20, 0)
+
+
+def test_a_seeds_constant_is_the_middle_of_its_curves() -> None:
+    """Of four N, with boundaries at 800, 900, 1100 and 1200: between the second and the third."""
+    parts = [
+        made_up("d", {1e3: constant, 1e6: constant}, noise=0).query(f"n == {n}")
+        for n, constant in zip((8, 12, 16, 20), (800.0, 1100.0, 900.0, 1200.0), strict=True)
+    ]
+    found = boundaries(pd.concat(parts), "d", 0.2)
+    assert found[0].constants.to_numpy() == pytest.approx(np.sqrt(900 * 1100), rel=0.01)
+
+
+def test_seeds_that_never_cross_count_as_beyond_the_grid() -> None:
+    found = boundaries(made_up("d", {1e3: 1e3, 1e6: 1e7, 1e9: 0.01}), "d", 0.2)
+    never, always = found[1], found[2]
+    assert never.never == always.never == 20
+    assert np.isinf(never.constants).all()
+    assert np.isinf(never.median)
+    assert (always.constants == 0).all()
+    assert np.isinf(never.widths).all()
+
+
+def test_no_boundary_is_told_where_something_else_varies() -> None:
+    cells = made_up("d", {1e3: 1e3, 1e6: 1e3})
+    mixed = cells.assign(epsilon=np.where(cells["snr"] > 5, 0.01, 0.02))
+    few, failed = cells[cells["n"] < 13], cells.assign(status="failed")
+    for none, why in (
+        (mixed, "epsilon varies too"),
+        (mixed.assign(tokens=mixed["n"]), "tokens, epsilon vary too"),
+        (few, "it takes 3 values of n, and there are 2"),
+        (failed, f"none of the {len(cells)} cells is done"),
+    ):
+        assert boundaries(none, "d", 0.2) == []
+        assert why_no_boundary(none, "d") == why
+        assert why in measure("dimension-constant", none).note
+
+
+@pytest.mark.parametrize(
+    ("constants", "verdict"),
+    [
+        ({1e3: 1e3, 1e9: 1.1e3}, "holds"),
+        ({1e3: 1e3, 1e9: 2e3}, "fails"),
+        ({1e3: 2e3, 1e9: 1e3}, "fails"),
+        ({1e3: 1e3, 1e9: 1e7}, "inconclusive"),  # beyond the grid, nobody knows how far
+        ({1e3: 1e3, 1e6: 3e3, 1e9: 1e3}, "fails"),
+        ({1e3: 1e7, 1e9: 1e7}, "inconclusive"),
+        ({1e3: 1e3, 1e4: 1e3}, "not run"),
+    ],
+)
+def test_the_constant_is_that_of_many_dimensions(
+    constants: dict[float, float], verdict: str
+) -> None:
+    assert measure("dimension-constant", made_up("d", constants)).verdict == verdict
+
+
+@pytest.mark.parametrize(("exponent", "verdict"), [(2.0, "holds"), (1.5, "fails")])
+def test_the_exponent_at_the_largest_d(exponent: float, verdict: str) -> None:
+    cells = made_up("d", {1e3: 1e3, 1e9: 300.0}, exponent=exponent, seeds=40)
+    found = measure("dimension-exponent", cells)
+    assert found.verdict == verdict
+    assert found.value == pytest.approx(exponent, abs=0.1)
+
+
+def test_one_seed_that_leaves_the_grid_leaves_it_open() -> None:
+    cells = made_up("d", {1e3: 1e3, 1e9: 1e3})
+    away = (cells["seed"] == 0) & (cells["d"] == 1e9)
+    cells["test_loss"] = cells["test_loss"].mask(away, 0.69)
+    found = measure("dimension-constant", cells)
+    assert found.verdict == "inconclusive"
+    assert found.details["curves that never cross"] == 4
+    for name in ("dimension-constant", "dimension-sharpness"):
+        assert measure(name, cells).verdict == "inconclusive"
+    few = made_up("d", {1e3: 1e3, 1e9: 1e3}, seeds=2)
+    assert measure("dimension-constant", few).verdict == "inconclusive"
+
+
+def test_cells_that_are_missing_or_failed_are_no_evidence() -> None:
+    whole = made_up("d", {1e3: 1e3, 1e6: 1e3, 1e9: 1e3}, seeds=6)
+    middle, few = whole["d"] == 1e6, whole["seed"] > 1
+    failed = whole.assign(status=whole["status"].mask(middle, "failed"))
+    for cells in (
+        failed,
+        whole[~(middle & few)],
+        whole[few | middle].query("seed < 2 or d != 1e6"),
+    ):
+        found = measure("dimension-constant", cells)
+        assert found.verdict == "inconclusive"
+        assert "seed" in found.note or "failed" in found.note
+    fewer = measure("dimension-constant", whole[~(middle & (whole["seed"] == 4))])
+    assert fewer.verdict == "holds"
+    assert fewer.interval is not None
+    assert "5 seeds" in fewer.interval.kind
+    short = measure("dimension-constant", whole[~middle | (whole["snr"] < 5)])
+    assert short.verdict == "inconclusive", "a shorter grid is no sign of another constant"
+
+
+@pytest.mark.parametrize(
+    ("slopes", "verdict"), [((2.0, 2.0), "holds"), ((2.0, 4.0), "fails"), ((2.0, 1.0), "fails")]
+)
+def test_a_transition_is_as_wide_as_its_slope_makes_it(
+    slopes: tuple[float, float], verdict: str
+) -> None:
+    cells = made_up("d", {1e3: 1e3, 1e9: 1e3}, slope=dict(zip((1e3, 1e9), slopes, strict=True)))
+    found = measure("dimension-sharpness", cells)
+    assert found.verdict == verdict
+    assert found.value == pytest.approx(0.155 ** (1 / slopes[0] - 1 / slopes[1]), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("power", "noise", "verdict"),
+    [(1.0, 0.02, "holds"), (0.7, 0.02, "fails"), (1.3, 0.02, "fails"), (1.15, 0.1, "inconclusive")],
+)
+def test_the_transition_begins_where_learning_is_balanced(
+    power: float, noise: float, verdict: str
+) -> None:
+    balances = {at: float(learning_balance(at / 0.2, 16)) for at in (1.0, 2.0, 4.0)}
+    constants = {at: balance**power for at, balance in balances.items()}
+    slopes = dict.fromkeys(constants, 2.0)
+    cells = made_up("sigma_p_tilde", constants, slope=slopes, noise=noise, own_noise=noise)
+    for name in ("transition-balance", "constant-balance"):  # one curve, moved as a whole
+        found = measure(name, cells)
+        assert found.value == pytest.approx(power, abs=0.05)
+        assert found.verdict == verdict, found.note
+
+
+def test_a_constant_that_stays_while_the_transition_moves_does_not_go_with_the_balance() -> None:
+    balances = {at: float(learning_balance(at / 0.2, 16)) for at in (1.0, 2.0, 4.0)}
+    slopes = {at: np.log(0.155) / np.log(b / 2000) for at, b in balances.items()}
+    cells = made_up("sigma_p_tilde", dict.fromkeys(balances, 2000.0), slope=slopes)
+    assert measure("constant-balance", cells).verdict == "fails"
+    assert measure("transition-balance", cells).verdict == "holds"
+
+
+@pytest.mark.parametrize(("ratio", "tokens"), [(20.0, 16), (5.0, 4), (0.5, 12)])
+def test_a_first_step_is_balanced_where_the_theory_says(ratio: float, tokens: int) -> None:
+    """By autograd, from even attention and no values: what each sample's own tokens gain."""
+    n, d = 60, 3000
+    snr = float(np.sqrt(learning_balance(ratio, tokens) / n))
+    shape = {"n": n, "d": d, "tokens": tokens, "d_h": 2, "d_v": 2, "test_samples": 1, "snr": snr}
+    settings = small(**shape, sampling="direct", noise="orthogonal", sigma_p_tilde=ratio * 0.2)
+    drawn = draw(settings, 0)
+    nothing, output = np.zeros((d, 2)), np.ones(2)
+    model = VisionTransformer(Weights(nothing, nothing, nothing, output), torch.float64)
+    x = torch.from_numpy(drawn.train.tokens * token_scales(settings)[:, None])
+    y = torch.from_numpy(drawn.train.labels)
+    [gradient] = torch.autograd.grad(logistic_loss(y * model(x)), [model.value])
+    gained = y[:, None] * (x @ -gradient @ torch.from_numpy(output))
+    by_signal, by_noise = float(gained[:, 0].mean()), float(gained[:, 1:].sum(1).mean())
+    assert by_signal == pytest.approx(by_noise, rel=0.1)
+
+
+def test_the_curve_is_figure_1s_with_its_tokens_and_the_balance_of_learning_with_others() -> None:
+    equation_of = FIGURES["heatmap"].equation_of
+    assert equation_of is not None
+    cells = made_up("d", {1e3: 1e3})
+    data = FigureData(study, cells, cells, pd.DataFrame())
+    assert equation_of(data) == "n * snr**2 = 1000"
+    weaker = replace(data, cells=cells.assign(sigma_p_tilde=2.0, tokens=4))
+    assert equation_of(weaker) == "n * snr**2 = 204"
+    assert predicted_boundary([20, 20, 10], [16, 4, 4]).tolist() == [1000, 804, 204]
+    mixed = replace(data, cells=cells.assign(tokens=np.where(cells["n"] > 10, 4, 16)))
+    assert equation_of(mixed) is None
+
+
+TINY = ["--set=tokens=3", "--set=test_samples=10", "--set=d_h=8", "--set=epsilon=0.1"]
+
+
+def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
+    grid = ["--n=4,8,12", "--set=snr=1:40:8:log", "--set=d=1e3,1e12", "--seeds=2", "--jobs=1"]
+    done = run("sweep", "dimension", *grid, *TINY, cwd=tmp_path).stdout
+    assert "Done: 96 trained" in done
+    assert "Next: overfit plot dimension --from results/dimension-quick" in done
+    drawn = run("plot", "dimension", "--out=d.svg", cwd=tmp_path)
+    assert "Drawn: d.svg" in drawn.stdout
+    text = (tmp_path / "d.svg").read_text()
+    for words in (
+        "features of a token",
+        "N·SNR² at the crossing",
+        "test loss crosses 0.2",
+    ):
+        assert words in text
+    other = run("plot", "dimension", "--threshold=0.4", "--out=e.svg", cwd=tmp_path)
+    assert other.returncode == 0
+    assert "crosses 0.4" in (tmp_path / "e.svg").read_text()
+
+
+def test_boundaries_beyond_the_grid_are_arrows_at_the_edge(tmp_path: Path) -> None:
+    cells = made_up("d", {1e3: 0.1, 1e6: 1e3, 1e9: 1e9}, noise=0.3).assign(key="k")
+    some = cells[(cells["d"] != 1e6) | (cells["n"] * cells["snr"] ** 2 < 1e3)]
+    data = FigureData(study, some, some, pd.DataFrame())
+    figure = draw_dimension(data, FigureOptions())
+    lines = [line for line in figure.axes[0].lines if line.get_marker() in ("^", "v")]
+    assert [line.get_marker() for line in lines] == ["^", "v"]
+    assert np.asarray(lines[0].get_xdata())[-1] == 1e9
+    assert np.asarray(lines[1].get_xdata()).tolist() == [1e3]
+    figure.savefig(tmp_path / "d.svg")
+    assert "beyond the grid" in (tmp_path / "d.svg").read_text()
+
+
+def test_the_figure_says_what_it_needs(tmp_path: Path) -> None:
+    grid = ["--n=4,8", "--set=snr=4,9", "--set=d=1e3,1e6", "--seeds=1", "--jobs=1", "--out=out"]
+    run("sweep", "dimension", *grid, *TINY, cwd=tmp_path)
+    refused = run("plot", "dimension", "--from=out", cwd=tmp_path, expect=2)
+    assert "it takes 3 values of n, and there are 2" in " ".join(refused.stderr.split())
+    failing = ["--n=4,8,9", "--set=snr=4,6,9", "--set=d=1e3,1e6", "--set=max_steps=1", "--seeds=1"]
+    failing += ["--set=learning_rate=1e-9"]
+    run("sweep", "dimension", *failing, *TINY, "--jobs=1", "--out=bad", cwd=tmp_path, expect=1)
+    refused = run("plot", "dimension", "--from=bad", cwd=tmp_path, expect=2)
+    assert "none of the 18 cells is done" in " ".join(refused.stderr.split())
+
+
+def test_refinement_works_in_law(tmp_path: Path) -> None:
+    grid = ["--n=8,12", "--set=snr=1:40:6:log", "--set=d=1e12", "--seeds=2", "--jobs=1"]
+    said = run("sweep", "dimension", *grid, *TINY, "--refine=2", "--tolerance=2", cwd=tmp_path)
+    assert "Round 1" in said.stdout
+    assert "of 2 values of n" in said.stdout

@@ -1,0 +1,316 @@
+"""Sampling in law gives the law of direct draws, for the draws and for all that training makes."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.stats import ks_2samp
+
+from overfit_cli.analysis.wishart import bartlett_rows
+from overfit_cli.rng import named_rng
+from overfit_cli.studies.benign_vit.data import draw
+from overfit_cli.studies.benign_vit.engine.projections import projections_of
+from overfit_cli.studies.benign_vit.engine.training import train_together
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.reference import train_one_cell
+from overfit_cli.studies.benign_vit.scales import token_scales
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.study import Cell
+from overfit_cli.sweeps.results import train_all
+from overfit_cli.training import Execution, Training
+
+SEEDS = 200
+SMALL = {"initialisation": "gaussian", "tokens": 4, "test_samples": 12, "d_v": 5, "sigma_p": 0.3}
+SMALL |= {"sigma_p_tilde": 1.0, "sigma_h": 0.05, "sigma_v": 0.1, "output_scale": 0.6}
+SMALL |= {"epsilon": 0.2, "learning_rate": 0.1, "d": 200, "d_h": 30}
+
+
+def small(**settings: object) -> BenignVitParameters:
+    values = {**SMALL, **settings}
+    if values.get("sampling") == "law":
+        del values["d_v"]  # only W_V w_O is drawn
+    return BenignVitParameters.model_validate(values)
+
+
+def train(settings: BenignVitParameters, seed: int) -> pd.Series[float]:
+    cell = Cell(study.name, study.version, settings, seed)
+    [result] = train_all(study, [cell], Execution(device="cpu"))
+    return pd.Series({"steps": result.steps, **result.measurements})
+
+
+def train_many(settings: BenignVitParameters, first: int) -> pd.DataFrame:
+    """Train a cell for each of `SEEDS` seeds, as one tensor: that is quicker for cells so small."""
+    seeds = range(first, first + SEEDS)
+    cells = [Cell(study.name, study.version, settings, seed) for seed in seeds]
+    torch.set_num_threads(1)  # more only get in each other's way
+    with torch.inference_mode():
+        results = list(train_together(cells, Training(Execution(device="cpu"))))
+    assert len(results) == SEEDS
+    return pd.DataFrame([{"steps": result.steps, **result.measurements} for result in results])
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "much room": {"n": 4, "snr": 2.0, "d": 400, "learning_rate": 0.01},
+    "just enough features": {"n": 4, "snr": 1.0, "d": 50},
+    "head space far wider": {
+        "n": 3,
+        "snr": 1.5,
+        "d_h": 400,
+        "sigma_h": 0.03,
+        "learning_rate": 0.02,
+    },
+    "head space a little wider": {"n": 3, "snr": 1.0, "d": 60, "d_h": 95},
+    "head space narrower": {"n": 6, "snr": 3.0, "d_h": 3, "learning_rate": 0.02},
+    "weak signal": {"n": 8, "snr": 0.3, "d": 100},
+    "noise orthogonal": {"n": 2, "snr": 0.7, "noise": "orthogonal", "learning_rate": 0.02},
+    "two tokens": {"n": 5, "snr": 1.0, "tokens": 2, "d": 25},
+}
+COMPARED = (
+    "steps",
+    "train_loss",
+    "test_loss",
+    "test_error",
+    "train_attention_signal",
+    "test_attention_signal",
+    "test_attention_noise",
+    "value_plus",
+)
+
+
+@functools.cache
+def trained(setting: str, sampling: str) -> pd.DataFrame:
+    """Train one cell per seed; the two samplings share no seed."""
+    settings = small(**SETTINGS[setting], sampling=sampling)
+    return train_many(settings, {"direct": 0, "law": 1000}[sampling])
+
+
+def p_values(one: pd.DataFrame, other: pd.DataFrame) -> pd.Series[float]:
+    """Two-sample Kolmogorov–Smirnov tests of every compared measurement."""
+    return pd.Series(
+        {name: ks_2samp(one[name], other[name], method="asymp").pvalue for name in COMPARED}
+    )
+
+
+LEVEL = 0.01 / (len(SETTINGS) * len(COMPARED))
+"""1 %, with Bonferroni's correction."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_what_training_gives_has_the_same_law(setting: str) -> None:
+    direct, law = trained(setting, "direct"), trained(setting, "law")
+    assert direct["steps"].median() > 5, "too few steps to tell"
+    assert p_values(direct, law).min() > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("setting", "other"),
+    [
+        ("much room", {"d": 300}),
+        ("head space a little wider", {"d_h": 45}),
+        ("much room", {"sigma_v": 0.2}),
+    ],
+)
+def test_the_comparison_would_notice_another_law(setting: str, other: dict[str, Any]) -> None:
+    settings = small(**{**SETTINGS[setting], **other}, sampling="law")
+    law = train_many(settings, 1000)
+    assert p_values(trained(setting, "direct"), law).min() < LEVEL
+
+
+def many(rows: int, dimension: int, count: int) -> np.ndarray:
+    """`count` factors of some vectors and some more, (count, rows, width)."""
+    one, other = ((named_rng(7, word, "normals"), named_rng(7, word, "lengths")) for word in "ab")
+    factors = np.zeros((count, rows, min(rows, dimension)))
+    first = rows // 2
+    for factor in factors:
+        factor[:first, :first] = bartlett_rows(*one, first, dimension)
+        factor[first:] = bartlett_rows(*other, rows - first, dimension, before=first)
+    return factors
+
+
+@pytest.mark.parametrize("dimension", [3, 5, 40, 10**6, 10**15])
+def test_inner_products_have_the_moments_of_normal_vectors(dimension: int) -> None:
+    """Of standard normal x and y: E |x|² = d, Var |x|² = 2d, E x·y = 0, Var x·y = d."""
+    count = 4000
+    factor = many(5, dimension, count)
+    gram = factor @ factor.swapaxes(1, 2)
+    for row in range(5):
+        squares = gram[:, row, row] / dimension
+        assert squares.mean() == pytest.approx(1, abs=5 * np.sqrt(2 / dimension / count))
+        assert squares.var() * dimension == pytest.approx(2, rel=0.3 if dimension < 40 else 0.15)
+        for other in range(row):
+            products = gram[:, row, other] / np.sqrt(dimension)
+            assert abs(products.mean()) < 5 / np.sqrt(count)
+            assert products.var() == pytest.approx(1, rel=0.3 if dimension < 40 else 0.15)
+
+
+MOMENTS: dict[str, dict[str, Any]] = {
+    "little room, narrow head": {"d": 14, "d_h": 5},
+    "little room, wide head": {"d": 14, "d_h": 60},
+    "orthogonal": {"d": 14, "d_h": 9, "noise": "orthogonal"},
+    "huge": {"d": 10**12, "d_h": 10**9},
+}
+
+
+@pytest.mark.parametrize("setting", MOMENTS)
+def test_draws_have_their_exact_moments(setting: str) -> None:
+    """Everything that training sees of one training and one test sample, over many seeds.
+
+    Noise tokens x ≠ y in f features (d, or d − 2 beside the signals): |x|² has mean f and variance
+    2f, x·y has 0 and f, e₁·x has 0 and 1 (or is 0). With weights of deviation 1, x W_Q W_Kᵀ yᵀ has
+    mean 0 and variance d_h |x|²|y|², x W_Q·y W_Q has mean d_h x·y and variance
+    d_h (|x|²|y|² + (x·y)²), so has W_K, and x W_V w_O has variance |x|², all given the tokens.
+    Values are independent of scores: their products have mean 0 and the product of the variances.
+    """
+    settings, count = small(n=1, test_samples=1, sampling="law", **MOMENTS[setting]), 3000
+    features = settings.d - (2 if settings.noise == "orthogonal" else 0)
+    found = [_seen(settings, seed) for seed in range(count)]
+    signal, squares, products, *others = (np.array(part) for part in zip(*found, strict=True))
+    close = 5 / np.sqrt(count)
+    if settings.noise == "orthogonal":
+        assert not signal.any()
+    else:
+        assert np.abs(signal.mean(0)).max() < close
+        np.testing.assert_allclose(signal.var(0), 1, atol=1.5 * close)
+    assert np.abs((squares / features - 1).mean(0)).max() < close * np.sqrt(2 / features)
+    np.testing.assert_allclose(squares.var(0) / features, 2, atol=6 * close)
+    for unit in (products / np.sqrt(features), *others):
+        assert np.abs(unit.mean(0)).max() < close
+        np.testing.assert_allclose(unit.var(0), 1, atol=6 * close)
+
+
+def _seen(settings: BenignVitParameters, seed: int) -> list[np.ndarray]:
+    """Noise along e₁, squares and products, then what has mean 0 and variance 1 given those."""
+    draws = draw(settings, seed)
+    noise = np.concatenate([draws.train.tokens[0, 1:3], draws.test.tokens[0, 1:3]])
+    gram = noise @ noise.T
+    lengths = np.sqrt(gram.diagonal())
+    apart = np.triu_indices(4, 1)
+    query, key = noise @ draws.weights.query, noise @ draws.weights.key
+    over = np.outer(lengths, lengths)
+    scores = query @ key.T / over / np.sqrt(settings.d_h)
+    spread = np.sqrt(settings.d_h * (over**2 + gram**2))
+    heads = [(side @ side.T - settings.d_h * gram) / spread for side in (query, key)]
+    value = draws.weights.value @ draws.weights.output
+    values = noise @ value / lengths
+    of_signals = draws.weights.query[:2] @ draws.weights.key[:2].T / np.sqrt(settings.d_h)
+    together = [np.outer(values, scores), np.outer(value[:2], of_signals)]
+    unit = [scores, *heads, values, of_signals, *together]
+    return [noise[:, 0], gram.diagonal(), gram[apart], *(part.ravel() for part in unit)]
+
+
+def test_more_vectors_extend_fewer() -> None:
+    few, more = (
+        bartlett_rows(named_rng(1, "normals"), named_rng(1, "lengths"), rows, 50) for rows in (4, 9)
+    )
+    assert np.array_equal(more[:4, :4], few)
+    assert not more[:4, 4:].any()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{}, {"label_flip": 0.4}, {"noise": "orthogonal"}, {"d_h": 50}, {"n": 40}],
+    ids=lambda other: next(iter(other), "plain"),
+)
+def test_the_engine_trains_draws_in_law_as_the_autograd_loop_does(other: dict[str, Any]) -> None:
+    """Same draws, same steps: what is left out of the draws is nothing that training sees."""
+    huge: dict[str, Any] = {"d": 10**9, "d_h": 10**6, "sigma_h": 0.01, "sigma_p": 1e-4}
+    huge |= {"sigma_p_tilde": 5e-4, "n": 6, "snr": 2.0, "learning_rate": 0.01, "dtype": "float64"}
+    settings = small(**(huge | other), sampling="law")
+    got = train(settings, 3)
+    oracle = train_one_cell(settings, 3, draw(settings, 3))
+    assert got["steps"] == oracle.steps > 5
+    assert got["train_loss"] == pytest.approx(oracle.train_loss, rel=1e-8)
+    assert got["test_loss"] == pytest.approx(oracle.test_loss, rel=1e-8)
+    on_signal = oracle.test_attention[:, :, 0].mean()
+    assert got["test_attention_signal"] == pytest.approx(on_signal, rel=1e-8)
+
+
+def test_more_training_samples_extend_fewer_and_leave_the_test_samples() -> None:
+    few, more = (draw(small(n=n, d=10**6, sampling="law"), 2) for n in (32, 33))
+    axes = few.train.tokens.shape[2]
+    assert np.array_equal(more.train.tokens[:32, :, :axes], few.train.tokens)
+    assert np.array_equal(more.test.tokens[:, :, :axes], few.test.tokens)
+    assert not more.test.tokens[:, :, axes:].any()
+    assert np.array_equal(more.weights.value[:axes], few.weights.value)
+    width = few.weights.query.shape[1]
+    for name in ("query", "key"):
+        assert np.array_equal(
+            getattr(more.weights, name)[:axes, :width], getattr(few.weights, name)
+        )
+
+
+def test_a_cell_at_the_least_d_draws_for_no_more_samples_than_there_is_room_for() -> None:
+    settings = small(n=3, d=3 * 15 + 2, sampling="law")
+    assert len(projections_of(settings, 0, "cpu").labels) == 3
+    assert draw(settings, 0).train.tokens.shape == (3, 4, 47)
+    with pytest.raises(ValueError, match="at least 47"):
+        small(n=3, d=3 * 15 + 1, sampling="law")
+
+
+def test_a_seeds_cells_share_what_is_sampled() -> None:
+    one = projections_of(small(n=3, snr=1.0, d=10**6, sampling="law"), 0, "cpu")
+    other = small(n=20, snr=9.0, d=10**6, sampling="law", epsilon=0.1, noise_per="token")
+    scaled = other.model_copy(update={"sigma_h": 0.3, "sigma_v": 2.0, "output_scale": 0.1})
+    asked = other.model_copy(update={"initialisation": "condition"})
+    for cell in (other, scaled, asked):
+        assert projections_of(cell, 0, "cpu") is one
+    assert projections_of(other.model_copy(update={"d": 10**7}), 0, "cpu") is not one
+    assert projections_of(other, 1, "cpu") is not one
+
+
+def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
+    for d in (10**3, 10**12):
+        settings = small(
+            n=2, d=d, sampling="law", noise_per="token", sigma_p=6.4, sigma_p_tilde=128
+        )
+        assert settings.noise_norm == 6.4
+        assert settings.signal_norm == pytest.approx(6.4 * settings.snr)
+        found = projections_of(settings, 0, "cpu")
+        lengths = (
+            found.train.gram.diagonal().view(-1, 4).sqrt().numpy()[:, 1:]
+            * token_scales(settings)[1:]
+        )
+        assert float(lengths[:, 0].mean()) == pytest.approx(128, rel=0.02)
+        assert float(lengths[:, 1:].mean()) == pytest.approx(6.4, rel=0.02)
+
+
+@pytest.mark.parametrize("leap", [0.05, pytest.param(0.02, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("side", "snr"), [("harmful", 1.5), ("transition", 4.5), ("benign", 7.0)])
+def test_taking_many_steps_at_a_time_ends_where_single_steps_do(
+    side: str, snr: float, leap: float
+) -> None:
+    """Held to single steps where those can be run: thousands of steps in a few hundred updates."""
+    regime: dict[str, Any] = {"initialisation": "condition", "noise_per": "token", "sigma_p": 1.0}
+    regime |= {"sigma_p_tilde": 10.0, "snr": snr, "n": 12, "d": 10**6, "d_h": 10**3}
+    regime |= {"sigma_h": 0.00113, "sigma_v": 0.00113, "learning_rate": 8e-3 / (1 + snr)}
+    settings = small(**regime, epsilon=0.08, sampling="law", dtype="float64", max_steps=10**6)
+    single, leaping = (train(settings.model_copy(update={"leap": by}), 7) for by in (0.0, leap))
+    assert single["updates"] == single["steps"] > 1000
+    assert leaping["updates"] < single["steps"] / 2
+    assert leaping["train_loss"] == pytest.approx(single["train_loss"], rel=0.01)
+    low, high = {"harmful": (0.6, 0.7), "transition": (0.2, 0.6), "benign": (0, 0.2)}[side]
+    assert low < single["test_loss"] < high
+    for name in ("steps", "test_loss", "test_attention_signal", "value_plus"):
+        assert leaping[name] == pytest.approx(single[name], rel=0.02), name
+
+
+def test_a_leap_of_zero_takes_single_steps_whatever_its_neighbours_do() -> None:
+    cells = [
+        Cell(study.name, study.version, small(n=4, leap=leap, learning_rate=1e-3), 0)
+        for leap in (0.0, 0.05)
+    ]
+    results = {r.cell.key: r for r in train_together(cells, Training(Execution(device="cpu")))}
+    single, leaping = (results[cell.key] for cell in cells)
+    assert (
+        single.measurements["updates"]
+        == single.steps
+        == train(small(n=4, learning_rate=1e-3), 0)["steps"]
+    )
+    assert leaping.measurements["updates"] < leaping.steps

@@ -1,0 +1,138 @@
+"""The figures of attention heads: training against the step, and certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib.axes
+import numpy as np
+import pytest
+
+import overfit_cli
+from overfit_cli.errors import UserError
+from tests.fake_study import words
+
+SMALL: dict[str, Any] = {"n": 20, "test_samples": 10, "training_steps": 12}
+PLANTED: dict[str, Any] = {**SMALL, "tokens": 4, "d": 3, "heads": [1, 3]}
+
+
+def long_lines(axes: matplotlib.axes.Axes) -> list[np.ndarray]:
+    """The heights of the lines that have more than two points."""
+    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
+    return [line for line in lines if len(line) > 2]
+
+
+def test_heads_have_a_line_for_each_number_of_them_in_every_row(tmp_path: Path) -> None:
+    cells = overfit_cli.sweep(
+        "multihead-mixture",
+        heads=[1, 5],
+        seeds=3,
+        parameters=SMALL,
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
+    losses, norms, attention, margins = figure.axes
+    assert len(long_lines(losses)) == 4  # training and test
+    assert len(long_lines(norms)) == 4
+    assert len(long_lines(attention)) == len(long_lines(margins)) == 2
+    for line, heads in zip(long_lines(losses)[::2], (1, 5), strict=True):
+        ends = cells.loc[cells["heads"] == heads, "train_loss"]
+        assert line[-1] == pytest.approx(float(ends.median()))
+    said = words(figure, tmp_path)
+    assert "median of 3 seeds, band of the middle half" in said
+    assert "gradient steps" in said
+
+
+def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-planted",
+        seeds=2,
+        parameters={**PLANTED, "optimiser": ["gd", "adam"]},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert [title for title in titles if title] == ["optimiser = adam", "optimiser = gd"]
+    assert "cosine with" in words(figure, tmp_path)
+
+
+def test_a_panel_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
+    """No W separates the best tokens of heads with fixed U and signs of ±1; at first none does."""
+    overfit_cli.sweep(
+        "multihead-mixture",
+        heads=[1, 5],
+        seeds=2,
+        parameters={
+            "first_phase": "signs",
+            "trained": ["attention", "all"],
+            "optimiser": "gradient-normalised",
+            "learning_rate": 0.05,
+            "training_steps": 200,
+            "test_samples": 10,
+            "machine": True,
+        },
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
+    cosines = next(axes for axes in figure.axes if "attention SVM" in axes.get_ylabel())
+    beside = figure.axes[list(figure.axes).index(cosines) + 1]
+    assert len(long_lines(cosines)) == 2
+    assert not long_lines(beside)
+
+
+def test_certificates_say_how_far_below_its_bound_each_number_is(tmp_path: Path) -> None:
+    cells = overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=2,
+        parameters={**SMALL, "first_phase": "signs", "certify": True, "heads": [1, 4]},
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
+    said = words(figure, tmp_path)
+    assert f"at most {cells['model_gradient'].max():.2g}" in said
+    assert "decades of $H$ too few" in said
+    assert "of step size too large (medians)" in said
+    ratios, margins = figure.axes
+    assert ratios.get_xscale() == "log"
+    assert f"{cells['ntk_margin'].median():.3g} in the median" in said
+    far = [line for line in margins.lines if line.get_marker() == "<"]
+    assert far, "γ⋆ lies far below the axis"
+
+
+def test_certificates_of_cells_that_are_held_to_none_are_refused(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=1,
+        parameters={**SMALL, "optimiser": "adam"},
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    with pytest.raises(UserError, match="certify=true"):
+        overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
+
+
+def test_steps_to_the_target_are_drawn_over_heads_and_step_size(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=3,
+        parameters={
+            **SMALL,
+            "heads": [1, 5, 20],
+            "learning_rate": [0.3, 1.0, 3.0],
+            "target_loss": 0.5,
+        },
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("heatmap", tmp_path / "run", out=tmp_path / "h.png")
+    said = words(figure, tmp_path)
+    assert "attention heads" in said
+    assert "steps until the training loss is" in said

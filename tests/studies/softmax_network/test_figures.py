@@ -1,0 +1,145 @@
+"""The figures of the study `softmax-convergence`, and the widths that suffice."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.errors import UserError
+from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths
+from tests.fake_study import words
+
+NETWORKS = ["softmax", "exp", "relu"]
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("softmax") / "grid"
+    _sweep(out, m=[8, 32, 256], n=[4, 6, 8], activation=NETWORKS)
+    return out
+
+
+@pytest.fixture(scope="module")
+def widths(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("softmax") / "widths"
+    ways = ["symmetric", "independent"]
+    _sweep(out, m=[32, 128, 512], n=4, activation=NETWORKS, initialisation=ways)
+    return out
+
+
+def _sweep(out: Path, **parameters: Any) -> None:
+    overfit_cli.sweep(
+        "softmax-convergence",
+        seeds=3,
+        parameters={"d": 4, "test_samples": 8, **parameters},
+        trajectories=True,
+        out=out,
+        jobs=1,
+    )
+
+
+def test_table1_has_a_panel_for_steps_widths_and_condition_numbers(
+    grid: Path, tmp_path: Path
+) -> None:
+    figure = overfit_cli.draw("table1", grid, out=tmp_path / "table1.png")
+    steps, _, kappa = figure.axes
+    cells = overfit_cli.load(grid)
+    wide = cells[(cells["m"] == 256) & (cells["activation"] == "softmax")]
+    logs = wide["steps_to_epsilon"].astype(float).map(math.log).groupby(wide["n"]).mean()
+    assert np.asarray(steps.lines[0].get_ydata(), float) == pytest.approx(np.exp(logs.to_numpy()))
+    assert len(steps.lines) == len(kappa.lines) == 3
+    said = words(figure, tmp_path)
+    assert "sufficient" in said
+    assert "ReLU" in said
+
+
+def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_path: Path) -> None:
+    figure = overfit_cli.draw("heatmap", grid, out=tmp_path / "heatmap.png")
+    assert "activation = softmax" in words(figure, tmp_path)
+    legends = [axes.get_legend() for axes in figure.axes[:3]]
+    powers = [legend.get_texts()[0].get_text() for legend in legends if legend]
+    assert powers
+    assert all("steps over limit = 2" in power and "m \\propto n^" in power for power in powers)
+
+
+def test_the_diagram_of_another_column_has_that_columns_contour(grid: Path, tmp_path: Path) -> None:
+    figure = overfit_cli.draw("heatmap", grid, value="kernel_drift", out=tmp_path / "drift.png")
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert legend.get_texts()[0].get_text().startswith("kernel drift = 0.")
+
+
+def test_drift_and_gap_fall_with_width_by_the_powers_written_beside(
+    widths: Path, tmp_path: Path
+) -> None:
+    for name, column in (("kernel-drift", "kernel_drift"), ("ntk-gap", "test_gap")):
+        figure = overfit_cli.draw(name, widths, out=tmp_path / f"{name}.png")
+        first = figure.axes[0]
+        assert first.get_title(loc="left") == "symmetric"
+        [text] = [one.get_text() for one in first.texts]
+        cells = overfit_cli.load(widths)
+        own = cells[(cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")]
+        slopes = [
+            np.polyfit(np.log(of_seed["m"].astype(float)), np.log(of_seed[column]), 1)[0]
+            for _, of_seed in own.groupby("seed")
+        ]
+        assert f"softmax: {np.mean(slopes):.2f}".replace("-", "−") in text
+    assert "decades above the drift" in words(
+        overfit_cli.draw("kernel-drift", widths, out=tmp_path / "again.png"), tmp_path
+    )
+
+
+def test_networks_that_take_no_step_decide_no_claim(tmp_path: Path) -> None:
+    """With a large ε only eigenvalues are measured; a network that hasn't moved tracks anything."""
+    cells = overfit_cli.sweep(
+        "softmax-convergence",
+        seeds=10,
+        parameters={"m": 512, "n": 4, "epsilon": 1000.0, "test_samples": 4},
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    assert (cells["steps"] == 0).all()
+    verdicts = {found.claim.name: found.measurement for found in overfit_cli.judge(cells)}
+    assert "softmax-equation-24" in verdicts
+    assert {one.verdict for one in verdicts.values()} == {"not run"}, verdicts
+    assert "that take a step" in verdicts["softmax-lemma51-bound"].note
+
+
+def test_eigenvalues_have_a_line_for_each_dimension(grid: Path, tmp_path: Path) -> None:
+    figure = overfit_cli.draw("eigenvalues", grid, out=tmp_path / "eigenvalues.png")
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["softmax", "exp", "ReLU"]
+    assert "$d$ = 4" in words(figure, tmp_path)
+
+
+def test_a_figure_names_what_else_varies(widths: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="initialisation varies here"):
+        overfit_cli.draw("table1", widths, out=tmp_path / "table1.png")
+
+
+def test_a_width_suffices_from_which_on_training_is_quick_enough() -> None:
+    """Ratios of 8, 4, 1 cross two half way from 20 to 40 on a scale of ratios; a limit is slow."""
+    ratios = {0: [8.0, 4.0, 1.0], 1: [np.nan, 4.0, 1.0], 2: [9.0, 5.0, 3.0], 3: [1.5, 1.2, 1.0]}
+    cells = pd.DataFrame(
+        [
+            {
+                "activation": "exp",
+                "n": 4,
+                "m": m,
+                "seed": seed,
+                "steps_over_limit": ratio,
+                "status": "failed" if np.isnan(ratio) else "done",
+            }
+            for seed, of_seed in ratios.items()
+            for m, ratio in zip((10, 20, 40), of_seed, strict=True)
+        ]
+    )
+    found = sufficient_widths(cells).set_index("seed")["width"]
+    assert found[0] == found[1] == pytest.approx(np.sqrt(20 * 40))
+    assert found[2] == np.inf
+    assert found[3] == 0

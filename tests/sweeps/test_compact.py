@@ -1,0 +1,212 @@
+"""`overfit compact` joins parts into few: every row stays, whoever writes or reads beside it."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import overfit_cli
+from overfit_cli.study import CellResult
+from overfit_cli.sweeps import compact as module
+from overfit_cli.sweeps.compact import compact_directory
+from overfit_cli.sweeps.part_file import read_part, write_part
+from overfit_cli.sweeps.schema import CELLS, STUDY_MARK, VERSION_MARK
+from overfit_cli.sweeps.store import RunDirectory
+from tests.command import call, run, start, wait_for
+from tests.toy_runs import TOY, parts_in, sweep_toy, toy_cells
+
+GRID = ("sweep", "toy", "--n=1:6", "--snr=1:2:2", "--seeds=1", "--trajectories", "--out=out")
+
+
+def steps_of(directory: RunDirectory) -> pd.DataFrame:
+    return directory.load_trajectories().sort_values(["key", "step"], ignore_index=True)
+
+
+def test_every_row_stays_in_one_part_of_each_kind(tmp_path: Path) -> None:
+    directory = sweep_toy(tmp_path / "out", n="1:6")
+    cells, steps = directory.load_cells(), steps_of(directory)
+    done = call("compact", "out", cwd=tmp_path)
+    assert "out/cells: 6 parts of " in done.stdout
+    assert "joined into 1 part of " in done.stdout
+    assert "out/trajectories: 6 parts of " in done.stdout
+    for kind, rows in (("cells", 12), ("trajectories", 24)):
+        [part] = parts_in(tmp_path / "out" / kind)
+        assert pq.read_metadata(part).num_rows == rows
+    again = RunDirectory(tmp_path / "out")
+    pd.testing.assert_frame_equal(again.load_cells(), cells)
+    pd.testing.assert_frame_equal(steps_of(again), steps)
+    assert "12 there already; 0 to run" in call(*GRID, "--jobs=1", cwd=tmp_path).stdout
+    twice = call("compact", "out", cwd=tmp_path)
+    assert "out/cells: 1 part of " in twice.stdout
+    assert "nothing to join" in twice.stdout
+
+
+def test_a_joined_part_is_no_larger_than_a_reader_likes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = sweep_toy(tmp_path / "out", n="1:6")
+    largest = max(part.stat().st_size for part in parts_in(tmp_path / "out" / "cells"))
+    monkeypatch.setattr(module, "MOST_BYTES", 2 * largest)
+    cells, _ = compact_directory(directory)
+    assert (cells.parts_before, cells.parts_after) == (6, 3)
+    assert len(overfit_cli.load(tmp_path / "out")) == 12
+
+
+def test_parts_of_the_first_schema_gain_a_digest(tmp_path: Path) -> None:
+    directory = sweep_toy(tmp_path / "out", n="1")
+    [part] = parts_in(tmp_path / "out" / "cells")
+    table = pq.read_table(part).replace_schema_metadata({VERSION_MARK: b"1", STUDY_MARK: b"toy"})
+    pq.write_table(table, part)
+    part.rename(part.with_name(f"{part.name[:20]}-01234567.parquet"))
+    before = RunDirectory(directory.path).load_cells()
+    list(compact_directory(RunDirectory(directory.path)))
+    [joined] = parts_in(tmp_path / "out" / "cells")
+    assert joined.name != f"{part.name[:20]}-01234567.parquet"
+    flipped = bytearray(joined.read_bytes())
+    flipped[-30] ^= 1
+    pd.testing.assert_frame_equal(RunDirectory(directory.path).load_cells(), before)
+    joined.write_bytes(flipped)
+    assert not hasattr(read_part(joined, CELLS), "num_rows")
+
+
+def test_what_readers_leave_out_stays_where_it_is(tmp_path: Path) -> None:
+    sweep_toy(tmp_path / "out")
+    damaged, renamed, _ = parts_in(tmp_path / "out" / "cells")
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    renamed = renamed.rename(renamed.with_name("mine.parquet"))
+    done = call("compact", "out", cwd=tmp_path)
+    assert done.stderr.count("is left as it is: ") == 2
+    assert damaged.exists()
+    assert renamed.exists()
+
+
+def test_a_kill_in_the_middle_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = sweep_toy(tmp_path / "out", n="1:4")
+    expected, steps = directory.load_cells(), steps_of(directory)
+    unlink, left = Path.unlink, 2
+
+    def dying(path: Path, missing_ok: bool = False) -> None:
+        nonlocal left
+        if path.suffix == ".parquet":
+            left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", dying)
+        with pytest.raises(KeyboardInterrupt):
+            list(compact_directory(directory))
+    assert len(parts_in(tmp_path / "out" / "cells")) == 3
+    pd.testing.assert_frame_equal(RunDirectory(directory.path).load_cells(), expected)
+    RunDirectory(directory.path).prepare()
+    stored = [
+        key for part in parts_in(tmp_path / "out" / "cells") for key in pq.read_table(part)["key"]
+    ]
+    assert len(stored) == 8
+    pd.testing.assert_frame_equal(RunDirectory(directory.path).load_cells(), expected)
+    pd.testing.assert_frame_equal(steps_of(RunDirectory(directory.path)), steps)
+
+
+def test_cells_that_stand_twice_stand_once_in_the_joined_part(tmp_path: Path) -> None:
+    """As a fresh sweep leaves them that was killed on its way; a failed row doesn't win."""
+    directory = sweep_toy(tmp_path / "out")
+    before, steps = directory.load_cells(), steps_of(directory)
+    other = sweep_toy(tmp_path / "other", n="2:3")
+    for kind in ("cells", "trajectories"):
+        for part in parts_in(other.path / kind):
+            part.rename(tmp_path / "out" / kind / part.name)
+    directory.write(TOY, [CellResult(cell, reason="diverged") for cell in toy_cells()[:3]])
+    list(compact_directory(directory))
+    [part] = parts_in(tmp_path / "out" / "cells")
+    assert pq.read_metadata(part).num_rows == 6
+    own = RunDirectory(directory.path)
+    drop = ["seconds"]
+    pd.testing.assert_frame_equal(own.load_cells().drop(columns=drop), before.drop(columns=drop))
+    pd.testing.assert_frame_equal(steps_of(own), steps)
+
+
+def test_steps_without_a_number_stay_so(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "out")
+    directory.prepare()
+    for cell in toy_cells():
+        trajectory = {"step": [0.0, 1.0, 2.0], "train_loss": [math.nan, math.inf, 0.5]}
+        directory.write(TOY, [CellResult(cell, {}, 2, trajectory=trajectory)])
+    before = steps_of(directory)
+    assert [joined.parts_after for joined in compact_directory(directory)] == [1, 1]
+    pd.testing.assert_frame_equal(steps_of(RunDirectory(directory.path)), before)
+    assert before["train_loss"].isna().sum() == 6
+
+
+def test_joining_makes_no_old_row_newer_than_a_fresh_one(tmp_path: Path) -> None:
+    """As after a fresh sweep that was killed; the old parts have columns of their own."""
+    directory = sweep_toy(tmp_path / "out")
+    expected = directory.load_cells()
+    for part in parts_in(tmp_path / "out" / "cells"):
+        table = pq.read_table(part).drop_columns("draw")
+        at = table.column_names.index("test_loss")
+        old = write_part(part.parent, table.set_column(at, "test_loss", pa.array([-1.0, -1.0])))
+        os.utime(old, (10**9, 10**9))
+    list(compact_directory(RunDirectory(directory.path)))
+    own = RunDirectory(directory.path)
+    pd.testing.assert_frame_equal(own.load_cells(), expected)
+    own.prepare()
+    pd.testing.assert_frame_equal(own.load_cells(), expected)
+    assert len(parts_in(tmp_path / "out" / "set-aside" / "cells")) == 3, "nothing is deleted"
+
+
+def test_readers_beside_it_see_every_row(tmp_path: Path) -> None:
+    stop, lengths = threading.Event(), list[int]()
+    sweep_toy(tmp_path / "out", n="1:6")
+
+    def read() -> None:
+        while not stop.is_set():
+            lengths.append(len(overfit_cli.load(tmp_path / "out")))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for _ in range(15):
+            sweep_toy(tmp_path / "out", n="1:6", fresh=True)
+            list(compact_directory(RunDirectory(tmp_path / "out")))
+    finally:
+        stop.set()
+        reader.join()
+    assert set(lengths) == {12}
+
+
+@pytest.mark.slow
+def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--n=1:40", "--seeds=1", "--trajectories", "--out=out")
+    process = start(*grid, "--set=pause=0.03", "--jobs=2", cwd=tmp_path)
+    wait_for(lambda: len(parts_in(tmp_path / "out" / "cells")) > 2)
+    while process.poll() is None:
+        call("compact", "out", cwd=tmp_path)
+    output, errors = process.communicate()
+    assert process.returncode == 0, output + errors
+    assert errors == ""
+    assert len(overfit_cli.load(tmp_path / "out")) == 40
+    stored = [
+        key.as_py()
+        for part in parts_in(tmp_path / "out" / "cells")
+        for key in pq.read_table(part)["key"]
+    ]
+    assert len(stored) == len(set(stored)) == 40
+    assert len(RunDirectory(tmp_path / "out").load_trajectories()) == 80
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty", "file.txt"])
+def test_a_directory_without_cells_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.txt").touch()
+    refused = run("compact", name, cwd=tmp_path, expect=2)
+    assert refused.stderr.startswith(f"overfit: DIR {name}: it holds no cells; name a directory")

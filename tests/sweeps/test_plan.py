@@ -1,0 +1,141 @@
+"""Plans of any size answer soon, and a probe is cut by the clock."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from overfit_cli.parameter_values import parse_value
+from overfit_cli.parameters import describe
+from overfit_cli.studies.benign_vit.study import study as benign_vit
+from overfit_cli.study import Cell
+from overfit_cli.sweeps.contents import Contents, Known
+from overfit_cli.sweeps.estimate import estimate
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.store import RunDirectory
+from tests.command import call
+from tests.toy_runs import TOY, sweep_toy
+
+
+def test_a_key_is_the_hash_of_the_cell_as_json() -> None:
+    """The plain way beside the quick one, over every kind of value."""
+    cells = [
+        *make_grid(benign_vit, {"n": "2:9", "snr": "1e-5:1e8:7:log"}, (0, 7), {}).cells(),
+        *make_grid(benign_vit, {"noise": "isotropic,orthogonal", "d": "64"}, (1,), {}).cells(),
+        *make_grid(TOY, {"mood": "well,nan", "pause": "0,-0,1e-7"}, (2**40,), {}).cells(),
+    ]
+    for cell in cells:
+        content = {
+            "study": cell.study,
+            "version": cell.version,
+            "parameters": cell.parameters.model_dump(),
+            "seed": cell.seed,
+        }
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        assert cell.key == hashlib.sha256(text.encode()).hexdigest()[:20]
+    assert len({cell.key for cell in cells}) == len(cells)
+
+
+def test_nought_has_one_name() -> None:
+    info = describe(TOY.parameters)["pause"]
+    assert str(parse_value(info, "-0", "--set pause")) == "0.0"
+
+
+def grid_of(n: str, snr: str, seeds: int = 1, **texts: str) -> Grid:
+    return make_grid(TOY, {"n": n, "snr": snr, **texts}, tuple(range(seeds)), {})
+
+
+def test_a_thinned_grid_is_a_part_of_it() -> None:
+    grid = grid_of("1:1000", "1:2:100", seeds=7)
+    thin = grid.thinned(500)
+    assert 100 < thin.size <= 500
+    for name, values in thin.values.items():
+        assert set(values) < set(grid.values[name])
+        assert list(values) == sorted(values)
+    assert grid.thinned(grid.size) == grid
+    assert Grid(TOY, {}, tuple(range(9)), {}).thinned(2).size <= 2
+
+
+def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the cells are there already; the outline looks at one in twenty."""
+    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_CELLS_OUTLINED", 2000)
+    directory = RunDirectory(tmp_path, "--out")
+    directory.prepare()
+    grid = grid_of("1:1000", "1:2:20", seeds=2)
+    there = grid_of("1:1000", "1:2:20", seeds=1)
+    half = make_plan(there, directory, "cpu", outlined=False)
+    known = {cell.key: Known("done", 1, "") for cell in half.cells}
+    directory.contents = lambda **asked: Contents(known, ())  # type: ignore[method-assign]
+    plan = make_plan(grid, directory, "cpu", outlined=True)
+    assert 500 < len(plan.cells) <= 2000
+    assert plan.of_all(len(plan.cells)) == grid.size == 40_000
+    assert plan.of_all(plan.done) == pytest.approx(20_000, rel=0.02)
+    assert plan.of_all(plan.to_run) == pytest.approx(20_000, rel=0.02)
+
+
+def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:
+    directory = sweep_toy(tmp_path, n="1:60")
+    there = RunDirectory(tmp_path).contents(most=20)
+    assert there.share == pytest.approx(1 / 3)
+    assert len(there.cells) == 40
+    whole = directory.contents(most=100)
+    assert (whole.share, len(whole.cells)) == (1.0, 120)
+
+
+def test_an_outline_of_a_finished_directory_has_nothing_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_PARTS_OUTLINED", 10)
+    sweep_toy(tmp_path, n="1:60")
+    plan = make_plan(grid_of("1:60", "1:2:2"), RunDirectory(tmp_path), "cpu", outlined=True)
+    assert (plan.done, plan.to_run, plan.batches) == (120, 0, [])
+    plan = make_plan(grid_of("1:120", "1:2:2"), RunDirectory(tmp_path), "cpu", outlined=True)
+    assert (plan.done, plan.to_run) == (120, 120)
+
+
+def test_a_dry_run_of_a_vast_grid_answers_soon(tmp_path: Path) -> None:
+    began = time.monotonic()
+    asked = ("--n=1:1000", "--snr=1:2:5000", "--seeds=1")
+    done = call("sweep", "toy", *asked, "--dry-run", cwd=tmp_path)
+    assert time.monotonic() - began < 30
+    assert "toy: 5000000 cells (n 1000 × snr 5000 × seeds 1), results/toy-n-snr" in done.stdout
+    assert re.search(r"From \d+ cells chosen at random, about: 5000000 to run", done.stdout)
+    assert "Nothing was run or written." in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_probe_that_takes_long_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("overfit_cli.cli.running.LONGEST_DRY_RUN", 1.0)
+    began = time.monotonic()
+    slow = ("--set=pause=60", "--n=2", "--seeds=1")
+    done = call("sweep", "toy", *slow, "--dry-run", cwd=tmp_path)
+    assert time.monotonic() - began < 30
+    assert re.search(r"From a small probe, because a typical one took over \d\.\d s", done.stdout)
+
+
+def test_what_no_probe_tells_is_not_made_up(tmp_path: Path) -> None:
+    plan = make_plan(grid_of("2", "1"), RunDirectory(tmp_path), "cpu")
+    likely = estimate(plan, 1, "cpu", within=0.0)
+    assert likely.seconds is None
+    assert likely.disk is None
+    assert likely.cut
+    assert likely.memory is not None
+
+
+def test_an_estimate_scales_with_the_work(tmp_path: Path) -> None:
+    plan = make_plan(grid_of("1:40", "1", pause="0.05"), RunDirectory(tmp_path), "cpu")
+    one, two = (estimate(plan, jobs, "cpu", within=20.0) for jobs in (1, 2))
+    assert one.seconds is not None
+    assert two.seconds is not None
+    assert not one.cut
+    assert one.seconds == pytest.approx(40 * 0.05, rel=0.5)
+    assert two.seconds == pytest.approx(one.seconds / 2, rel=0.5)
+    assert Cell("toy", 1, plan.cells[0].parameters, 0) == plan.cells[0]

@@ -1,0 +1,249 @@
+"""Finished cells are kept, and finished once, whatever happens to a sweep."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import overfit_cli
+from tests.command import run, start, wait_for
+from tests.toy_runs import one_part_per_batch
+
+GRID = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set", "pause=0.02", "--jobs", "2")
+
+
+def rows(directory: Path) -> pd.DataFrame:
+    """The rows that must be the same: all but how long they took."""
+    return overfit_cli.load(directory).drop(columns="seconds")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    run("sweep", "toy", *GRID, "--out", "out", cwd=folder)
+    return rows(folder / "out")
+
+
+def stored_keys(directory: Path) -> list[str]:
+    """The keys as they lie in the files, repeated ones too."""
+    parts = (directory / "cells").glob("*.parquet")
+    return [key for part in parts for key in pd.read_parquet(part)["key"]]
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_rows(
+    tmp_path: Path, undisturbed: pd.DataFrame
+) -> None:
+    """SIGKILL to the parent alone: its workers must see to themselves."""
+    moments = random.Random(0)
+    killed = 0
+    for _ in range(12):
+        process = start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path)
+        time.sleep(moments.uniform(0.4, 1.6))
+        process.kill()
+        process.communicate(timeout=20)  # It ends when the last worker has let go of the output.
+        killed += process.returncode == -signal.SIGKILL
+        if (tmp_path / "out" / "cells").exists():
+            for part in (tmp_path / "out" / "cells").glob("*.parquet"):
+                pd.read_parquet(part)  # Whole at every moment.
+    assert killed >= 6, "most kills came after the end: the moments are too late"
+    run("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path)
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
+    keys = stored_keys(tmp_path / "out")
+    assert len(keys) == len(set(keys))
+    assert not list((tmp_path / "out").glob("**/.part-*"))
+
+
+def test_workers_leave_soon_after_their_parent_is_killed(tmp_path: Path) -> None:
+    grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs", "2")
+    process = start("sweep", "toy", *grid, "--out", "out", cwd=tmp_path, new_session=True)
+    wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
+    group = os.getpgid(process.pid)
+    process.kill()
+    process.communicate(timeout=20)
+    wait_for(lambda: not members(group), seconds=5)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(0.4, marks=pytest.mark.slow), 0.6, pytest.param(0.8, marks=pytest.mark.slow)],
+)
+def test_workers_that_have_no_batch_yet_leave_too(tmp_path: Path, moment: float) -> None:
+    process = start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path, new_session=True)
+    time.sleep(moment)
+    process.kill()
+    process.communicate(timeout=20)
+    wait_for(lambda: not members(process.pid), seconds=10)
+
+
+def test_a_killed_worker_costs_one_restart_and_no_result(
+    tmp_path: Path, undisturbed: pd.DataFrame
+) -> None:
+    mark = {"TOY_MARK": str(tmp_path / "mark")}
+    grid = (*GRID, "--set", "mood=kills-once")
+    done = run("sweep", "toy", *grid, "--out", "out", cwd=tmp_path, env=mark)
+    assert "workers were killed and started again 1 time" in done.stdout
+    ended = rows(tmp_path / "out").sort_values(["n", "snr", "seed"], ignore_index=True)
+    expected = undisturbed.sort_values(["n", "snr", "seed"], ignore_index=True)
+    own = ["key", "mood"]
+    pd.testing.assert_frame_equal(ended.drop(columns=own), expected.drop(columns=own))
+
+
+def test_cells_that_kill_every_worker_become_failed_rows(tmp_path: Path) -> None:
+    grid = ("--n", "1:2", "--snr", "1", "--seeds", "1", "--jobs", "2", "--set")
+    run("sweep", "toy", *grid[:-3], "--jobs=1", "--out", "out", cwd=tmp_path)
+    done = run("sweep", "toy", *grid, "mood=kills", "--out", "out", cwd=tmp_path, expect=1)
+    assert "2 failed (2 worker killed)" in done.stdout
+    cells = rows(tmp_path / "out")
+    assert cells.groupby("mood")["status"].unique().explode().to_dict() == {
+        "well": "done",
+        "kills": "failed",
+    }
+    assert set(cells.loc[cells["mood"] == "kills", "reason"]) == {"worker killed"}
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        pytest.param(("1", "loky"), marks=pytest.mark.slow),
+        ("2", "loky"),
+        pytest.param(("2", "threading"), marks=pytest.mark.slow),
+    ],
+)
+def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
+    tmp_path: Path, jobs: tuple[str, str]
+) -> None:
+    """Sent to the whole process group, as a terminal does."""
+    grid = ("--n", "1:14", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
+    how = ("--jobs", jobs[0], "--backend", jobs[1])
+    process = start("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path, new_session=True)
+    cells = tmp_path / "out" / "cells"
+    wait_for(lambda: len(list(cells.glob("*.parquet"))) >= 3)
+    os.killpg(process.pid, signal.SIGINT)
+    began = time.monotonic()
+    output, errors = process.communicate(timeout=10)
+    assert time.monotonic() - began < 2
+    assert process.returncode == 130
+    assert "Interrupted after" in output
+    assert "they are kept in out" in output
+    assert errors == ""
+    assert 3 <= len(overfit_cli.load(tmp_path / "out")) < 14
+    again = run("sweep", "toy", *grid, "--set", "pause=0.1", cwd=tmp_path, expect=2)
+    assert "pause is given twice" in again.stderr
+    resumed = run("sweep", "toy", *grid, "--jobs=1", "--out", "out", cwd=tmp_path)
+    assert len(overfit_cli.load(tmp_path / "out")) == 14
+    assert "there already" in resumed.stdout
+
+
+@pytest.mark.slow
+def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(
+    tmp_path: Path, undisturbed: pd.DataFrame
+) -> None:
+    both = [start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path) for _ in range(2)]
+    ended = [process.communicate(timeout=60) for process in both]
+    assert [process.returncode for process in both] == [0, 0], ended
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
+    keys = stored_keys(tmp_path / "out")
+    assert len(keys) == len(set(keys))
+
+
+def test_a_torn_part_is_set_aside_and_its_cells_run_again(
+    tmp_path: Path,
+) -> None:
+    grid = ("sweep", "toy", "--n=1:5", "--snr=1:2:4", "--jobs=1", "--out=out")
+    with one_part_per_batch():
+        run(*grid, cwd=tmp_path)
+    undisturbed = rows(tmp_path / "out")
+    torn = sorted((tmp_path / "out" / "cells").glob("*.parquet"))[3]
+    torn.write_bytes(torn.read_bytes()[:-40])
+    with pytest.warns(UserWarning, match="its content isn't what its name says"):
+        assert len(overfit_cli.load(tmp_path / "out")) == len(undisturbed) - 4
+    again = run(*grid, cwd=tmp_path)
+    assert f"{torn.relative_to(tmp_path)} is damaged and is set aside" in again.stdout
+    assert "4 to run" in again.stdout
+    assert (tmp_path / "out" / "set-aside" / "cells" / torn.name).exists()
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
+
+
+def test_a_foreign_parquet_file_is_left_alone_and_left_out(tmp_path: Path) -> None:
+    run("sweep", "toy", "--n", "1:2", "--jobs=1", "--out", "out", cwd=tmp_path)
+    foreign = tmp_path / "out" / "cells" / "mine.parquet"
+    pd.DataFrame({"key": ["x"], "mine": [1]}).to_parquet(foreign)
+    before = foreign.read_bytes()
+    again = run("sweep", "toy", "--n", "1:2", "--jobs=1", "--out", "out", cwd=tmp_path)
+    assert "mine.parquet is left out: it isn't a part file of overfit" in again.stdout
+    assert foreign.read_bytes() == before
+    with pytest.warns(UserWarning, match="mine.parquet is left out"):
+        assert len(overfit_cli.load(tmp_path / "out")) == 6
+
+
+def test_things_in_the_way_are_left_alone_or_named(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--n", "1:2", "--jobs=1", "--out", "out")
+    (tmp_path / "out" / "cells" / "folder.parquet").mkdir(parents=True)
+    run(*grid, cwd=tmp_path)
+    assert (tmp_path / "out" / "cells" / "folder.parquet").is_dir()
+    assert len(overfit_cli.load(tmp_path / "out")) == 6
+    part = next(path for path in (tmp_path / "out" / "cells").glob("*.parquet") if path.is_file())
+    garbage = bytearray(part.read_bytes())
+    garbage[20:200] = b"x" * 180
+    part.write_bytes(garbage)
+    again = run(*grid, cwd=tmp_path)
+    assert "is damaged and is set aside" in again.stdout
+    assert len(overfit_cli.load(tmp_path / "out")) == 6
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    (tmp_path / "blocked" / ".lock").mkdir(parents=True)
+    blocked = run("sweep", "toy", "--out", "blocked", cwd=tmp_path, expect=2)
+    [sentence] = blocked.stderr.splitlines()
+    assert "--out blocked" in sentence
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Path:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=150k", "tmpfs", str(folder)]
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(mount, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("mounting a small tmpfs isn't allowed here")
+    return folder
+
+
+def test_a_full_disk_gives_a_sentence_and_keeps_what_was_written(small_disk: Path) -> None:
+    try:
+        grid = ("--n", "1:900", "--snr", "1:2:4", "--seeds", "1", "--jobs", "2")
+        done = run("sweep", "toy", *grid, "--out", "disk/out", cwd=small_disk.parent, expect=1)
+        assert "No space left on device" in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+        kept = overfit_cli.load(small_disk / "out")
+        assert 0 < len(kept) < 3600
+        assert set(kept.groupby("n").size()) == {4}, "batches are whole"
+        assert not list(small_disk.glob("**/.part-*"))
+    finally:
+        subprocess.run(["umount", "-l", str(small_disk)], check=True)
+
+
+def members(group: int) -> list[int]:
+    """The living processes of a process group."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(status.parent.name))
+    return found
+
+
+def test_the_environment_of_these_tests_finds_the_toy(tmp_path: Path) -> None:
+    assert "toy" in run("list", "studies", cwd=tmp_path).stdout

@@ -1,0 +1,433 @@
+"""Plans, cells, files and sentences of a sweep."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shlex
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import overfit_cli
+from overfit_cli.cli import progress
+from overfit_cli.studies.benign_vit.study import study as benign_vit
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.execute import Workforce, execute
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.provenance import planned_cells
+from overfit_cli.sweeps.schema import cell_schema
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.training import Execution
+from tests.command import run, start, wait_for
+from tests.toy_runs import TOY
+
+SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
+
+
+def small_grid(n: str = "2:4", snr: str = "0.5:4:3", seeds: tuple[int, ...] = (0, 1)) -> Grid:
+    """A grid of the real study that trains in milliseconds."""
+    texts = {"n": n, "snr": snr, "init_divisor": "4", "epsilon": "0.1", **SMALL}
+    return make_grid(benign_vit, texts, seeds, {})
+
+
+def sweep(grid: Grid, path: Path, jobs: int = 1, backend: str = "loky") -> pd.DataFrame:
+    """Sweep in this process and return the rows, without their times."""
+    directory = RunDirectory(path)
+    directory.prepare()
+    plan = make_plan(grid, directory, "cpu")
+    assert backend in ("loky", "threading")
+    execute(plan, directory, Execution(), Workforce(jobs, backend))  # type: ignore[arg-type]
+    return rows(path)
+
+
+def rows(path: Path) -> pd.DataFrame:
+    return overfit_cli.load(path).drop(columns="seconds")
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    return sweep(small_grid(), tmp_path_factory.mktemp("reference"))
+
+
+@pytest.mark.parametrize(("jobs", "backend"), [(2, "loky"), (1, "threading"), (2, "threading")])
+def test_rows_do_not_depend_on_jobs_or_backend(
+    tmp_path: Path, reference: pd.DataFrame, jobs: int, backend: str
+) -> None:
+    pd.testing.assert_frame_equal(sweep(small_grid(), tmp_path, jobs, backend), reference)
+
+
+def test_rows_do_not_depend_on_batches_or_their_order(
+    tmp_path: Path, reference: pd.DataFrame
+) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.prepare()
+    plan = make_plan(small_grid(), directory, "cpu")
+    cells = [cell for batch in plan.batches for cell in batch]
+    random.Random(0).shuffle(cells)
+    shuffled = [cells[first : first + 5] for first in range(0, len(cells), 5)]
+    by_shape = [
+        [cell for cell in batch if cell.parameters.model_dump()["n"] == n]
+        for batch in shuffled
+        for n in (2, 3, 4)
+    ]
+    other = Plan(plan.grid, plan.cells, [b for b in by_shape if b], 0, 0, frozenset(), 0)
+    execute(other, directory, Execution(), Workforce(1, "loky"))
+    pd.testing.assert_frame_equal(rows(tmp_path), reference)
+
+
+def test_a_grid_grown_in_two_steps_has_the_rows_of_one_grown_at_once(
+    tmp_path: Path, reference: pd.DataFrame
+) -> None:
+    sweep(small_grid(n="3"), tmp_path)
+    directory = RunDirectory(tmp_path)
+    plan = make_plan(small_grid(), directory, "cpu")
+    assert (plan.done, plan.to_run) == (6, 12)
+    pd.testing.assert_frame_equal(sweep(small_grid(), tmp_path), reference)
+
+
+def test_results_of_two_machines_merge_by_copying_files(
+    tmp_path: Path, reference: pd.DataFrame
+) -> None:
+    sweep(small_grid(seeds=(0,)), tmp_path / "here")
+    sweep(small_grid(seeds=(1,)), tmp_path / "there")
+    for part in (tmp_path / "there" / "cells").glob("*.parquet"):
+        part.rename(tmp_path / "here" / "cells" / part.name)
+    pd.testing.assert_frame_equal(rows(tmp_path / "here"), reference)
+
+
+def test_every_row_begins_with_the_common_columns(tmp_path: Path) -> None:
+    sweep(small_grid(n="2", seeds=(4,)), tmp_path)
+    parts = list((tmp_path / "cells").glob("*.parquet"))
+    parameters = list(benign_vit.parameters.model_fields)
+    common = ["key", "study", "version", "seed", *parameters, "status", "reason"]
+    expected = [*common, "steps", "seconds", *(column.name for column in benign_vit.columns)]
+    for part in parts:
+        assert pd.read_parquet(part).columns.tolist() == expected
+        assert pq.read_schema(part).equals(cell_schema(benign_vit), check_metadata=True)
+    cells = overfit_cli.load(tmp_path)
+    assert cells["seed"].unique().tolist() == [4]
+    assert cells["n"].dtype == "int64"
+    assert cells["snr"].dtype == "float64"
+    assert cells["status"].tolist() == ["done"] * 3
+
+
+def test_a_cells_key_hangs_on_study_version_parameters_and_seed() -> None:
+    parameters = benign_vit.parameters()
+    base = Cell("benign-vit", 1, parameters, 0)
+    assert base.key == Cell("benign-vit", 1, benign_vit.parameters(), 0).key
+    assert re.fullmatch("[0-9a-f]{20}", base.key)
+    others = [
+        Cell("other", 1, parameters, 0),
+        Cell("benign-vit", 2, parameters, 0),
+        Cell("benign-vit", 1, benign_vit.parameters(snr=10.000001), 0),
+        Cell("benign-vit", 1, parameters, 1),
+    ]
+    assert len({cell.key for cell in [base, *others]}) == 5
+
+
+def test_the_plan_of_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path: Path) -> None:
+    grid = ("--n", "2:3", "--snr", "1:2:2", "--seeds", "2")
+    done = run("sweep", *grid, "--out", "out", "--dry-run", cwd=tmp_path)
+    assert "8 cells (n 2 × snr 2 × seeds 2)" in done.stdout
+    assert "8 to run" in done.stdout
+    estimate = r"about [\d.]+ s, [\d.]+ [MG]B of memory, [\d.]+ [kM]B on disk"
+    assert re.search(estimate, done.stdout), done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_sweep_says_what_it_did_and_what_to_type_next(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--n", "1:2", "--snr", "1:2:3", "--jobs=1")
+    first = run(*grid, cwd=tmp_path)
+    assert "18 cells (n 2 × snr 3 × seeds 3), results/toy-n-snr" in first.stdout
+    assert re.search(r"18 trained in [\d.]+ s, 0 reused", first.stdout)
+    next_command = re.search(r"^Next: overfit (.*)$", first.stdout, re.MULTILINE)
+    assert next_command is not None
+    run(*next_command[1].split(), cwd=tmp_path)
+    second = run(*grid, cwd=tmp_path)
+    assert "18 there already; 0 to run" in second.stdout
+    assert "0 trained" in second.stdout
+    assert "18 reused" in second.stdout
+
+
+def test_fresh_runs_every_cell_again_and_keeps_the_rest(tmp_path: Path) -> None:
+    run("sweep", "toy", "--jobs", "1", "--n", "1:4", "--out", "out", cwd=tmp_path)
+    before = overfit_cli.load(tmp_path / "out")
+    done = run("sweep", "toy", "--jobs", "1", "--n", "2", "--fresh", "--out", "out", cwd=tmp_path)
+    assert "3 run again" in done.stdout
+    assert "3 trained" in done.stdout
+    after = overfit_cli.load(tmp_path / "out")
+    pd.testing.assert_frame_equal(before.drop(columns="seconds"), after.drop(columns="seconds"))
+
+
+def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -> None:
+    """Killed on its way, a fresh sweep leaves every cell there, once."""
+    grid = ("sweep", "toy", "--n", "1:12", "--snr", "1:2:3", "--seeds", "1", "--out", "out")
+    run(*grid, "--jobs=1", cwd=tmp_path)
+    before = rows(tmp_path / "out")
+    old = set((tmp_path / "out" / "cells").iterdir())
+    for how in (("--fresh",), ("--trajectories",)):
+        process = start(*grid, *how, "--jobs", "1", cwd=tmp_path, env={"TOY_PAUSE": "0.1"})
+        wait_for(lambda: set((tmp_path / "out" / "cells").iterdir()) - old)
+        process.kill()
+        process.communicate()
+        pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
+    run(*grid, "--trajectories", "--jobs=1", cwd=tmp_path)
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
+    stored = [
+        key
+        for part in (tmp_path / "out" / "cells").glob("*.parquet")
+        for key in pd.read_parquet(part)["key"]
+    ]
+    assert len(stored) == len(set(stored)) == 36
+
+
+@pytest.mark.parametrize(
+    ("axes", "following"),
+    [
+        (("--n", "1:3", "--snr", "1:2:3"), "plot heatmap"),
+        (("--n", "1:3", "--set", "mood=well,diverges"), "plot heatmap"),
+        (("--set", "pause=0,0.001", "--snr", "1:2:3"), "plot heatmap"),
+        (("--n", "1:3"), "report"),
+        (("--n", "1:3", "--snr", "1:2:2", "--set", "pause=0,0.001"), "report"),
+    ],
+)
+def test_the_next_command_works_whatever_the_axes(
+    tmp_path: Path, axes: tuple[str, ...], following: str
+) -> None:
+    failing = "diverges" in " ".join(axes)
+    done = run(
+        "sweep", "toy", "--jobs", "1", *axes, "--out", "a b", cwd=tmp_path, expect=int(failing)
+    )
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("Next: overfit ")]
+    command = shlex.split(line)[2:]
+    assert command == [*following.split(), "--from", "a b"]
+    run(*command, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "following"),
+    [
+        (("fig1", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
+        (("fig1", "--n=2,3", "--set=snr=9"), "report"),
+        (("noisy-labels", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
+    ],
+)
+def test_a_preset_suggests_its_own_figure_where_that_can_be_drawn(
+    tmp_path: Path, asked: tuple[str, ...], following: str
+) -> None:
+    small = [f"--set={name}={value}" for name, value in SMALL.items()]
+    done = run("sweep", *asked, *small, "--seeds=1", "--jobs=1", "--out=out", cwd=tmp_path)
+    assert f"Next: overfit {following} --from out" in done.stdout
+    run(*following.split(), "--from=out", cwd=tmp_path)
+
+
+def test_a_law_of_the_figures_own_is_left_out_where_it_is_not_about_the_figure(
+    tmp_path: Path,
+) -> None:
+    small = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+    grid = ("--n", "2:4", "--snr", "1:3:3", "--seeds", "1", "--jobs", "1", "--out", "out")
+    run("sweep", *small, "--set", "init_divisor=4", "--set", "epsilon=0.1", *grid, cwd=tmp_path)
+
+    def drawn(*options: str) -> str:
+        run("plot", "heatmap", "--from", "out", "--out", "a.svg", *options, cwd=tmp_path)
+        return (tmp_path / "a.svg").read_text()
+
+    assert "snr**2" in drawn()
+    assert "snr**2" not in drawn("--value", "test_error")
+    assert "snr**2" in drawn("--value", "test_error", "--law", "n * snr**2 = 9")
+
+
+def test_a_training_replaces_a_cell_that_had_failed(tmp_path: Path) -> None:
+    run("train", "toy", "--n", "3", "--set", "mood=diverges", "--out", "a", cwd=tmp_path, expect=1)
+    assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["failed"]
+    [key] = overfit_cli.load(tmp_path / "a")["key"]
+    parameters = pytest.importorskip("toy_study").ToyParameters(n=3, mood="diverges")
+    cell = Cell("toy", 1, parameters, 0)
+    assert cell.key == key
+    directory = RunDirectory(tmp_path / "a")
+    result = CellResult(cell, {"test_loss": 0.5}, 1)
+    toy = pytest.importorskip("toy_study").study
+    directory.write(toy, [result])
+    assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["done"]
+    directory.finish([], replaced=True)
+    assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["done"]
+    assert len(directory.cells.names()) == 1
+
+
+def test_output_survives_a_terminal_without_our_letters_and_a_reader_who_leaves(
+    tmp_path: Path,
+) -> None:
+    run("list", "claims", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+    run("sweep", "--help", cwd=tmp_path, env={"PYTHONIOENCODING": "latin-1"})
+    process = start("sweep", "toy", "--n", "1:9", "--out", "out", cwd=tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert len(overfit_cli.load(tmp_path / "out")) == 27
+
+
+def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--jobs", "1", "--n", "1:4", "--set", "mood=diverges", "--out", "out")
+    first = run(*grid, cwd=tmp_path, expect=1)
+    assert "6 failed (6 diverged)" in first.stdout
+    cells = overfit_cli.load(tmp_path / "out")
+    failed = cells[cells["status"] == "failed"]
+    assert sorted(failed["n"].unique()) == [1, 3]
+    assert failed["test_loss"].isna().all()
+    again = run(*grid, cwd=tmp_path)
+    assert "6 there as failed (--retry-failed runs them); 0 to run" in again.stdout
+    retried = run(*grid, "--retry-failed", cwd=tmp_path, expect=1)
+    assert "6 run again; 6 to run" in retried.stdout
+    stored = [
+        key
+        for part in (tmp_path / "out" / "cells").glob("*.parquet")
+        for key in pd.read_parquet(part)["key"]
+    ]
+    assert len(stored) == len(set(stored)) == 12
+
+
+def test_an_error_in_training_is_a_row_with_its_reason(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--n", "1:2", "--set", "mood=raises", "--out", "out", "--jobs=1")
+    run(*grid, cwd=tmp_path, expect=1)
+    reasons = overfit_cli.load(tmp_path / "out")["reason"].unique().tolist()
+    assert reasons == ["error: RuntimeError: the toy is broken"]
+
+
+def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--n", "1:100", "--set", "mood=raises", "--jobs", "2")
+    done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
+    there = len(overfit_cli.load(tmp_path / "out"))
+    assert 1 <= there <= 4, "those that were running end"
+    assert f"(--fail-fast): {300 - there} cells are left." in done.stdout
+    alone = run(*grid[:-1], "1", "--fail-fast", "--out", "alone", cwd=tmp_path, expect=1)
+    assert "1 failed" in alone.stdout
+    assert "299 cells are left" in alone.stdout
+
+
+def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = ("sweep", "toy", "--jobs", "1", "--n", "1:2", "--seeds", "1", "--out", "out")
+    run(*grid, cwd=tmp_path)
+    monkeypatch.setattr(TOY, "version", 2)
+    newer = run(*grid, cwd=tmp_path)
+    assert "2 stale, of another version of the study; 2 to run" in newer.stdout
+    for version in (1, 2):  # each overfit reads the cells of its own version
+        monkeypatch.setattr(TOY, "version", version)
+        assert overfit_cli.load(tmp_path / "out")["version"].tolist() == [version, version]
+
+
+def test_a_refused_command_writes_nothing(tmp_path: Path) -> None:
+    bad = ("--set=d=5000000", "--set=n=3")
+    run("train", *bad, cwd=tmp_path, expect=2)
+    run("sweep", *bad, "--out=out", cwd=tmp_path, expect=2)
+    run("sweep", *bad, "--out=out", "--snr=1,2,3", "--refine=1", cwd=tmp_path, expect=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_figure_passes_over_directories_in_which_something_else_varies(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--jobs", "1", "--n", "1:2", "--snr", "1:2:2", "--seeds", "1")
+    run(*grid, "--out", "results/fits", cwd=tmp_path)
+    run(*grid, "--set", "pause=0,0.01", "--out", "results/later", cwd=tmp_path)
+    drawn = run("plot", "heatmap", cwd=tmp_path).stdout
+    assert "From results/fits, the newest run directory that fits." in drawn
+
+
+def test_figures_and_claims_leave_cells_of_another_version_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("sweep", "toy", "--n=1:2", "--seeds=1", "--jobs=1", "--out=results/out", cwd=tmp_path)
+    monkeypatch.setattr(TOY, "version", 2)
+    for command in (("plot", "heatmap", "--from"), ("report", "--from")):
+        named = run(*command, "results/out", cwd=tmp_path, expect=2)
+        assert "its cells are of version 1 of toy, and this overfit has version 2" in named.stderr
+    none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr
+    assert "No run directory" in none
+    reported = run("report", cwd=tmp_path)
+    for said in (none, reported.stderr):
+        assert "results/out is left out: its cells are of version 1 of toy" in " ".join(
+            said.split()
+        )
+    found = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
+    assert all(claim["verdict"] == "not run" for claim in found["claims"])
+
+
+def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--jobs", "1", "--n", "1:2", "--seeds", "1", "--out", "out")
+    run(*grid, cwd=tmp_path)
+    assert RunDirectory(tmp_path / "out").load_trajectories().empty
+    run(*grid, "--trajectories", cwd=tmp_path)
+    steps = RunDirectory(tmp_path / "out").load_trajectories()
+    cells = overfit_cli.load(tmp_path / "out")
+    assert sorted(steps["key"].unique()) == sorted(cells["key"])
+    assert steps["step"].tolist() == [0, 1, 0, 1]
+
+
+def test_the_manifest_says_what_was_run_on_what(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--jobs", "1", "--snr", "1:2:2", "--seeds", "2", "--out", "out", "--n")
+    for n in ("1:2", "3"):
+        run(*grid, n, cwd=tmp_path)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["study"] == "toy"
+    first, second = manifest["runs"]
+    assert first["axes"] == ["n", "snr"]
+    assert first["values"] == {"n": [1, 2], "snr": [1.0, 2.0]}
+    assert first["seeds"] == [0, 1]
+    assert second["values"]["n"] == [3]
+    assert first["command"][:3] == ["overfit", "sweep", "toy"]
+    assert first["packages"]["joblib"] >= "1.6"
+    assert {"platform", "python", "started", "git_commit", "cores", "processor"} <= first.keys()
+    toy = pytest.importorskip("toy_study").study
+    planned = planned_cells(tmp_path / "out", toy)
+    assert len(planned) == 2 * 2 * 2 + 2 * 2
+    assert sorted(planned["n"].unique()) == [1, 2, 3]
+
+
+def test_a_preset_names_study_axes_and_figures(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'title = "Mine"\nstudy = "toy"\nfigures = ["heatmap"]\n[set]\nn = "1:3"\n'
+        '[quick]\nseeds = 2\nset.snr = "1:2:2"\n[paper]\nseeds = "4,5"\nset.snr = "1:2:4"\n'
+    )
+    quick = run("sweep", "mine.toml", "--jobs=1", cwd=tmp_path)
+    assert "12 cells (n 3 × snr 2 × seeds 2), results/mine-quick" in quick.stdout
+    how = ("--profile", "paper", "--jobs=1")
+    paper = run("sweep", "mine.toml", *how, "--n", "7,8", cwd=tmp_path)
+    assert "16 cells (n 2 × snr 4 × seeds 2), results/mine-paper-n" in paper.stdout
+    assert "Next: overfit plot heatmap --from results/mine-paper-n" in paper.stdout
+
+
+def test_the_shipped_preset_is_the_papers_grid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overfit_cli.cli.running.LEAST_FOR_PROBE", 0.0)
+    monkeypatch.setattr("overfit_cli.cli.running.LONGEST_DRY_RUN", 0.0)
+    plan = run("sweep", "fig1", "--profile", "paper", "--dry-run", cwd=tmp_path)
+    assert "n 19 × snr 100 × seeds 40" in plan.stdout
+
+
+def test_a_failure_has_no_numbers() -> None:
+    result = CellResult(Cell("toy", 1, benign_vit.parameters(), 0), reason="worker killed")
+    assert (result.status, result.reason, dict(result.measurements)) == (
+        "failed",
+        "worker killed",
+        {},
+    )
+
+
+def test_output_that_is_no_terminal_gets_plain_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.3)
+    grid = ("sweep", "toy", "--n", "1:12", "--seeds", "1", "--set", "pause=0.1", "--jobs", "1")
+    done = run(*grid, cwd=tmp_path)
+    assert re.search(r"^\d+ of 12 cells; [\d.]+ s so far, about [\d.]+ s left$", done.stdout, re.M)
+    assert "\x1b" not in done.stdout
+    assert "\r" not in done.stdout
