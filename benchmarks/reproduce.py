@@ -20,11 +20,12 @@ from overfit_cli.figure import FigureData
 from overfit_cli.parameter_values import of_row
 from overfit_cli.parameters import describe
 from overfit_cli.study import Cell
-from overfit_cli.sweeps.execute import Workforce, execute
+from overfit_cli.sweeps.execute import execute
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loading import load_figure_data
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.training import Execution
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}

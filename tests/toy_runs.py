@@ -10,10 +10,11 @@ from unittest import mock
 from overfit_cli.registry import find_study
 from overfit_cli.study import Cell
 from overfit_cli.sweeps import tasks
-from overfit_cli.sweeps.execute import Workforce, execute
+from overfit_cli.sweeps.execute import execute
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.training import Execution
 
 TOY = find_study("toy")

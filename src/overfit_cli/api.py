@@ -10,7 +10,7 @@ from overfit_cli.cli.common import RESULTS, console
 from overfit_cli.cli.naming import sweep_name
 from overfit_cli.cli.plot import draw_figure
 from overfit_cli.cli.refining import refine as run_rounds
-from overfit_cli.cli.running import Runner, jobs_on, outline
+from overfit_cli.cli.running import Runner, outline
 from overfit_cli.cli.subject import Subject, find_subject
 from overfit_cli.data_folder import set_data_folder
 from overfit_cli.device import Device, resolve_device
@@ -23,13 +23,13 @@ from overfit_cli.registry import add_study, find_study
 from overfit_cli.report.judge import judge_all, judge_cells, worth_showing
 from overfit_cli.report.judged import Judged
 from overfit_cli.study import AnyStudy, Study
-from overfit_cli.sweeps.execute import Backend
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loading import load_logged_steps
 from overfit_cli.sweeps.python_values import grid_of_values, number, whole
 from overfit_cli.sweeps.refine import Refinement, boundary_target
 from overfit_cli.sweeps.schema import cell_schema
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.workers import Backend, jobs_on
 
 if TYPE_CHECKING:
     import matplotlib.figure

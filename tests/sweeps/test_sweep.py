@@ -16,12 +16,13 @@ import overfit_cli
 from overfit_cli.cli import progress
 from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.execute import Workforce, execute
+from overfit_cli.sweeps.execute import execute
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.provenance import planned_cells
 from overfit_cli.sweeps.schema import cell_schema
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.training import Execution
 from tests.command import run, start, wait_for
 from tests.toy_runs import TOY

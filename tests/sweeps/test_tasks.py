@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from overfit_cli.study import Cell
-from overfit_cli.sweeps.execute import CHANCES, Workforce, execute
+from overfit_cli.sweeps.execute import CHANCES, execute
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.tasks import MOST_BATCHES, MOST_GROWTH, TaskSize
+from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.training import Execution
 from tests.toy_runs import TOY, parts_in
 

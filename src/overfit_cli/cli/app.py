@@ -18,6 +18,7 @@ from overfit_cli.cli.report import report
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.display import make_streams_patient, output_problem
+from overfit_cli.ending import end_quickly
 from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of
 from overfit_cli.plain_text import visible
@@ -59,6 +60,7 @@ def _overfit(
 def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
     make_streams_patient()
+    end_quickly()
     with warnings.catch_warnings():
         warnings.showwarning = _notes()
         code = _run()

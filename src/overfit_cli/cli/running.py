@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import joblib
 from rich.console import Console
 
 from overfit_cli.cli.progress import Progress
@@ -15,11 +14,12 @@ from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of
 from overfit_cli.registry import blaming
 from overfit_cli.study import Cell
-from overfit_cli.sweeps.execute import Backend, Summary, Workforce, check_sendable, execute
+from overfit_cli.sweeps.execute import Summary, check_sendable, execute
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.provenance import check_data, is_described, record_run
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.workers import Backend, Workforce
 from overfit_cli.training import Device, Execution
 from overfit_cli.words import plural
 
@@ -29,16 +29,6 @@ if TYPE_CHECKING:
 
 LONGEST_DRY_RUN = 8.0
 LEAST_FOR_PROBE = 3.0
-
-
-def jobs_on(device: Device, asked: int) -> int:
-    """Return how many cells to train at a time; -1 is one per core.
-
-    On a GPU that is one: a batch fills it.
-    """
-    if device == "cuda" and asked < 0:
-        return 1
-    return max(1, int(joblib.effective_n_jobs(asked)))
 
 
 @dataclass(frozen=True)
@@ -99,12 +89,8 @@ class Runner:
         )
 
     def workforce(self, plan: Plan) -> Workforce:
-        """Return who trains a plan.
-
-        No more workers than batches, but two at least where two were asked for: a cell that kills
-        its worker is then a failed row, and in one job would be the end of this process.
-        """
-        return Workforce(min(self.jobs, max(2, len(plan.batches))), self.backend)
+        """Return who trains a plan."""
+        return Workforce(self.jobs, self.backend).for_batches(len(plan.batches))
 
     def prepare(self, plan: Plan) -> Mapping[str, str]:
         """Read what the plan's cells need from outside; return fingerprints of it.

@@ -6,9 +6,10 @@ from typing import Literal
 
 from overfit_cli.cli.subject import Subject
 from overfit_cli.sweeps.estimate import estimate
-from overfit_cli.sweeps.execute import Summary, Workforce
+from overfit_cli.sweeps.execute import Summary
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.words import duration, plural, size
 
 MOST_REASONS = 4

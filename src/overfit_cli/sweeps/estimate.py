@@ -21,7 +21,7 @@ from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.results import train_all
 from overfit_cli.sweeps.rows import cell_table
 from overfit_cli.sweeps.tasks import SECONDS
-from overfit_cli.sweeps.worker import start_worker
+from overfit_cli.sweeps.workers import start_worker
 from overfit_cli.training import Device, Execution, training_conditions
 
 SHORT = 1.0

@@ -1,37 +1,28 @@
-"""The run of a plan: joblib workers that write their own parts, restarts, interruption."""
+"""The run of a plan: tasks for workers that write their own parts, restarts, interruption."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import cloudpickle
 import joblib
-from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from overfit_cli.errors import UserError
 from overfit_cli.study import AnyStudy, CellResult
-from overfit_cli.sweeps.interrupts import answering_interrupts, ignoring_interrupts
+from overfit_cli.sweeps.interrupts import answering_interrupts
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.tasks import MOST_BATCHES, Batch, TaskSize
-from overfit_cli.sweeps.worker import (
-    TaskRecord,
-    run_task,
-    safe_path,
-    start_worker,
-    write_results,
-)
+from overfit_cli.sweeps.worker import TaskRecord, run_task, write_results
+from overfit_cli.sweeps.workers import Workforce, in_parallel
 from overfit_cli.training import Execution, training_conditions
-
-Backend = Literal["loky", "threading"]
 
 CHANCES = 3
 """How often a batch may be in flight when a worker is killed before its cells count as failed."""
@@ -65,14 +56,6 @@ class Summary:
         self.restarts += other.restarts
         self.seconds += other.seconds
         self.left += other.left
-
-
-@dataclass(frozen=True)
-class Workforce:
-    """Who trains: how many jobs, on which joblib backend."""
-
-    jobs: int
-    backend: Backend
 
 
 def execute(
@@ -127,7 +110,7 @@ def check_sendable(study: AnyStudy, workforce: Workforce) -> None:
     Raises:
         UserError: with the reason.
     """
-    if workforce.backend != "loky" or workforce.jobs == 1:
+    if not workforce.has_processes:
         return
     try:
         cloudpickle.dumps(study)
@@ -171,7 +154,7 @@ class _Run:
                 # Tasks that wait for a worker couldn't be taken back.
                 ahead = 1 if self._execution.fail_fast else 2
                 tasks = [half] if half else self._tasks()
-                for record in _in_parallel(self._workforce, tasks, self._call, ahead):
+                for record in in_parallel(self._workforce, map(self._call, tasks), ahead):
                     for index in record.batches:
                         del self._waiting[index]
                     work = sum(self._costs[index] for index in record.batches)
@@ -216,37 +199,3 @@ class _Run:
                 batch = self._waiting.pop(index)
                 failures = [CellResult(cell, reason="worker killed") for cell in batch]
                 yield write_results(self._study, [index], failures, self._directory)
-
-
-def _in_parallel(
-    workforce: Workforce,
-    tasks: Iterable[list[int]],
-    call: Callable[[Sequence[int]], Any],
-    ahead: int,
-) -> Iterator[TaskRecord]:
-    """Run the tasks and give their records as they come; no worker outlives an interrupt.
-
-    `ahead` is how many tasks per job are handed out at a time.
-    """
-    limits, start = {}, {}
-    if workforce.backend == "loky" and workforce.jobs > 1:
-        limits = {"inner_max_num_threads": 1}
-        start = {"initializer": start_worker, "initargs": (os.getpid(),)}
-    with joblib.parallel_config(backend=workforce.backend, **limits), safe_path():
-        parallel = joblib.Parallel(
-            n_jobs=workforce.jobs,
-            return_as="generator_unordered",
-            batch_size=1,
-            pre_dispatch=ahead * workforce.jobs,
-            **start,
-        )
-        # Workers start inside this call and inherit what it does with Ctrl-C: only this process
-        # answers it.
-        with ignoring_interrupts():
-            records = parallel(call(task) for task in tasks)
-        try:
-            yield from records
-        except KeyboardInterrupt:
-            if workforce.backend == "loky" and workforce.jobs > 1:
-                get_reusable_executor().shutdown(wait=False, kill_workers=True)
-            raise

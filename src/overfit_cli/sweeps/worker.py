@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
-import signal
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from overfit_cli.display import make_streams_patient
 from overfit_cli.files import reason_of
 from overfit_cli.study import AnyStudy, CellResult
 from overfit_cli.sweeps.interrupts import Interrupted
@@ -119,41 +114,3 @@ def _headline(study: AnyStudy, result: CellResult) -> float | None:
         return None
     first = next(iter(result.measurements), "")
     return result.measurements.get(study.headline or first)
-
-
-_SAFE_PATH, _OURS = "PYTHONSAFEPATH", "overfit"
-
-
-@contextlib.contextmanager
-def safe_path() -> Iterator[None]:
-    """Have processes that start inside not import what lies in the working folder.
-
-    Somebody's `json.py` there would take the place of Python's own while a worker starts.
-    """
-    if _SAFE_PATH in os.environ:
-        yield
-        return
-    os.environ[_SAFE_PATH] = _OURS
-    try:
-        yield
-    finally:
-        del os.environ[_SAFE_PATH]
-
-
-def start_worker(parent: int) -> None:
-    """Start a worker process: it doesn't answer Ctrl-C, and ends soon after its parent is gone.
-
-    It must come before the first batch: a worker whose parent is killed while it waits for one
-    would wait for good.
-    """
-    if os.environ.get(_SAFE_PATH) == _OURS:  # what a cell starts is the cell's business
-        del os.environ[_SAFE_PATH]
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    make_streams_patient()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

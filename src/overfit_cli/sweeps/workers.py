@@ -1,0 +1,154 @@
+"""Workers: joblib's threads or processes, which may start before there is work for them.
+
+Nothing heavy is imported here, so that processes start while their parent still imports and plans.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import joblib
+from joblib.externals.loky import get_reusable_executor
+
+from overfit_cli.display import make_streams_patient
+from overfit_cli.ending import end_quickly
+from overfit_cli.sweeps.interrupts import ignoring_interrupts
+
+Backend = Literal["loky", "threading"]
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""A call that is put off, as `joblib.delayed` gives it."""
+
+_WORK = "overfit_cli.sweeps.worker"
+"""The module that every task needs."""
+
+_SAFE_PATH, _OURS = "PYTHONSAFEPATH", "overfit"
+
+_begun: list[Iterator[object]] = []
+"""What processes that were started early do until there is work."""
+
+
+@dataclass(frozen=True)
+class Workforce:
+    """Who trains: how many jobs, on which joblib backend."""
+
+    jobs: int
+    backend: Backend
+
+    @property
+    def has_processes(self) -> bool:
+        """Whether cells are trained in other processes than this one."""
+        return self.backend == "loky" and self.jobs > 1
+
+    def for_batches(self, batches: int) -> Workforce:
+        """Return those of these workers that so many batches keep busy.
+
+        At least two where two were asked for: a cell that kills its worker is then a failed row,
+        and in one job would be the end of this process.
+        """
+        return Workforce(min(self.jobs, max(2, batches)), self.backend)
+
+
+def jobs_on(device: str, asked: int) -> int:
+    """Return how many cells to train at a time; -1 is one per core.
+
+    On a GPU that is one: a batch fills it.
+    """
+    if device == "cuda" and asked < 0:
+        return 1
+    return max(1, int(joblib.effective_n_jobs(asked)))
+
+
+def start_early(workforce: Workforce, cells: int) -> None:
+    """Start the workers that `in_parallel` will use for so many cells; don't wait for them."""
+    workforce = workforce.for_batches(cells)
+    if workforce.has_processes:
+        imports = [joblib.delayed(importlib.import_module)(_WORK)] * workforce.jobs
+        _begun.append(_handed_out(workforce, imports, 1))
+
+
+def in_parallel(workforce: Workforce, calls: Iterable[Call], ahead: int) -> Iterator[Any]:
+    """Make the calls and give their results as they come; no worker outlives an interrupt.
+
+    Args:
+        workforce: jobs and backend.
+        calls: taken as they are handed out.
+        ahead: how many calls per job are handed out at a time.
+
+    Raises:
+        TerminatedWorkerError: when a worker process is killed.
+        KeyboardInterrupt: when interrupted; the workers are gone then.
+    """
+    try:
+        while _begun:
+            for _ in _begun.pop():
+                pass
+        yield from _handed_out(workforce, calls, ahead)
+    except KeyboardInterrupt:
+        if workforce.has_processes:
+            get_reusable_executor().shutdown(wait=False, kill_workers=True)
+        raise
+
+
+def _handed_out(workforce: Workforce, calls: Iterable[Call], ahead: int) -> Iterator[Any]:
+    """Hand out the first calls, and return the iterator over all results."""
+    limits, start = {}, {}
+    if workforce.has_processes:
+        limits = {"inner_max_num_threads": 1}
+        start = {"initializer": start_worker, "initargs": (os.getpid(),)}
+    with joblib.parallel_config(backend=workforce.backend, **limits), safe_path():
+        parallel = joblib.Parallel(
+            n_jobs=workforce.jobs,
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch=ahead * workforce.jobs,
+            **start,
+        )
+        # Workers start inside this call and inherit what it does with Ctrl-C: only this process
+        # answers it.
+        with ignoring_interrupts():
+            results: Iterator[Any] = parallel(calls)
+        return results
+
+
+@contextlib.contextmanager
+def safe_path() -> Iterator[None]:
+    """Have processes that start inside not import what lies in the working folder.
+
+    Somebody's `json.py` there would take the place of Python's own while a worker starts.
+    """
+    if _SAFE_PATH in os.environ:
+        yield
+        return
+    os.environ[_SAFE_PATH] = _OURS
+    try:
+        yield
+    finally:
+        del os.environ[_SAFE_PATH]
+
+
+def start_worker(parent: int) -> None:
+    """Start a worker process: it doesn't answer Ctrl-C, and ends soon after its parent is gone.
+
+    It must come before the first batch: a worker whose parent is killed while it waits for one
+    would wait for good.
+    """
+    if os.environ.get(_SAFE_PATH) == _OURS:  # what a cell starts is the cell's business
+        del os.environ[_SAFE_PATH]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    make_streams_patient()
+    end_quickly()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
