@@ -42,7 +42,7 @@ class PathfinderSettings:
         seed_distance: how far apart the two target contours begin.
         distance_tolerance: by how much the distances between the discs may differ of the two
             scenes between which a coin decides the label.
-        matched: what tells nothing of the label: the discs' distance, or their places altogether.
+        matched: what says nothing about the label: the discs' distance, or their places altogether.
         antialiasing: points per pixel and axis at which ink is evaluated.
 
     Raises:

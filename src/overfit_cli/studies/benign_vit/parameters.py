@@ -44,7 +44,7 @@ class BenignVitParameters(StudyParameters):
         4.0, "noise of token 2", symbol=r"\tilde{\sigma}_p", above=0, at_most=1e6
     )
     noise_per: Literal["feature", "token"] = parameter(
-        "feature", "what σ_p and σ̃_p are of: a feature, or a whole token, which is √d features"
+        "feature", "unit of σ_p and σ̃_p: a feature, or a whole token, which is √d features"
     )
     learning_rate: float = parameter(0.1, "step size", symbol=r"\eta", above=0, at_most=1e6)
     epsilon: float = parameter(
@@ -65,7 +65,7 @@ class BenignVitParameters(StudyParameters):
     )
     output_scale: float = parameter(
         0.577,
-        "norm of w_O beside Gaussian weights",
+        "norm of w_O, with Gaussian weights",
         symbol=r"\Vert w_O\Vert",
         above=0,
         at_most=1e6,

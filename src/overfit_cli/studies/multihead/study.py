@@ -94,7 +94,7 @@ def step_columns(*own: Column) -> tuple[Column, ...]:
 MIXTURE_COLUMNS = (_OF_MIXTURE,)
 FIRST_PHASE = (
     Column("first_coefficient", "what the first phase puts on the oracle classifier, over ζ"),
-    Column("first_deviation", "length of what it adds beside ζ/4 of it", symbol="P"),
+    Column("first_deviation", "length of what it adds besides ζ/4 of it", symbol="P"),
     Column("good_norm", "a head's norm over P1's bound, most"),
     Column("good_output", "a sample's output over P2's bound, most"),
     Column("optimal_noise", "noise over what Proposition 3 allows"),

@@ -29,7 +29,7 @@ class BenignVitImagesParameters(StudyParameters):
     d: int = parameter(32, "width of a token", at_least=1, at_most=10_000)
     hidden: int = parameter(64, "width of the MLP", at_least=1, at_most=100_000)
     normalisation: Literal["none", "layer"] = parameter(
-        "none", "nothing beside attention, or layer normalisation of every input"
+        "none", "nothing besides attention, or layer normalisation of every input"
     )
     learning_rate: float = parameter(
         0.004, "step size of Adam", symbol=r"\eta", above=0, at_most=1000

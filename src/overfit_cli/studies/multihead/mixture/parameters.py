@@ -15,7 +15,7 @@ class MultiheadMixtureParameters(MultiheadParameters):
         1, "relevant tokens of a sample, ζT", symbol=r"\zeta T", at_least=1, at_most=1000
     )
     patterns: int = parameter(
-        2, "patterns that say nothing of the label", symbol="M", at_least=1, at_most=1000
+        2, "patterns that say nothing about the label", symbol="M", at_least=1, at_most=1000
     )
     strength: float = parameter(2.0, "length of all patterns", symbol="S", above=0, at_most=1000)
     sigma: float = parameter(

@@ -33,7 +33,7 @@ class Beside:
         test_start: F at the test inputs before the first step, (cells, test samples, outputs).
         gram, cross: H* between training inputs, and between test and training inputs.
         regression: with H*, from the same F(0).
-        limit: with the kernel of endlessly many hidden units.
+        limit: with the kernel of infinitely many hidden units.
         step_sizes: η, shape (cells,).
     """
 

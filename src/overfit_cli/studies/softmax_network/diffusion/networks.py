@@ -113,7 +113,7 @@ def initial_network(
 def tangent_spectrum(
     parameters: SoftmaxDiffusionParameters, train: Pairs, radius: float
 ) -> tuple[float, float]:
-    """Return the largest and the smallest eigenvalue of H for endlessly many hidden units.
+    """Return the largest and the smallest eigenvalue of H for infinitely many hidden units.
 
     Of more than `IN_SPECTRUM` training inputs the first are taken: the largest eigenvalue grows as
     their number, by which it is multiplied; the smallest one only falls. Both are nan where a

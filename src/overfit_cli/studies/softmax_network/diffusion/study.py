@@ -57,7 +57,7 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
         Column("best_step", "gradient step that is best on the validation draw", kind="int"),
         Column(
             "lambda_limit",
-            "smallest eigenvalue of the kernel of endlessly many hidden units, at most",
+            "smallest eigenvalue of the kernel of infinitely many hidden units, at most",
             symbol=r"\lambda",
         ),
         Column("width_missing", "decades of hidden units that Theorem 6.6 lacks, at least"),
@@ -94,7 +94,7 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
             ),
             Figure(
                 name="samples",
-                title="Samples of each model beside the target's density",
+                title="Samples of each model and the target's density",
                 reads="trajectories",
                 draw=drawn_by(f"{folder}:draw_samples"),
                 fits=fitted_by(f"{folder}:has_planes"),

@@ -137,7 +137,7 @@ def _exponent(cells: pd.DataFrame, activation: Activation) -> Measurement:
             "seeds left out": found.left_out,
         },
         note="The power of n in the smallest m with which training takes at most twice the steps "
-        "of endlessly many hidden units.",
+        "of infinitely many hidden units.",
     )
 
 

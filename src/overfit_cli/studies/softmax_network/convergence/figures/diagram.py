@@ -31,7 +31,7 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> matplotlib.figure.
     """Draw the heatmap, and over n and m a fitted contour m ∝ n^p with p's interval in each panel.
 
     For steps it is that of the widths that suffice: below it training takes more than twice the
-    steps of endlessly many hidden units. For another column it is where that has the threshold, or
+    steps of infinitely many hidden units. For another column it is where that has the threshold, or
     the median of what was measured.
 
     Raises:

@@ -25,7 +25,7 @@ def has_dimensions(data: FigureData) -> bool:
 def draw_eigenvalues(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
     """Draw λ_min of the Gram matrix at the start against n/m, a line for each d.
 
-    A column for each activation; the dashed lines are those of endlessly many hidden units.
+    A column for each activation; the dashed lines are those of infinitely many hidden units.
 
     Raises:
         UserError: if another parameter varies, or no cell is there.

@@ -31,7 +31,7 @@ RULES = {"stability": r"$\eta = 1/(m\lambda_{max})$", "paper": r"$\eta \propto \
 def draw_table1(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
     """Draw steps, sufficient width and κ against n, a column for each step rule.
 
-    A width is sufficient from which on training takes at most twice the steps that endlessly many
+    A width is sufficient from which on training takes at most twice the steps that infinitely many
     hidden units take. A seed without one within the sweep is counted in the panel, and not drawn.
 
     Raises:
