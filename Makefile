@@ -39,6 +39,7 @@ bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
 	$(BIN)/python -m benchmarks.processes
 	$(BIN)/python -m benchmarks.pathfinder
 	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.classifier
 	$(BIN)/python -m benchmarks.landscape
 	$(BIN)/python -m benchmarks.heads
 	$(BIN)/python -m benchmarks.gram

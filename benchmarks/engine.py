@@ -132,9 +132,10 @@ def report(rows: list[Row], dtype: str) -> None:
     print(f"the engine is {loop / engine:.1f} times as fast as the loop")
     print(f"and {given / engine:.1f} times where the loop is given its draws")
     print(f"same steps in {same} of {cells} cells, test losses within {difference:.1e}")
-    step = seconds_a_step(20, dtype)
-    share = share_of_products(20, step, getattr(torch, dtype))
-    print(f"N 20: {step * 1e3:.2f} ms a step, {share:.0%} of it matrix products at full speed")
+    for n in (5, 10, 20):
+        step = seconds_a_step(n, dtype)
+        share = share_of_products(n, step, getattr(torch, dtype))
+        print(f"N {n}: {step * 1e3:.2f} ms a step, {share:.0%} of it matrix products at full speed")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-GRID = ("--n", "2:20", "--snr", "0.16:15.6:45", "--seeds", "3", "--device", "cpu")
+GRID = ("--n", "2:20", "--snr", "0.16:15.6:45", "--device", "cpu")
+CELL = ("--n", "5", "--snr", "2", "--seeds", "1", "--device", "cpu")
 
 
 def seconds(*arguments: str) -> float:
@@ -36,9 +37,13 @@ def main() -> None:
     arguments = parser.parse_args()
     start = [seconds("--help") for _ in range(7)]
     print(f"overfit --help: {statistics.median(start):.3f} s (median of {len(start)})")
+    one_cell = [seconds("sweep", *CELL, "--jobs", "1") for _ in range(5)]
+    print(f"a sweep of one cell, 1 job: {statistics.median(one_cell):.2f} s")
+    grid = [seconds("sweep", *GRID, "--seeds", "1", "--jobs", "1") for _ in range(arguments.pairs)]
+    print(f"855 cells, 1 job: {statistics.median(grid):.1f} s")
     pairs = []
     for _ in range(arguments.pairs):
-        one, two = (seconds("sweep", *GRID, "--jobs", jobs) for jobs in ("1", "2"))
+        one, two = (seconds("sweep", *GRID, "--seeds", "3", "--jobs", jobs) for jobs in ("1", "2"))
         pairs.append(one / two)
         print(
             f"2565 cells: 1 job {one:.1f} s, 2 jobs {two:.1f} s, {one / two:.2f} times", flush=True

@@ -34,20 +34,22 @@ HEADINGS = (
 
 INTRODUCTION = """# Error rates of the verdicts
 
-Every claim is judged in three made-up worlds, {runs} times in each. Cells and seeds are those of
-the claim's preset, and seeds differ as much as measured.
+Every claim is judged in three made-up worlds, {runs} times in each. The cells and seeds are those
+of the claim's preset. Seeds differ by as much as was measured.
 
-- *True*: the number lies in the middle of the margin, or well inside its one end.
-- *False*: the number lies at an end of the margin. There "fails" would err as often as for any
-  number inside, so "false: fails" is the most that "fails" errs where a claim is true. What is
-  claimed without exception is broken on a third of the seeds, and rightly fails.
-- *Open*: as false, with half of the seeds, or as few as the claim takes, and where the number is
-  drawn with twice the noise. For claims without exception: none is seen, with one seed too few. For
-  claims that one cell decides: without the number.
+- *True*: the number lies in the middle of the margin, or well inside a margin with one end.
+- *False*: the number lies at an end of the margin. This is the hardest false case for "holds". It
+  is also the hardest true case for "fails", so the column "false: fails" is an upper bound on how
+  often "fails" is wrong. A claim "without exception" is broken on a third of the seeds there, so
+  that "fails" is right.
+- *Open*: as false, but with half of the seeds, or the fewest that the claim takes, and with twice
+  the noise. A claim "without exception" is not broken, but has one seed too few. A claim that one
+  cell decides has no number.
 
-"Holds" in a false or open world and "fails" in a true or open one are errors; a share of 5 % of
-them is allowed, which with {runs} runs may show as up to {most:.0%}. The rest is `inconclusive`,
-which is common where a claim is true too: "true: holds" says how common.
+These verdicts are errors: "holds" in a false or open world, and "fails" in a true or open one. Up
+to 5 % of them are allowed; with {runs} runs this may show as up to {most:.0%}. All other runs are
+`inconclusive`. This is common for true claims too: the column "true: holds" says how often a true
+claim is confirmed.
 
 `python -m docs.calibrate` makes this page. [verdicts.md](verdicts.md) explains the rules, and
 `overfit_cli.judge(cells)` judges worlds of your own.

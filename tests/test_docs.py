@@ -116,6 +116,13 @@ def test_no_preset_has_the_name_of_a_study() -> None:
     assert not presets & {one.name for one in installed_studies()}
 
 
+def test_the_tests_folders_are_those_of_the_package() -> None:
+    for folder in (ROOT / "tests").rglob("*/"):
+        inside = folder.relative_to(ROOT / "tests")
+        if inside.parts[:1] not in ((), ("toy",)) and "__pycache__" not in inside.parts:
+            assert (ROOT / "src" / "overfit_cli" / inside).is_dir(), inside
+
+
 def test_every_command_is_documented() -> None:
     text = (ROOT / "docs" / "commands.md").read_text()
     for command in COMMANDS:

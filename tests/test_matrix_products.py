@@ -81,6 +81,20 @@ def test_a_linear_layer_has_pytorchs_outputs_and_gradients(
         assert (mine.double() - theirs).abs().max() < 1e-5 * (1 + theirs.abs().max())
 
 
+def test_a_linear_layer_takes_a_single_row_and_may_have_no_bias() -> None:
+    x = torch.randn(2000, 64)
+    layer, plain = Linear(64, 64), Linear(64, 64, bias=False)
+    assert torch.allclose(layer(x[0]), layer(x)[0], atol=1e-5)
+    assert torch.allclose(plain(x), x @ plain.weight.mT, atol=1e-4)
+
+
+def test_a_second_derivative_is_refused_and_not_wrong() -> None:
+    layer, x = Linear(64, 64), torch.randn(2000, 64).requires_grad_()
+    [by_x] = torch.autograd.grad(layer(x).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        torch.autograd.backward(by_x.sum())
+
+
 @pytest.mark.skipif(not matrix_products._has_onednn(), reason="this PyTorch has no oneDNN")
 def test_large_float32_products_on_a_cpu_are_onednns(monkeypatch: pytest.MonkeyPatch) -> None:
     used = []

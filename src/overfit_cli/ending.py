@@ -1,4 +1,4 @@
-"""The end of a process that has imported PyTorch."""
+"""How a process ends."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import gc
 
 @functools.cache
 def end_quickly() -> None:
-    """Have this process not go through all its objects once more when it ends.
+    """Skip Python's last garbage collection when this process ends.
 
-    With PyTorch imported, Python's last search for garbage takes half a second. Buffers are written
-    and files closed all the same.
+    It takes half a second where PyTorch is imported. Buffers are still written and files closed.
     """
     atexit.register(gc.freeze)

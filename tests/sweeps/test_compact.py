@@ -184,7 +184,6 @@ def test_readers_beside_it_see_every_row(tmp_path: Path) -> None:
     assert set(lengths) == {12}
 
 
-@pytest.mark.slow
 def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--n=1:40", "--seeds=1", "--trajectories", "--out=out")
     process = start(*grid, "--set=pause=0.03", "--jobs=2", cwd=tmp_path)

@@ -27,9 +27,6 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="overfit",
-    help="Run the experiments of the theory of benign overfitting in attention, "
-    "and say which claims hold.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -48,13 +45,16 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _overfit(
+    context: typer.Context,
     version: bool = typer.Option(
         False, "--version", help="Print the version.", callback=_version, is_eager=True
     ),
 ) -> None:
-    """Run the experiments of the theory of benign overfitting, and say which claims hold."""
+    """Run the experiments of papers on the theory of attention, and say which claims hold."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:

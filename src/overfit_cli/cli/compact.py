@@ -17,7 +17,7 @@ def compact(
         str, typer.Argument(metavar="DIR", help="Run directory; a sweep may still write to it.")
     ],
 ) -> int:
-    """Join the part files of a run directory into a few; all rows stay the same."""
+    """Join the many part files of a run directory into a few."""
     from overfit_cli.files import reason_of
     from overfit_cli.sweeps.compact import compact_directory
     from overfit_cli.sweeps.store import RunDirectory

@@ -36,7 +36,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=RANGE",
-        help="Set a parameter that has the name of an option.",
+        help="Set any parameter; needed if an option has its name.",
     ),
 ]
 DeviceName = Annotated[

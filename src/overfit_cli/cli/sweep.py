@@ -104,8 +104,10 @@ def sweep(
     if show_help:
         _print_help(context, chosen)
         return 0
+    from overfit_cli.cli.running import Runner, outline
     from overfit_cli.device import Device, resolve_device
-    from overfit_cli.sweeps.workers import Backend, Workforce, jobs_on, start_early
+    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweeps.workers import Backend, jobs_on
 
     check_parameters(flags, chosen.study, own, context)
     use_data(data)
@@ -113,21 +115,12 @@ def sweep(
     rounds = None if refine is None else read_whole("--refine", refine, 0)
     refinement = _refinement(grid, rounds, threshold, tolerance)
     name = sweep_name(chosen, grid) + ("-refined" if refinement is not None else "")
-    path = read_path("--out", out) or RESULTS / name
     where = resolve_device(read_one_of("--device", device, get_args(Device)))
-    workforce = Workforce(
-        jobs_on(where, _jobs(jobs)), read_one_of("--backend", backend, get_args(Backend))
-    )
-    if not dry_run and not path.exists():
-        start_early(workforce, grid.size)
-    from overfit_cli.cli.running import Runner, outline  # while workers start: it takes a while
-    from overfit_cli.sweeps.store import RunDirectory
-
     runner = Runner(
         output=console(),
-        directory=RunDirectory(path, "--out"),
-        jobs=workforce.jobs,
-        backend=workforce.backend,
+        directory=RunDirectory(read_path("--out", out) or RESULTS / name, "--out"),
+        jobs=jobs_on(where, _jobs(jobs)),
+        backend=read_one_of("--backend", backend, get_args(Backend)),
         device=where,
         trajectories=trajectories or chosen.trajectories,
         fresh=fresh,

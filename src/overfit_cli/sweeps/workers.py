@@ -1,12 +1,8 @@
-"""Workers: joblib's threads or processes, which may start before there is work for them.
-
-Nothing heavy is imported here, so that processes start while their parent still imports and plans.
-"""
+"""Workers: joblib's threads or processes, and how a worker process starts."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import signal
 import threading
@@ -24,15 +20,9 @@ from overfit_cli.sweeps.interrupts import ignoring_interrupts
 
 Backend = Literal["loky", "threading"]
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-"""A call that is put off, as `joblib.delayed` gives it."""
-
-_WORK = "overfit_cli.sweeps.worker"
-"""The module that every task needs."""
+"""A function with its arguments, as `joblib.delayed` gives it."""
 
 _SAFE_PATH, _OURS = "PYTHONSAFEPATH", "overfit"
-
-_begun: list[Iterator[object]] = []
-"""What processes that were started early do until there is work."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +56,8 @@ def jobs_on(device: str, asked: int) -> int:
     return max(1, int(joblib.effective_n_jobs(asked)))
 
 
-def start_early(workforce: Workforce, cells: int) -> None:
-    """Start the workers that `in_parallel` will use for so many cells; don't wait for them."""
-    workforce = workforce.for_batches(cells)
-    if workforce.has_processes:
-        imports = [joblib.delayed(importlib.import_module)(_WORK)] * workforce.jobs
-        _begun.append(_handed_out(workforce, imports, 1))
-
-
 def in_parallel(workforce: Workforce, calls: Iterable[Call], ahead: int) -> Iterator[Any]:
-    """Make the calls and give their results as they come; no worker outlives an interrupt.
+    """Make the calls and give their results as they come; no process outlives an interrupt.
 
     Args:
         workforce: jobs and backend.
@@ -84,21 +66,8 @@ def in_parallel(workforce: Workforce, calls: Iterable[Call], ahead: int) -> Iter
 
     Raises:
         TerminatedWorkerError: when a worker process is killed.
-        KeyboardInterrupt: when interrupted; the workers are gone then.
+        KeyboardInterrupt: when interrupted; worker processes are gone then.
     """
-    try:
-        while _begun:
-            for _ in _begun.pop():
-                pass
-        yield from _handed_out(workforce, calls, ahead)
-    except KeyboardInterrupt:
-        if workforce.has_processes:
-            get_reusable_executor().shutdown(wait=False, kill_workers=True)
-        raise
-
-
-def _handed_out(workforce: Workforce, calls: Iterable[Call], ahead: int) -> Iterator[Any]:
-    """Hand out the first calls, and return the iterator over all results."""
     limits, start = {}, {}
     if workforce.has_processes:
         limits = {"inner_max_num_threads": 1}
@@ -114,8 +83,13 @@ def _handed_out(workforce: Workforce, calls: Iterable[Call], ahead: int) -> Iter
         # Workers start inside this call and inherit what it does with Ctrl-C: only this process
         # answers it.
         with ignoring_interrupts():
-            results: Iterator[Any] = parallel(calls)
-        return results
+            results = parallel(calls)
+        try:
+            yield from results
+        except KeyboardInterrupt:
+            if workforce.has_processes:
+                get_reusable_executor().shutdown(wait=False, kill_workers=True)
+            raise
 
 
 @contextlib.contextmanager

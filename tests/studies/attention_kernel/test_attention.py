@@ -66,6 +66,13 @@ def test_gradients_are_those_of_weights_times_values(
 
 @pytest.mark.parametrize("tokens", [SHORT, LONG])
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_no_samples_receive_nothing(kernel: str, tokens: int) -> None:
+    query, key, value, _ = (part[:0] for part in problem(tokens, torch.float32))
+    assert attend(KERNELS[kernel], query, key, value).shape == query.shape
+
+
+@pytest.mark.parametrize("tokens", [SHORT, LONG])
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_distances_too_long_for_any_attention_give_zero_and_not_nan(
     kernel: str, tokens: int
 ) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import scaled_dot_product_attention
 
 from overfit_cli.matrix_products import product
 from overfit_cli.studies.attention_kernel.kernels import Kernel
 
 _LONG = 128
-"""Tokens from which a head on a CPU is worth calls of its own."""
+"""The least number of tokens at which heads are computed one by one on a CPU."""
 
 _HIDDEN = -1e30
 """The exponent of padding: its exponential is zero, and so is its product with a zero gradient."""
@@ -61,7 +62,8 @@ def attend(
     Args:
         kernel: which.
         query, key, value: shape (..., heads, tokens, width).
-        mask: true where a key is a token and not padding, broadcast to (..., heads, 1, tokens).
+        mask: true where a key is a token and not padding, (samples, 1, 1, tokens), with samples the
+            axis before the heads; each sample has a token.
     """
     scale = kernel.scale(key.shape[-2])
     if kernel.distance is None:
@@ -73,7 +75,7 @@ def attend(
         return torch.softmax(each @ other.mT, -1) @ (value * scale)
     each, other = _with_lengths(factor * math.log2(math.e), query, key, mask)
     value = value * scale
-    if query.device.type != "cpu" or query.shape[-2] < _LONG:
+    if query.device.type != "cpu" or query.shape[-2] < _LONG or not query.numel():
         return torch.exp2(each @ other.mT) @ value
     heads = (one.flatten(0, -3) for one in (each, other, value.expand_as(key)))
     received: Tensor = _Powers.apply(*heads)  # type: ignore[no-untyped-call]
@@ -118,6 +120,7 @@ class _Powers(Function):
         return torch.stack(received)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, by_received: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the gradients by queries, keys and values, from that by what is received."""
         query, key, value, *powers = ctx.saved_tensors

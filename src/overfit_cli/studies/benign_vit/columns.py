@@ -60,7 +60,11 @@ TRAJECTORY = (
     Column("noise_lead", "value of token 2 over the greatest other value, at the worst sample"),
     Column("gamma_plus", "what training added to the + signal's value", symbol=r"\gamma_{V,+}"),
     Column("gamma_minus", "what training added to the − signal's value", symbol=r"\gamma_{V,-}"),
-    Column("rho_noise", "what it added to token 2's, by label", symbol=r"y_n \rho_{V,n,2}"),
+    Column(
+        "rho_noise",
+        "what training added to the value of token 2, times the label",
+        symbol=r"y_n \rho_{V,n,2}",
+    ),
     *(
         Column(
             f"{name}_{of}_{by}",

@@ -55,7 +55,7 @@ class BenignVitParameters(StudyParameters):
         "pytorch", "PyTorch's default, divided; Gaussian; or Gaussian as Condition 4.1 requires it"
     )
     init_divisor: float = parameter(
-        16.0, "what PyTorch's default is divided by", above=0, at_most=1e9
+        16.0, "divisor of PyTorch's default initialisation", above=0, at_most=1e9
     )
     sigma_h: float = parameter(
         0.00113, "deviation of a Gaussian W_Q and W_K", symbol=r"\sigma_h", above=0, at_most=1e6
@@ -71,23 +71,21 @@ class BenignVitParameters(StudyParameters):
         at_most=1e6,
     )
     sampling: Literal["direct", "law"] = parameter(
-        "direct", "draw every feature, or in law: what training sees of them, for any d and d_h"
+        "direct", "draw every feature, or draw inner products in law, for any d and d_h"
     )
     noise: Literal["isotropic", "orthogonal"] = parameter(
         "isotropic", "noise of covariance I, or orthogonal to the signals as in definition 3.1"
     )
     labels: Literal["coin", "balanced"] = parameter(
-        "coin", "training labels of equal odds, or as many of each as can be"
+        "coin", "training labels: each drawn by a coin, or equally many of both"
     )
     label_flip: float = parameter(
         0.0, "chance that a training label is flipped", at_least=0, at_most=0.5
     )
-    max_steps: int = parameter(
-        10_000, "steps after which a cell gives up", at_least=1, at_most=10**18
-    )
+    max_steps: int = parameter(10_000, "most steps before a cell fails", at_least=1, at_most=10**18)
     leap: float = parameter(
         0.0,
-        "change of a score or margin up to which steps are taken many at a time",
+        "largest change of a score or margin in one stride of many steps; 0 takes single steps",
         at_least=0,
         at_most=1,
     )

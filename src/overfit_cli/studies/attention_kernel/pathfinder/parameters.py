@@ -46,9 +46,11 @@ class KernelPathfinderParameters(ClassifierParameters):
         "distance_tolerance", "by how much distances between discs may differ by label", "pixels"
     )
     matched: Literal["distance", "places"] = parameter(
-        "distance", "what says nothing about the label: the discs' distance, or all of their places"
+        "distance", "what is independent of the label: the discs' distance, or their places"
     )
-    antialiasing: int = _setting("antialiasing", "points a pixel and axis at which ink is drawn")
+    antialiasing: int = _setting(
+        "antialiasing", "sampling points per pixel and axis when ink is drawn"
+    )
 
     @property
     def settings(self) -> PathfinderSettings:

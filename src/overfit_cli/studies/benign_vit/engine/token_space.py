@@ -241,8 +241,8 @@ def initial_state(
         initial_query=query,
         initial_key=key,
         initial_value=value,
-        query=query,
-        key=key,
+        query=query.contiguous(),  # a view of several cells can't be cut into samples
+        key=key.contiguous(),
         value=value,
         query_coefficients=_zeros_like(query),
         key_coefficients=_zeros_like(key),

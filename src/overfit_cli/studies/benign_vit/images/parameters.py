@@ -29,7 +29,7 @@ class BenignVitImagesParameters(StudyParameters):
     d: int = parameter(32, "width of a token", at_least=1, at_most=10_000)
     hidden: int = parameter(64, "width of the MLP", at_least=1, at_most=100_000)
     normalisation: Literal["none", "layer"] = parameter(
-        "none", "nothing besides attention, or layer normalisation of every input"
+        "none", "no normalisation, or layer normalisation of every input"
     )
     learning_rate: float = parameter(
         0.004, "step size of Adam", symbol=r"\eta", above=0, at_most=1000
@@ -38,9 +38,7 @@ class BenignVitImagesParameters(StudyParameters):
     epsilon: float = parameter(
         0.01, "training loss to stop at", symbol=r"\epsilon", above=0, at_most=2.3
     )
-    max_epochs: int = parameter(
-        300, "passes after which a cell gives up", at_least=1, at_most=10**6
-    )
+    max_epochs: int = parameter(300, "most passes before a cell fails", at_least=1, at_most=10**6)
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
 
     def refusals(self) -> Iterator[str]:

@@ -29,7 +29,10 @@ class MultiheadSst2Parameters(StudyParameters):
         64, "most tokens of a sentence, its two ends among them", at_least=3, at_most=510
     )
     vocabulary: int = parameter(
-        8000, "words that are known, the most frequent ones; for scratch", at_least=1, at_most=10**5
+        8000,
+        "words that are known, the most frequent ones; for weights=scratch",
+        at_least=1,
+        at_most=10**5,
     )
     layers: int = parameter(2, "transformer layers", at_least=1, at_most=100)
     d: int = parameter(64, "width of a token", symbol="d", at_least=1, at_most=10_000)
