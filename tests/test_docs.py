@@ -146,8 +146,9 @@ def test_every_study_of_ours_has_its_four_pages_and_a_readme() -> None:
         assert not (folder / "study.py").exists() or (folder / "README.md").exists()
 
 
-def test_the_study_in_the_docs_works_as_it_stands(tmp_path: Path) -> None:
+def test_the_study_in_the_docs_works_as_it_stands(installed_here: Path) -> None:
     """Its code and its entry point, and the commands that the page gives."""
+    tmp_path = installed_here
     page = (ROOT / "docs" / "adding-a-study.md").read_text()
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     project = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
@@ -164,11 +165,10 @@ def test_the_study_in_the_docs_works_as_it_stands(tmp_path: Path) -> None:
     assert entry is not None
     named = entry[1].replace('"', "")
     (info / "entry_points.txt").write_text(f"[overfit.studies]\n{named}\n")
-    environment = {"PYTHONPATH": str(tmp_path)}
     for line in commands[1].strip().splitlines():
         words = line.split()[1:]
         one_job = ["--jobs=1"] if words[0] == "sweep" else []
-        done = run(*words, *one_job, cwd=tmp_path, env=environment)
+        done = run(*words, *one_job, cwd=tmp_path)
     assert "more-is-better" in done.stdout
     directory = tmp_path / "results" / "mean-sign-n-snr"
     cells = overfit_cli.load(directory)

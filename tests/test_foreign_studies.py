@@ -132,7 +132,8 @@ BROKEN = {
 }
 
 
-def test_a_broken_entry_point_costs_its_own_study_and_one_line(tmp_path: Path) -> None:
+def test_a_broken_entry_point_costs_its_own_study_and_one_line(installed_here: Path) -> None:
+    tmp_path = installed_here
     info = tmp_path / "broken-0.1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 0.1\n")
@@ -140,11 +141,10 @@ def test_a_broken_entry_point_costs_its_own_study_and_one_line(tmp_path: Path) -
     (info / "entry_points.txt").write_text("\n".join(["[overfit.studies]", *points]))
     for name, code in BROKEN.items():
         (tmp_path / f"broken_{name.replace('-', '_')}.py").write_text(code)
-    env = {"PYTHONPATH": f"{tmp_path}:{Path(__file__).parent / 'toy'}"}
     sweep = ("sweep", "toy", "--n=1:2", "--snr=1:2:2", "--seeds=1", "--jobs=1")
-    assert run(*sweep, cwd=tmp_path, env=env).stderr == "", "it needs none of them"
+    assert run(*sweep, cwd=tmp_path).stderr == "", "it needs none of them"
     for command in (("list",), ("plot", "heatmap"), ("report",)):
-        done = run(*command, cwd=tmp_path, env=env)
+        done = run(*command, cwd=tmp_path)
         lines = done.stderr.splitlines()
         assert len(lines) == len(BROKEN), done.stderr
         for name in BROKEN:
@@ -152,6 +152,6 @@ def test_a_broken_entry_point_costs_its_own_study_and_one_line(tmp_path: Path) -
             assert len(said) == 1
         assert "\x1b" not in done.stderr
     for name in ("raises", "exits"):
-        refused = run("sweep", name, cwd=tmp_path, env=env, expect=2).stderr
+        refused = run("sweep", name, cwd=tmp_path, expect=2).stderr
         assert refused.startswith(f"overfit: The study '{name}' can't be loaded from broken_")
         assert len(refused.splitlines()) == 1
