@@ -5,6 +5,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
+# Each process that a test starts would compile the package anew without its byte code.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo test test-all lint docs error-rates bench reproduce results clean
 .DEFAULT_GOAL := help
 

@@ -263,7 +263,7 @@ def test_a_training_replaces_a_cell_that_had_failed(tmp_path: Path) -> None:
 def test_output_survives_a_terminal_without_our_letters_and_a_reader_who_leaves(
     tmp_path: Path,
 ) -> None:
-    run("list", "claims", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+    run("list", "studies", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
     run("sweep", "--help", cwd=tmp_path, env={"PYTHONIOENCODING": "latin-1"})
     process = start("sweep", "toy", "--n", "1:9", "--out", "out", cwd=tmp_path)
     assert process.stdout is not None

@@ -89,17 +89,17 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
 ) -> None:
     """Its task is halved until it is alone; the others of it are done."""
     monkeypatch.setattr("overfit_cli.sweeps.tasks.MOST_GROWTH", 1000)
-    grid = make_grid(TOY, {"n": "1:16", "mood": "kills,well"}, (0,), {})
+    grid = make_grid(TOY, {"n": "1:6", "mood": "kills,well"}, (0,), {})
     cells: list[Cell] = [
         cell
         for cell in grid.cells()
         if (cell.parameters.model_dump()["mood"] == "kills")
-        == (cell.parameters.model_dump()["n"] == 11)
+        == (cell.parameters.model_dump()["n"] == 4)
     ]
     directory = RunDirectory(tmp_path / "out", "--out")
     plan = make_plan(grid, directory, "cpu", cells=cells)
     directory.prepare()
     summary = execute(plan, directory, Execution(), Workforce(2, "loky"))
-    assert summary.trained == 15
+    assert summary.trained == 5
     assert summary.failed == {"worker killed": 1}
     assert summary.restarts >= CHANCES
