@@ -26,7 +26,7 @@ def _softmax(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells that the paper speaks of."""
     of_paper = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
     held = done(trained(cells[of_paper]), 1.0)
-    held = held[held["steps"] > 0]
+    held = held[numbers(held, "steps") > 0]
     if held.empty:
         raise not_run(
             "It needs cells of activation=softmax and initialisation=symmetric that take a step, "

@@ -38,7 +38,7 @@ def _follows(cells: pd.DataFrame, column: str) -> Measurement:
     """Measure the gap to a kernel regression, of wide softmax networks as the paper has them."""
     of_softmax = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
     held = done(trained(cells[of_softmax & (cells["m"] >= WIDE)]), 1.0)
-    held = held[held["steps"] > 0]
+    held = held[numbers(held, "steps") > 0]
     if held.empty:
         raise not_run(
             f"It needs cells of activation=softmax, initialisation=symmetric and m of {WIDE} or "
