@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -24,10 +24,11 @@ from overfit_cli.report.judge import judge_all, judge_cells, worth_showing
 from overfit_cli.report.judged import Judged
 from overfit_cli.study import AnyStudy, Study
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.loading import load_logged_steps
+from overfit_cli.sweeps.loading import load_logged_steps, load_study_and_cells
 from overfit_cli.sweeps.python_values import grid_of_values, number, whole
 from overfit_cli.sweeps.refine import Refinement, boundary_target
 from overfit_cli.sweeps.schema import cell_schema
+from overfit_cli.sweeps.selection import chosen_cells, read_selections
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.workers import Backend, jobs_on
 
@@ -137,19 +138,25 @@ def _run(
     return there[there["key"].isin({cell.key for cell in cells})].reset_index(drop=True)
 
 
-def load(directory: str | Path, *, trajectories: bool = False) -> pd.DataFrame:
+def load(
+    directory: str | Path, *, trajectories: bool = False, where: str | Sequence[str] = ()
+) -> pd.DataFrame:
     """Return the cells of a run directory, one row each, failed ones too; or their logged steps.
 
     Args:
         directory: what a sweep or a training wrote.
         trajectories: whether to return one row per cell and logged step instead, with the
             parameters, the seed and the status of its cell.
+        where: conditions on parameters or the seed that choose cells, such as `n=5:20`.
 
     Raises:
-        UserError: if `directory` holds no cells.
+        UserError: if `directory` holds no cells, or none that is chosen.
     """
     run = RunDirectory(_path("directory", directory))
     cells = run.load_cells()
+    if where:
+        study, _ = load_study_and_cells(run)
+        cells = chosen_cells(cells, read_selections(_texts(where), study, "where"), "where")
     if not trajectories:
         return cells
     return load_logged_steps(run, cells)
@@ -165,6 +172,7 @@ def draw(
     threshold: float | None = None,
     law: str | None = None,
     by: str | None = None,
+    where: str | Sequence[str] = (),
     out: str | Path | None = None,
 ) -> matplotlib.figure.Figure:
     """Draw a figure of a run directory, as `overfit plot` does.
@@ -177,6 +185,7 @@ def draw(
         threshold: where a cell changes sides.
         law: an equation to draw as a curve, such as `n * snr**2 = 1000`.
         by: a parameter with a panel for each value.
+        where: conditions on parameters or the seed that choose cells, such as `n=5:20`.
         out: a .png, .pdf or .svg to write; None for none.
 
     Raises:
@@ -194,7 +203,8 @@ def draw(
     }.items():
         if given is not None and not isinstance(given, str):
             raise UserError(f"{name} {given!r}: it takes a text.")
-    drawn = draw_figure(str(figure), RunDirectory(_path("directory", directory)), asked)
+    run = RunDirectory(_path("directory", directory))
+    drawn = draw_figure(str(figure), run, asked, _texts(where))
     if out is not None:
         save(drawn, _path("out", out))
     # What a notebook looks for: without pyplot it would show the figure's name only.
@@ -277,6 +287,10 @@ def _path(name: str, given: object) -> Path:
     if not isinstance(given, str | Path):
         raise UserError(f"{name} {given!r}: it takes a path.")
     return Path(given)
+
+
+def _texts(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _mapping(given: object) -> Mapping[str, Values]:

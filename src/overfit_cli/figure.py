@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     Draw = Callable[["FigureData", "FigureOptions"], matplotlib.figure.Figure]
 
 
+MOST_PANELS = 12
+"""Panels that fit side by side, and below each other, on a page."""
+
+
 @dataclass(frozen=True)
 class FigureOptions:
     """What a user can ask of a figure; None leaves it to the figure.

@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from overfit_cli.claim import Claim
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import Figure
+from overfit_cli.standard_figures import any_grid
 from overfit_cli.study import AnyStudy
 from overfit_cli.study_checks import why_no_study
 
@@ -99,13 +100,18 @@ def blaming(study: AnyStudy, doing: str) -> Iterator[None]:
 
 
 def figures_of(study: AnyStudy) -> Mapping[str, Figure]:
-    """Return a study's figures; none, with a warning, where it can't name them."""
+    """Return a study's figures, and those that any grid can have where it has none of that name.
+
+    A study that can't name its figures has the general ones alone, with a warning.
+    """
+    own: Mapping[str, Figure] = {}
     try:
         with blaming(study, "its figures"):
-            return study.figures()
+            own = study.figures()
     except UserError as error:
         warnings.warn(str(error), UserWarning, stacklevel=2)
-        return {}
+    general = any_grid(study.threshold)
+    return {**own, **{name: one for name, one in general.items() if name not in own}}
 
 
 def claims_of(study: AnyStudy) -> Sequence[Claim]:

@@ -16,6 +16,7 @@ from typing_extensions import TypeVar
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
 from overfit_cli.parameters import StudyParameters, as_json
+from overfit_cli.words import plural
 
 if TYPE_CHECKING:
     from overfit_cli.training import Training
@@ -261,7 +262,7 @@ class Study(ABC, Generic[P]):
     def summary(self, result: CellResult[P]) -> str:
         """Say in a sentence what one trained cell shows."""
         numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.measurements.items())
-        after = f" after {result.steps} steps" if result.steps else ""
+        after = f" after {plural(result.steps, 'step')}" if result.steps else ""
         if result.reason:
             return f"Failed ({result.reason}){after}{': ' if numbers else ''}{numbers}."
         return f"Trained{after}: {numbers}."

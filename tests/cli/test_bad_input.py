@@ -153,6 +153,12 @@ RANGES = [
 ]
 
 NAMES = [
+    ("plot heatmap --x n --x snr", ["--x is given 2 times", "give it once"]),
+    ("sweep toy --seeds 2 --n 1 --seeds 3", ["--seeds is given 2 times"]),
+    ("train toy --out a --out b --out c", ["--out is given 3 times"]),
+    ("report --out a --from b --from c --out d", ["--out is given 2 times"]),
+    ("list claims nope", ["'nope' is not a study"]),
+    ("report --where n=3", ["--where n=3", "--from"]),
     ("sweep bening-vit", ["bening-vit", "neither a study nor a preset", "benign-vit"]),
     ("sweep fig9", ["fig9", "did you mean 'fig2'"]),
     ("sweep nowhere.toml", ["nowhere.toml", "no such preset file"]),
@@ -267,7 +273,7 @@ PANELS = [
         "plot curves --from rates --value floor,delta,lambda_b,pl_ratio,pl_bound",
         ["--value", "up to 4 columns"],
     ),
-    ("plot samples --from rates", ["kernel-regression has no figure 'samples'", "known: curves"]),
+    ("plot samples --from rates", ["kernel-regression has no figure 'samples'", "'lines'"]),
 ]
 
 DIRECTORIES = [

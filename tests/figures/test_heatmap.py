@@ -194,7 +194,7 @@ def test_steps_and_seconds_can_be_drawn(
     ("change", "sentence"),
     [
         ({"x": "srn"}, "--x srn: fake has no parameter 'srn'; did you mean 'snr'?"),
-        ({"x": "width"}, "--x width: width has no two values in these cells; here vary: n, snr."),
+        ({"x": "width"}, "--x width: width has one value in these cells; here vary: n, snr."),
         ({"x": "test_loss"}, "--x test_loss: fake has no parameter 'test_loss'"),
         ({"x": None}, "--x: this figure needs the name of a parameter; here vary: n, snr."),
         ({"x": "n"}, "--x n --y n: the two axes must be different parameters."),

@@ -16,7 +16,7 @@ from matplotlib.contour import QuadContourSet
 
 from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.errors import UserError
-from overfit_cli.figure import Figure, FigureData, FigureOptions
+from overfit_cli.figure import MOST_PANELS, Figure, FigureData, FigureOptions
 from overfit_cli.figures.best_curves import (
     draw_best_curves,
     draw_loss_and_accuracy,
@@ -24,7 +24,7 @@ from overfit_cli.figures.best_curves import (
 from overfit_cli.figures.curves import draw_columns, draw_curves
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.options import resolved_options
-from overfit_cli.figures.panels import MOST_PANELS, Panel, panels
+from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.style import styled
 from overfit_cli.figures.surface import Surface, draw_surfaces
 from overfit_cli.parameters import StudyParameters, parameter
@@ -144,7 +144,7 @@ def test_a_parameter_can_be_panels_and_keeps_the_lines_colours(tmp_path: Path) -
     ("options", "message"),
     [
         (FigureOptions(value="test_loss"), "--x: this figure needs the name of a parameter"),
-        (FigureOptions(x="width"), "--x width: width has no two values"),
+        (FigureOptions(x="width"), "--x width: width has one value"),
         (FigureOptions(x="snrr"), "--x snrr: .* did you mean 'snr'"),
         (
             FigureOptions(x="snr"),
@@ -203,7 +203,7 @@ def test_too_many_panels_or_an_unknown_parameter_are_refused() -> None:
     ("own", "asked", "taken"),
     [
         ("kernel,n,snr", None, "n"),
-        ("snr,n", None, "snr"),
+        ("snr,n", None, "n"),  # snr is the axis
         ("kernel,width", None, None),
         ("kernel", None, None),
         (None, None, None),

@@ -193,8 +193,8 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
         (("--n", "1:3", "--snr", "1:2:3"), "plot heatmap"),
         (("--n", "1:3", "--set", "mood=well,diverges"), "plot heatmap"),
         (("--set", "pause=0,0.001", "--snr", "1:2:3"), "plot heatmap"),
-        (("--n", "1:3"), "report"),
-        (("--n", "1:3", "--snr", "1:2:2", "--set", "pause=0,0.001"), "report"),
+        (("--n", "1:3"), "plot lines"),
+        (("--n", "1:3", "--snr", "1:2:2", "--set", "pause=0,0.001"), "plot heatmap --by pause"),
     ],
 )
 def test_the_next_command_works_whatever_the_axes(
@@ -214,7 +214,7 @@ def test_the_next_command_works_whatever_the_axes(
     ("asked", "following"),
     [
         (("fig1", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
-        (("fig1", "--n=2,3", "--set=snr=9"), "report"),
+        (("fig1", "--n=2,3", "--set=snr=9"), "plot lines"),
         (("noisy-labels", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
     ],
 )
@@ -225,6 +225,32 @@ def test_a_preset_suggests_its_own_figure_where_that_can_be_drawn(
     done = run("sweep", *asked, *small, "--seeds=1", "--jobs=1", "--out=out", cwd=tmp_path)
     assert f"Next: overfit {following} --from out" in done.stdout
     run(*following.split(), "--from=out", cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        ("--snr=1,2,3",),
+        ("--set=d=30,40", "--set=tokens=4,5"),
+        ("--n=2,3", "--set=sigma_p_tilde=2,4"),
+        ("--snr=1,2", "--set=label_flip=0,0.2"),
+        ("--set=labels=coin,balanced", "--set=noise=isotropic,orthogonal"),
+        ("--n=2,3", "--snr=1,2", "--set=label_flip=0,0.2"),
+        ("--n=2,3", "--snr=1,2", "--set=d=30,40"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_proposed_after_a_sweep_over_any_axes_succeeds(
+    tmp_path: Path, axes: tuple[str, ...]
+) -> None:
+    names = {axis.removeprefix("--set=").lstrip("-").partition("=")[0] for axis in axes}
+    fixed = [f"--set={name}={value}" for name, value in SMALL.items() if name not in names]
+    fixed += ["--set=init_divisor=4", "--set=epsilon=0.1", "--seeds=1", "--jobs=1", "--out=out"]
+    done = run("sweep", *axes, *fixed, *(["--set=n=3"] if "n" not in names else []), cwd=tmp_path)
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("Next: overfit ")]
+    run(*shlex.split(line)[2:], cwd=tmp_path)
+    if len(axes) == 2:
+        assert "plot heatmap" in line
 
 
 def test_a_law_of_the_figures_own_is_left_out_where_it_is_not_about_the_figure(

@@ -12,7 +12,7 @@ import typer
 from overfit_cli import __version__
 from overfit_cli.cli.compact import compact
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.options import PARAMETER_OPTIONS
+from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, Command
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.sweep import sweep
@@ -28,15 +28,16 @@ INTERRUPTED = 130
 app = typer.Typer(
     name="overfit",
     add_completion=False,
+    context_settings=HELP_OPTIONS,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command(add_help_option=False, context_settings=PARAMETER_OPTIONS)(sweep)
-app.command(context_settings=PARAMETER_OPTIONS)(train)
-app.command()(plot)
-app.command()(report)
-app.command()(compact)
-app.command("list")(list_everything)
+app.command(cls=Command, add_help_option=False, context_settings=PARAMETER_OPTIONS)(sweep)
+app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(plot)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(compact)
+app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
 
 
 def _version(asked: bool) -> None:

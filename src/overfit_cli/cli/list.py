@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import enum
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from overfit_cli.cli.common import console
+
+if TYPE_CHECKING:
+    from overfit_cli.study import AnyStudy
 
 
 class Kind(enum.StrEnum):
@@ -20,66 +24,91 @@ class Kind(enum.StrEnum):
     CLAIMS = "claims"
 
 
+Entry = tuple[str, str, tuple[tuple[str, str], ...]]
+"""A name, a line about it, and what else there is to say, each under a heading."""
+
+
 def list_everything(
     kind: Annotated[
         Kind | None,
         typer.Argument(metavar="KIND", help="studies, presets, figures or claims.  [default: all]"),
     ] = None,
+    study: Annotated[
+        str | None,
+        typer.Argument(metavar="STUDY", help="List those of one study, in full."),
+    ] = None,
 ) -> int:
-    """List studies, presets, figures and claims."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    """List studies, presets, figures and claims, one per line; in full for one study."""
+    from overfit_cli.registry import find_study, installed_studies
 
     output = console()
+    if study is not None:
+        for name, line, more in _ENTRIES[kind or Kind.STUDIES]([find_study(study)]):
+            output.print(name)
+            for heading, text in (("", line), *more):
+                said = f"{heading}: {text}" if heading else text
+                for part in textwrap.wrap(said, 76):
+                    output.print(f"  {part}")
+        return 0
     for chosen in Kind if kind is None else [kind]:
-        headings, rows = _LISTINGS[chosen]
-        table = Table(title=chosen.value.capitalize(), title_justify="left", box=SIMPLE_HEAD)
-        for heading in headings:
-            table.add_column(heading, overflow="fold")
-        for row in rows():
-            table.add_row(*row)
-        output.print(table)
+        entries = list(_ENTRIES[chosen](installed_studies()))
+        width = max((len(name) for name, _, _ in entries), default=0)
+        output.print(f"{chosen.value.capitalize()}")
+        for name, line, _ in entries:
+            room = output.width - width - 4 if output.is_terminal else len(line)
+            output.print(f"  {name:{width}}  {_shortened(line, room)}")
+        output.print()
     return 0
 
 
-def _studies() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.registry import installed_studies
-
-    for study in installed_studies():
-        yield study.name, study.title, study.paper
+def _shortened(line: str, room: int) -> str:
+    """A line cut between words to the room there is."""
+    return line if len(line) <= room else textwrap.shorten(line, max(room, 12), placeholder=" …")
 
 
-def _presets() -> Iterable[tuple[str, ...]]:
+def _studies(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
+    for study in studies:
+        yield study.name, study.title, (("paper", study.paper),)
+
+
+def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
     from overfit_cli.sweeps.presets import find_preset, preset_names
 
+    wanted = {study.name for study in studies}
     for name in preset_names():
         preset = find_preset(name)
-        if preset is not None:
+        if preset is not None and preset.content.study in wanted:
             content = preset.content
-            yield name, content.title, content.study, ", ".join(content.figures)
+            figures = ", ".join(content.figures)
+            yield name, content.title, (("study", content.study), ("figures", figures))
 
 
-def _figures() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.registry import figures_of, installed_studies
+def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
+    from overfit_cli.registry import figures_of
+    from overfit_cli.standard_figures import any_grid
 
-    for study in installed_studies():
+    chosen, general = list(studies), any_grid()
+    for figure in general.values():
+        yield figure.name, f"{figure.title} (any study)", ()
+    for study in chosen:
         for figure in figures_of(study).values():
-            yield figure.name, figure.title, figure.source, study.name
+            about = (("stands for", figure.source),) if figure.source else ()
+            if figure.title != general.get(figure.name, figure).title or figure.name not in general:
+                yield figure.name, f"{figure.title} ({study.name})", about
 
 
-def _claims() -> Iterable[tuple[str, ...]]:
-    from overfit_cli.registry import claims_of, installed_studies
+def _claims(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
+    from overfit_cli.registry import claims_of
 
-    for study in installed_studies():
+    for study in studies:
         for claim in claims_of(study):
-            yield claim.name, claim.statement, claim.holds_where, claim.source
+            about = (("holds where", claim.holds_where), ("source", claim.source))
+            yield claim.name, claim.statement, (*about, ("preset", claim.preset or "none"))
 
 
-_Listing = tuple[tuple[str, ...], Callable[[], Iterable[tuple[str, ...]]]]
-
-_LISTINGS: Mapping[Kind, _Listing] = {
-    Kind.STUDIES: (("study", "what", "paper"), _studies),
-    Kind.PRESETS: (("preset", "what", "study", "figures"), _presets),
-    Kind.FIGURES: (("figure", "what", "stands for", "study"), _figures),
-    Kind.CLAIMS: (("claim", "statement", "holds where", "source"), _claims),
+_ENTRIES: Mapping[Kind, Callable[[Iterable[AnyStudy]], Iterable[Entry]]] = {
+    Kind.STUDIES: _studies,
+    Kind.PRESETS: _presets,
+    Kind.FIGURES: _figures,
+    Kind.CLAIMS: _claims,
 }

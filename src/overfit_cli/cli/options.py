@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from overfit_cli.cli.subject import DEFAULT_STUDY
 from overfit_cli.errors import UserError, is_plain_number, nearest, shortened
@@ -18,7 +20,8 @@ from overfit_cli.plain_text import is_text
 if TYPE_CHECKING:
     from overfit_cli.study import AnyStudy
 
-PARAMETER_OPTIONS = {"ignore_unknown_options": True}
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+PARAMETER_OPTIONS = {"ignore_unknown_options": True, **HELP_OPTIONS}
 """The settings of a command that takes every parameter of its study as an option."""
 
 
@@ -37,6 +40,14 @@ Settings = Annotated[
         "--set",
         metavar="NAME=RANGE",
         help="Set any parameter; needed if an option has its name.",
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="NAME=RANGE",
+        help="Only cells with these values: n=5:20 or kernel=softmax,gaussian; may be repeated.",
     ),
 ]
 DeviceName = Annotated[
@@ -105,6 +116,22 @@ def _read_setting(setting: str) -> _Given:
     if not equals or not name.strip():
         raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
     return name.strip(), f"--set {name.strip()}", text
+
+
+class Command(TyperCommand):
+    """A command that refuses an option given twice, if it takes one value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line.
+
+        Raises:
+            UserError: if an option is given twice.
+        """
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for one, times in Counter(given).items():
+            if times > 1 and isinstance(one, TyperOption) and not (one.multiple or one.is_flag):
+                raise UserError(f"{one.opts[-1]} is given {times} times; give it once.")
+        return super().parse_args(ctx, args)
 
 
 def own_options(context: typer.Context) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from overfit_cli.cli.common import RESULTS, console
-from overfit_cli.cli.options import DataFolder, read_number, read_path, use_data
+from overfit_cli.cli.options import DataFolder, Where, read_number, read_path, use_data
 from overfit_cli.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def plot(
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="Parameter that gets one panel per value.")
     ] = None,
+    where: Where = None,
     data_folder: DataFolder = None,
 ) -> int:
     """Draw a figure of a run."""
@@ -70,8 +72,9 @@ def plot(
     asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law, by=by)
     named = read_path("--from", source)
     path = read_path("--out", out)
-    directory = _newest_for(figure, asked) if named is None else RunDirectory(named)
-    picture = draw_figure(figure, directory, asked)
+    chosen = where or []
+    directory = _newest_for(figure, asked, chosen) if named is None else RunDirectory(named)
+    picture = draw_figure(figure, directory, asked, chosen)
     path = path or directory.path / "figures" / f"{figure}.png"
     save(picture, path)
     output = console()
@@ -82,9 +85,9 @@ def plot(
 
 
 def draw_figure(
-    name: str, directory: RunDirectory, asked: FigureOptions
+    name: str, directory: RunDirectory, asked: FigureOptions, where: Sequence[str] = ()
 ) -> matplotlib.figure.Figure:
-    """Draw a figure of a run directory.
+    """Draw a figure of a run directory, or of those of its cells that `where` chooses.
 
     Raises:
         UserError: if its study has no such figure, the figure doesn't take an option, or the
@@ -92,16 +95,20 @@ def draw_figure(
     """
     from overfit_cli.figures.options import resolved_options
 
-    figure, data = _figure_and_data(name, directory)
+    figure, data = _figure_and_data(name, directory, where)
     _refuse_unheeded(figure, asked)
     return figure.draw(data, resolved_options(figure, asked, data))
 
 
-def _figure_and_data(name: str, directory: RunDirectory) -> tuple[Figure, FigureData]:
+def _figure_and_data(
+    name: str, directory: RunDirectory, where: Sequence[str]
+) -> tuple[Figure, FigureData]:
+    from overfit_cli.registry import figures_of
     from overfit_cli.sweeps.loading import load_figure_data
+    from overfit_cli.sweeps.selection import chosen_data
 
-    data = load_figure_data(directory)
-    figures = data.study.figures()
+    data = chosen_data(load_figure_data(directory), where)
+    figures = figures_of(data.study)
     if name not in figures:
         raise UserError(f"{data.study.name} has no figure {name!r}; {nearest(name, figures)}")
     figure = figures[name]
@@ -124,7 +131,7 @@ def _refuse_unheeded(figure: Figure, asked: FigureOptions) -> None:
             )
 
 
-def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
+def _newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDirectory:
     """The run directory written last that has what the figure is drawn from."""
     from overfit_cli.registry import figures_of, installed_studies
     from overfit_cli.standard_figures import any_grid
@@ -137,7 +144,7 @@ def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
     for directory in usable_directories(RESULTS):
         function = function_of(directory)
         own = any_grid() if function else figures.get(directory.study_name() or "", {})
-        if figure in own and _fits(directory, own[figure], asked):
+        if figure in own and _fits(directory, own[figure], asked, where):
             return directory
     raise UserError(
         f"No run directory in {RESULTS}/ fits {figure}; `overfit sweep` or `overfit train` "
@@ -145,14 +152,21 @@ def _newest_for(figure: str, asked: FigureOptions) -> RunDirectory:
     )
 
 
-def _fits(directory: RunDirectory, figure: Figure, asked: FigureOptions) -> bool:
+def _fits(
+    directory: RunDirectory, figure: Figure, asked: FigureOptions, where: Sequence[str]
+) -> bool:
     """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
     from overfit_cli.figures.axis import parameter_values
     from overfit_cli.figures.options import resolved_options
 
     if figure.reads == "trajectories" and not directory.logged_keys():
         return False
-    _, data = _figure_and_data(figure.name, directory)
+    try:
+        _, data = _figure_and_data(figure.name, directory, where)
+    except UserError:
+        if where:
+            return False  # it lacks the parameter, or has no such cell
+        raise
     options = resolved_options(figure, asked, data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]

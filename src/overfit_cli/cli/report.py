@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from overfit_cli.cli.common import RESULTS, console
-from overfit_cli.cli.options import read_path
+from overfit_cli.cli.options import Where, read_path
 
 
 def report(
@@ -26,6 +26,7 @@ def report(
             metavar="DIR", help="Folder for report.md and claims.json.  [default: results/report]"
         ),
     ] = None,
+    where: Where = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 1 if a claim fails.")
     ] = False,
@@ -37,7 +38,7 @@ def report(
     output = console()
     named = [path for source in sources or [] if (path := read_path("--from", source))]
     folder = read_path("--out", out) or RESULTS / "report"
-    judged = judge_all(named, RESULTS)
+    judged = judge_all(named, RESULTS, where or [])
     shown = worth_showing(judged)
     if shown:
         output.print(verdict_table(shown))

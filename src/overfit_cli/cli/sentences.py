@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from overfit_cli.cli.subject import Subject
+from overfit_cli.figure import MOST_PANELS, Figure
+from overfit_cli.registry import figures_of
 from overfit_cli.sweeps.estimate import estimate
 from overfit_cli.sweeps.execute import Summary
 from overfit_cli.sweeps.plan import Plan
@@ -114,7 +117,7 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
 
     Empty where none makes sense.
     """
-    figures = chosen.study.figures()
+    figures = figures_of(chosen.study)
     wanted = chosen.preset.content.figures if chosen.preset else ()
     axes = plan.grid.axes
 
@@ -130,4 +133,13 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
     source = ["--from", str(directory.path)]
     for name in (*of_steps, *own, *others):
         return ["plot", name, *source]
+    if len(axes) == 3 and (third := _for_panels(figures["heatmap"], axes)):
+        return ["plot", "heatmap", "--by", third, *source]
     return ["report", *source] if chosen.study.has_claims else []
+
+
+def _for_panels(heatmap: Figure, axes: Mapping[str, Sequence[object]]) -> str:
+    """The axis of three that makes panels of a heatmap: that with the fewest values; or none."""
+    free = [name for name in axes if name not in (heatmap.options.x, heatmap.options.y)]
+    third = min(free, key=lambda name: len(axes[name]))
+    return third if len(axes[third]) <= MOST_PANELS else ""

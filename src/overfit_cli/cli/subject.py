@@ -104,7 +104,7 @@ def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
 
 def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
     """A preset with its study, if that has what the preset names."""
-    from overfit_cli.registry import find_study, study_names
+    from overfit_cli.registry import figures_of, find_study, study_names
     from overfit_cli.sweeps.presets import preset_texts
 
     content = preset.content
@@ -112,7 +112,7 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
         hint = nearest(content.study, study_names())
         raise UserError(f"{preset.path.name}: {content.study!r} is not a study; {hint}")
     study = find_study(content.study)
-    known = study.figures() if content.figures else {}
+    known = figures_of(study) if content.figures else {}
     for figure in content.figures:
         if figure not in known:
             hint = nearest(figure, known)

@@ -65,7 +65,8 @@ _THRESHOLD = "With --refine: the value at the boundary.  [default: the study's]"
 Threshold = Annotated[Text, _text("T", _THRESHOLD)]
 _TOLERANCE = "With --refine: accuracy of the boundary, as ± along its axis.  [default: 1/99 of it]"
 Tolerance = Annotated[Text, _text("T", _TOLERANCE)]
-Help = Annotated[bool, _flag("help", "Show this message and the study's parameters.")]
+_HELP = "Show this message and the study's parameters."
+Help = Annotated[bool, typer.Option("--help", "-h", help=_HELP)]
 
 
 def sweep(

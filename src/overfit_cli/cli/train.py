@@ -119,8 +119,10 @@ def _train(
 
 def _next_command(study: AnyStudy, result: CellResult, directory: RunDirectory) -> list[str]:
     """A command for what was trained: a figure of its steps, or a report; empty without either."""
+    from overfit_cli.registry import figures_of
+
     source = ["--from", str(directory.path)]
-    of_steps = [one.name for one in study.figures().values() if one.reads == "trajectories"]
+    of_steps = [one.name for one in figures_of(study).values() if one.reads == "trajectories"]
     if result.trajectory and of_steps:
         return ["plot", of_steps[0], *source]
     return ["report", *source] if study.has_claims else []

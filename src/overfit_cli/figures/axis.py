@@ -124,7 +124,7 @@ def parameter_axis(data: FigureData, flag: str, name: str | None) -> Axis:
         )
     label = axis_label(data.study, name)
     if name not in varying:
-        raise UserError(f"{flag} {name}: {name} has no two values in these cells; {hint}.")
+        raise UserError(f"{flag} {name}: {name} has one value in these cells; {hint}.")
     info = describe(data.study.parameters)[name]
     numeric = info.kind in ("int", "float")
     scale = _scale(every[name]) if numeric else "category"

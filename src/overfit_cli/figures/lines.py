@@ -13,11 +13,11 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figure import MOST_PANELS, FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
 from overfit_cli.figures.geometric import logarithms, spans_widely
 from overfit_cli.figures.inputs import checked_threshold, measured, with_numbers
-from overfit_cli.figures.panels import MOST_PANELS, panels
+from overfit_cli.figures.panels import panels
 from overfit_cli.figures.style import (
     HIGH,
     PALETTE,

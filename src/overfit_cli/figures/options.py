@@ -15,7 +15,7 @@ def resolved_options(figure: Figure, asked: FigureOptions, data: FigureData) -> 
     """Return the user's options, with the figure's own where they fit.
 
     An axis of the figure's own that doesn't vary in the data gives way to one that does; of
-    the parameters that it would have panels by, the first that varies is taken, or none. Its
+    the parameters that it would have panels by, the first that varies and is no axis is taken. Its
     equation is about its own axes, column and threshold: where the user names others, it is
     left out.
     """
@@ -30,7 +30,8 @@ def resolved_options(figure: Figure, asked: FigureOptions, data: FigureData) -> 
     options = _with_axes_that_vary(figure.axes, replace(own, **given), asked, data)
     if "by" not in given and options.by is not None:
         values = parameter_values(data)
-        wanted = [name for name in options.by.split(",") if len(values[name]) > 1]
+        free = [name for name in options.by.split(",") if name not in (options.x, options.y)]
+        wanted = [name for name in free if len(values[name]) > 1]
         options = replace(options, by=wanted[0] if wanted else None)
     if "law" not in given and not _equation_is_about(own, options):
         options = replace(options, law=None)

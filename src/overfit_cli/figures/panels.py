@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from overfit_cli.errors import UserError, nearest
-from overfit_cli.figure import FigureData
+from overfit_cli.figure import MOST_PANELS, FigureData
 from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.style import brief
 from overfit_cli.parameters import Value
-
-MOST_PANELS = 12
 
 
 @dataclass(frozen=True)

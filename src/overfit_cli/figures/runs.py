@@ -87,6 +87,8 @@ def _in_words(cells: pd.DataFrame, averaged: bool, middle: Middle) -> str:
     seeds = cells.loc[done, "seed"].nunique()
     failed = int((~done).sum())
     left_out = f"\n{plural(failed, 'failed cell')} left out" if failed else ""
+    if seeds == 1:
+        return f"one seed{left_out}"
     return f"{middle} of {seeds} seeds, band of {band}{left_out}"
 
 

@@ -29,24 +29,29 @@ from overfit_cli.sweeps.loading import (
     usable_directories,
 )
 from overfit_cli.sweeps.presets import PROFILES, find_preset
+from overfit_cli.sweeps.selection import chosen_cells, read_selections
 from overfit_cli.sweeps.store import RunDirectory
 
 WITHOUT_STEPS = "It needs logged steps: sweep with --trajectories."
 
 
-def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
+def judge_all(sources: Sequence[Path], root: Path, where: Sequence[str] = ()) -> list[Judged]:
     """Judge every claim of every study.
 
     Args:
         sources: the run directories to judge by, each for itself; empty for those in `root`.
         root: where run directories lie. Of those on which a claim can be measured that of its
             preset decides it, else the newest.
+        where: conditions on parameters that choose cells, such as `n=5:20`; they take `sources`.
 
     Raises:
-        UserError: if a named directory holds no cells, or those of another version of its study.
+        UserError: if a named directory holds no cells, those of another version of its study, or
+            none that is chosen.
     """
+    if where and not sources:
+        raise UserError(f"--where {where[0]}: name the run directory that it is about with --from.")
     directories = [RunDirectory(path) for path in sources] or usable_directories(root)
-    runs = [_Run(one, *load_study_and_cells(one)) for one in directories]
+    runs = [_Run(one, *_study_and_cells(one, where)) for one in directories]
     judged = []
     for study in [*installed_studies(), *_functions(directories)]:
         own = [run for run in runs if (run.cells["study"] == study.name).all()]
@@ -57,6 +62,14 @@ def judge_all(sources: Sequence[Path], root: Path) -> list[Judged]:
         ]
         judged += as_a_family(found, partial(_measure, own))
     return judged
+
+
+def _study_and_cells(
+    directory: RunDirectory, where: Sequence[str]
+) -> tuple[AnyStudy, pd.DataFrame]:
+    """The study of a run directory, and its chosen cells."""
+    study, cells = load_study_and_cells(directory)
+    return study, chosen_cells(cells, read_selections(where, study, "--where"))
 
 
 def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:

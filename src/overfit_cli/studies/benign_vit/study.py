@@ -15,6 +15,7 @@ from overfit_cli.studies.benign_vit.theory import predictions as theory
 from overfit_cli.studies.benign_vit.theory.condition import condition_in_words, condition_items
 from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
 from overfit_cli.training import Training
+from overfit_cli.words import plural
 
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7
@@ -135,14 +136,14 @@ class BenignVit(Study[BenignVitParameters]):
             loss = got.get("train_loss", math.nan)
             return (
                 f"Not fitted ({result.reason}): training loss {loss:.3g} "
-                f"after {result.steps} steps."
+                f"after {plural(result.steps, 'step')}."
             )
         regime = theory.measured_regime(got["test_loss"])
         product = theory.boundary_product(settings.n, settings.snr)
         predicted = theory.predicted_regime(settings)
         return (
             f"{regime.capitalize()} overfitting: fitted to a training loss of "
-            f"{got['train_loss']:.4f} in {result.steps} steps, with a test loss of "
+            f"{got['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test loss of "
             f"{got['test_loss']:.3f} and a test error of {got['test_error']:.0%} on "
             f"{settings.test_samples} samples. N·SNR² = {product:.4g}; "
             f"{_boundary_in_words(settings)}, which predicts {predicted} overfitting. "

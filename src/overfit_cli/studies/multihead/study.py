@@ -14,6 +14,7 @@ from overfit_cli.studies.multihead.parameters import MultiheadParameters
 from overfit_cli.studies.multihead.problem import Problem
 from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
+from overfit_cli.words import plural
 
 P = TypeVar("P", bound=MultiheadParameters)
 
@@ -209,9 +210,9 @@ class MultiheadStudy(Study[P]):
             f"{got['train_loss']:.3g}" if got["train_loss"] else f"1e{got['log10_train_loss']:.0f}"
         )
         sentence = (
-            f"{heads.capitalize()} brought the training loss to {loss} in {result.steps} steps, "
-            f"with a test loss of {got['test_loss']:.3g} and a test error of "
-            f"{got['test_error']:.1%}."
+            f"{heads.capitalize()} brought the training loss to {loss} in "
+            f"{plural(result.steps, 'step')}, with a test loss of {got['test_loss']:.3g} and a "
+            f"test error of {got['test_error']:.1%}."
         )
         if got.get("margin_share", 0) > 0:
             sentence += f" The least margin is {got['margin_share']:.0%} of γ_attn."

@@ -13,6 +13,7 @@ from overfit_cli.standard_figures import learning_figures
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
 from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
+from overfit_cli.words import plural
 
 P = TypeVar("P", bound=ClassifierParameters)
 
@@ -112,7 +113,7 @@ class ClassifierStudy(TransformerStudy[P]):
         got = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."
-        sentence = f"Test accuracy {got['test_accuracy']:.1%} after {result.steps} steps"
+        sentence = f"Test accuracy {got['test_accuracy']:.1%} after {plural(result.steps, 'step')}"
         if "shortcut_accuracy" in got:
             sentence += f"; the shortcut rule has {got['shortcut_accuracy']:.1%}"
         if got["silent_head"] == 1:

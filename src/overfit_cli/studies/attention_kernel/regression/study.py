@@ -16,6 +16,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
 )
 from overfit_cli.study import Batches, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
+from overfit_cli.words import plural
 
 LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
 """Cells of the demo's size that are trained together: beyond, a CPU gains nothing."""
@@ -164,7 +165,7 @@ class KernelRegression(Study[KernelRegressionParameters]):
             return f"The loss {result.reason} at step {result.steps}; a smaller step size may not."
         sentence = (
             f"The {settings.kernel} kernel brought the loss from {got['start_loss']:.3g} to "
-            f"{got['train_loss']:.3g} in {result.steps} steps."
+            f"{got['train_loss']:.3g} in {plural(result.steps, 'step')}."
         )
         floor = got.get("floor", math.nan)
         if floor > 0:

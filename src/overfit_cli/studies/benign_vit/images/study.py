@@ -10,6 +10,7 @@ from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
+from overfit_cli.words import plural
 
 _LOGGED = (
     Column("train_loss", "training loss", symbol="L_S"),
@@ -97,11 +98,11 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
         """Say how well the cell is fitted and what it gets right."""
         got = result.measurements
         if result.reason:
-            return f"Not fitted ({result.reason}) after {result.steps} steps."
+            return f"Not fitted ({result.reason}) after {plural(result.steps, 'step')}."
         return (
             f"Fitted to a training loss of {got['train_loss']:.4f} in {got['epochs']:.0f} passes "
-            f"({result.steps} steps), with a test loss of {got['test_loss']:.3f} and a test error "
-            f"of {got['test_error']:.1%}."
+            f"({plural(result.steps, 'step')}), with a test loss of {got['test_loss']:.3f} and a "
+            f"test error of {got['test_error']:.1%}."
         )
 
 

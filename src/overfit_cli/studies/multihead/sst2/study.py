@@ -11,6 +11,7 @@ from overfit_cli.standard_figures import learning_figures
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
+from overfit_cli.words import plural
 
 P = MultiheadSst2Parameters
 
@@ -81,8 +82,8 @@ class MultiheadSst2(Study[P]):
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."
         return (
-            f"Test accuracy {got['test_accuracy']:.1%} after {result.steps} steps; counting words "
-            f"has {got['shortcut_accuracy']:.1%}."
+            f"Test accuracy {got['test_accuracy']:.1%} after {plural(result.steps, 'step')}; "
+            f"counting words has {got['shortcut_accuracy']:.1%}."
         )
 
 

@@ -14,6 +14,7 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
 )
 from overfit_cli.study import Batches, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
+from overfit_cli.words import plural
 
 APART = frozenset({"sigma", "data", "initialisation", "step_rule", "step_factor"})
 """Parameters in which cells that are trained together may differ."""
@@ -170,9 +171,8 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
         if result.reason == "diverged":
             return f"The loss diverged at step {result.steps}; a smaller step size may not."
         units = f"{settings.m} {settings.activation} units"
-        sentence = (
-            f"{units} brought ‖F − Y‖² to {2 * got['train_loss']:.3g} in {result.steps} steps."
-        )
+        steps = plural(result.steps, "step")
+        sentence = f"{units} brought ‖F − Y‖² to {2 * got['train_loss']:.3g} in {steps}."
         if "ntk_steps" in got and not result.reason:
             sentence += f" Regression with their tangent kernel takes {got['ntk_steps']:.0f}."
         return f"{sentence} The Gram matrix has moved by {got['kernel_drift']:.2g}."

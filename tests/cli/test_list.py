@@ -1,0 +1,56 @@
+"""What there is to run, draw and judge is listed in lines that fit, and in full for one study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from overfit_cli.registry import claims_of, find_study, installed_studies, study_names
+from overfit_cli.sweeps.presets import preset_names
+from tests.command import call
+
+
+def test_every_kind_has_a_line_for_each_entry(tmp_path: Path) -> None:
+    shown = call("list", cwd=tmp_path).stdout.splitlines()
+    assert [line for line in shown if line and not line.startswith(" ")] == [
+        "Studies",
+        "Presets",
+        "Figures",
+        "Claims",
+    ]
+    names = {line.split()[0] for line in shown if line.startswith("  ")}
+    claims = {claim.name for study in installed_studies() for claim in claims_of(study)}
+    assert names >= {*study_names(), *preset_names(), *claims, "heatmap"}
+
+
+@pytest.mark.parametrize("kind", ["studies", "presets", "figures", "claims"])
+def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_name_is_cut(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = call("list", kind, cwd=tmp_path).stdout.splitlines()
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the stream for a terminal
+    shown = call("list", kind, cwd=tmp_path).stdout.splitlines()
+    assert [line.split()[:1] for line in shown] == [line.split()[:1] for line in whole]
+    assert max(map(len, shown)) <= 80
+    assert any(line.endswith(" …") for line in shown) or kind == "studies"
+
+
+def test_claims_of_one_study_are_listed_in_full(tmp_path: Path) -> None:
+    shown = call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    words = " ".join(shown.split())
+    claims = claims_of(find_study("kernel-landscape"))
+    assert len(claims) == 4
+    for claim in claims:
+        assert f"{claim.name} {claim.statement}" in words
+        assert f"holds where: {claim.holds_where}" in words
+        assert f"preset: {claim.preset}" in words
+    assert "fig1-contour" not in shown
+
+
+@pytest.mark.parametrize("command", [(), ("sweep",), ("plot",), ("train",), ("list",)])
+def test_a_single_dash_h_is_help(command: tuple[str, ...], tmp_path: Path) -> None:
+    short = call(*command, "-h", cwd=tmp_path).stdout
+    assert short == call(*command, "--help", cwd=tmp_path).stdout
+    assert short.startswith("Usage: overfit")

@@ -1,0 +1,97 @@
+"""Figures, reports and frames are of the cells that `--where` chooses, and of those alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.errors import UserError
+from overfit_cli.sweeps.loading import load_figure_data
+from overfit_cli.sweeps.selection import chosen_data
+from overfit_cli.sweeps.store import RunDirectory
+from tests.command import call
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cells over n, snr and a mood, with two seeds."""
+    folder = tmp_path_factory.mktemp("run")
+    grid = ("--n=1:6", "--snr=0.1:0.7:3", "--set=mood=well,prints", "--seeds=2", "--trajectories")
+    call("sweep", "toy", *grid, "--jobs=1", "--out=out", cwd=folder)
+    return folder / "out"
+
+
+CHOICES = [
+    (["n=2:4"], lambda cells: cells["n"].between(2, 4)),
+    (["n=2,5"], lambda cells: cells["n"].isin([2, 5])),
+    (["snr=0.4"], lambda cells: (cells["snr"] - 0.4).abs() < 1e-6),
+    (["snr=0.1:0.4"], lambda cells: cells["snr"] < 0.5),
+    (["mood=well"], lambda cells: cells["mood"] == "well"),
+    (["seed=1"], lambda cells: cells["seed"] == 1),
+    (
+        ["n=2:4", "mood=prints", "snr=0.7,0.1"],
+        lambda cells: (
+            cells["n"].between(2, 4)
+            & (cells["mood"] == "prints")
+            & ((cells["snr"] - 0.4).abs() > 0.1)
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("where", "rule"), CHOICES, ids=[" ".join(one) for one, _ in CHOICES])
+def test_cells_are_those_that_a_plain_filter_leaves(
+    run: Path, where: list[str], rule: object
+) -> None:
+    every = overfit_cli.load(run)
+    assert callable(rule)
+    expected = every[rule(every)]
+    assert 0 < len(expected) < len(every)
+    found = overfit_cli.load(run, where=where)
+    pd.testing.assert_frame_equal(found, expected)
+    logged = overfit_cli.load(run, where=where, trajectories=True)
+    assert set(logged["key"]) == set(expected["key"])
+    data = chosen_data(load_figure_data(RunDirectory(run)), where)
+    assert set(data.cells["key"]) == set(data.trajectories["key"]) == set(expected["key"])
+    assert len(data.planned) == len(expected)
+
+
+def test_a_figure_of_chosen_cells_needs_no_more_axes(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="mood varies too"):
+        overfit_cli.draw("heatmap", run)
+    figure = overfit_cli.draw("heatmap", run, where="mood=well")
+    assert "mean of 2 seeds" in figure.axes[0].get_title(loc="left")
+    shown = call(
+        "plot",
+        "lines",
+        f"--from={run}",
+        "--where=mood=well",
+        "--where=n=2:4",
+        "--x=snr",
+        "--out=a.svg",
+        cwd=tmp_path,
+    )
+    assert "Drawn: a.svg" in shown.stdout
+    text = (tmp_path / "a.svg").read_text()
+    assert "n = 4" in text
+    assert "n = 5" not in text
+
+
+def test_the_newest_directory_is_one_that_has_such_cells(run: Path, tmp_path: Path) -> None:
+    for name, mood in (("older", "well"), ("newer", "prints")):
+        grid = ("--n=1:3", "--snr=1,2", f"--set=mood={mood}", "--seeds=1", "--jobs=1")
+        call("sweep", "toy", *grid, f"--out=results/{name}", cwd=tmp_path)
+    drawn = call("plot", "heatmap", "--where=mood=well", cwd=tmp_path).stdout
+    assert "From results/older" in drawn
+
+
+def test_claims_are_judged_on_chosen_cells(tmp_path: Path) -> None:
+    from_all = Path(__file__).parents[2] / "results" / "fig1-quick"
+    call("report", f"--from={from_all}", "--where=seed=0:4", "--out=few", cwd=tmp_path)
+    found = json.loads((tmp_path / "few" / "claims.json").read_text())["claims"]
+    fitted = next(one for one in found if one["claim"] == "fig1-fitted")
+    assert fitted["verdict"] == "inconclusive", "five seeds are too few"
