@@ -153,10 +153,11 @@ def load(
         UserError: if `directory` holds no cells, or none that is chosen.
     """
     run = RunDirectory(_path("directory", directory))
-    cells = run.load_cells()
     if where:
-        study, _ = load_study_and_cells(run)
-        cells = chosen_cells(cells, read_selections(_texts(where), study, "where"), "where")
+        study, every = load_study_and_cells(run)
+        cells = chosen_cells(every, read_selections(_texts(where), study))
+    else:
+        cells = run.load_cells()
     if not trajectories:
         return cells
     return load_logged_steps(run, cells)

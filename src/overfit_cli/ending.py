@@ -1,4 +1,4 @@
-"""How a process ends."""
+"""The end of a process."""
 
 from __future__ import annotations
 

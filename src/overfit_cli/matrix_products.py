@@ -90,5 +90,5 @@ def _has_onednn() -> bool:
 
 def _onednn(left: Tensor, right: Tensor) -> Tensor:
     """Return left · right, both matrices, as a linear layer of inputs `left`, weights `right`ᵀ."""
-    product: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.mT, None, "none", [], "")
-    return product
+    found: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.mT, None, "none", [], "")
+    return found

@@ -53,7 +53,7 @@ def list_everything(
     for chosen in Kind if kind is None else [kind]:
         entries = list(_ENTRIES[chosen](installed_studies()))
         width = max((len(name) for name, _, _ in entries), default=0)
-        output.print(f"{chosen.value.capitalize()}")
+        output.print(chosen.value.capitalize())
         for name, line, _ in entries:
             room = output.width - width - 4 if output.is_terminal else len(line)
             output.print(f"  {name:{width}}  {_shortened(line, room)}")
@@ -87,13 +87,13 @@ def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
     from overfit_cli.registry import figures_of
     from overfit_cli.standard_figures import any_grid
 
-    chosen, general = list(studies), any_grid()
+    general = any_grid()
     for figure in general.values():
         yield figure.name, f"{figure.title} (any study)", ()
-    for study in chosen:
+    for study in studies:
         for figure in figures_of(study).values():
             about = (("stands for", figure.source),) if figure.source else ()
-            if figure.title != general.get(figure.name, figure).title or figure.name not in general:
+            if figure.name not in general or figure.title != general[figure.name].title:
                 yield figure.name, f"{figure.title} ({study.name})", about
 
 

@@ -138,7 +138,7 @@ def _newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunD
     from overfit_cli.sweeps.loading import function_of, usable_directories
 
     figures = {study.name: figures_of(study) for study in installed_studies()}
-    known = {*any_grid(), *(name for of_study in figures.values() for name in of_study)}
+    known = {name for of_study in figures.values() for name in of_study}
     if figure not in known:
         raise UserError(f"{figure!r} is not a figure; {nearest(figure, known)}")
     for directory in usable_directories(RESULTS):

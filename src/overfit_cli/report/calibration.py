@@ -76,7 +76,7 @@ def design(preset_name: str) -> pd.DataFrame:
     """
     preset = find_preset(preset_name)
     if preset is None:
-        raise UserError(f"There is not a preset {preset_name!r}.")
+        raise UserError(f"There is no preset {preset_name!r}.")
     study = find_study(preset.content.study)
     texts, places = preset_texts(preset, "quick")
     seeds = parse_seeds(str(preset.profile("quick").seeds))

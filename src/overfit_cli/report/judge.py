@@ -69,7 +69,7 @@ def _study_and_cells(
 ) -> tuple[AnyStudy, pd.DataFrame]:
     """The study of a run directory, and its chosen cells."""
     study, cells = load_study_and_cells(directory)
-    return study, chosen_cells(cells, read_selections(where, study, "--where"))
+    return study, chosen_cells(cells, read_selections(where, study))
 
 
 def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:

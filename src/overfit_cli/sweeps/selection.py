@@ -53,37 +53,35 @@ class Selection:
         return chosen
 
 
-def read_selections(texts: Sequence[str], study: AnyStudy, flag: str) -> list[Selection]:
+def read_selections(texts: Sequence[str], study: AnyStudy) -> list[Selection]:
     """Read conditions such as `n=5:20`, `snr=0.1:16`, `kernel=softmax,gaussian` or `seed=0:9`.
 
     Raises:
         UserError: for a name that is no parameter of the study, or a value that it doesn't take.
     """
     known = {**describe(study.parameters), "seed": _SEED}
-    return [_read(text, known, study.name, flag) for text in texts]
+    return [_read(text, known, study.name) for text in texts]
 
 
-def _read(text: str, known: Mapping[str, ParameterInfo], study: str, flag: str) -> Selection:
+def _read(text: str, known: Mapping[str, ParameterInfo], study: str) -> Selection:
     name, equals, values = (part.strip() for part in text.partition("="))
     if not equals or not name or not values:
         raise UserError(
-            f"{flag} {shortened(text)}: write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B."
+            f"--where {shortened(text)}: write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B."
         )
     if name not in known:
         hint = nearest(name, known)
-        raise UserError(f"{flag} {shortened(text)}: {study} has no parameter {name!r}; {hint}")
-    info, said = known[name], f"{flag} {name}"
+        raise UserError(f"--where {shortened(text)}: {study} has no parameter {name!r}; {hint}")
+    info, said = known[name], f"--where {name}"
     between = values.count(":") == 1 and info.kind in ("int", "float")
     parts = values.split(":" if between else ",")
     read = tuple(parse_value(info, part, said) for part in parts)
     if between and cast(float, read[0]) > cast(float, read[1]):
-        raise UserError(f"{flag} {shortened(text)}: the range runs backwards.")
+        raise UserError(f"--where {shortened(text)}: the range runs backwards.")
     return Selection(name, text, read, between)
 
 
-def chosen_cells(
-    cells: pd.DataFrame, selections: Sequence[Selection], flag: str = "--where"
-) -> pd.DataFrame:
+def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.DataFrame:
     """Return the rows that all conditions choose.
 
     Raises:
@@ -95,12 +93,12 @@ def chosen_cells(
             there = sorted(cells[one.name].dropna().unique().tolist())
             some = ", ".join(str(value) for value in there[:6])
             more = ", ..." if len(there) > 6 else ""
-            raise UserError(f"{flag} {one.text}: no cell has that; there is {some}{more}.")
+            raise UserError(f"--where {one.text}: no cell has that; there is {some}{more}.")
         cells = left
     return cells
 
 
-def chosen_data(data: FigureData, texts: Sequence[str], flag: str = "--where") -> FigureData:
+def chosen_data(data: FigureData, texts: Sequence[str]) -> FigureData:
     """Return what a figure is drawn from, of the chosen cells alone.
 
     Raises:
@@ -108,8 +106,8 @@ def chosen_data(data: FigureData, texts: Sequence[str], flag: str = "--where") -
     """
     if not texts:
         return data
-    selections = read_selections(texts, data.study, flag)
-    cells = chosen_cells(data.cells, selections, flag)
+    selections = read_selections(texts, data.study)
+    cells = chosen_cells(data.cells, selections)
     planned, steps = data.planned, data.trajectories
     for one in selections:
         planned = planned[one.holds(planned[one.name])] if one.name in planned else planned

@@ -66,15 +66,14 @@ def attend(
             axis before the heads; each sample has a token.
     """
     scale = kernel.scale(key.shape[-2])
+    value = value if scale == 1 else value * scale
     if kernel.distance is None:
-        mixed = _of_products(query, key, value.expand_as(key), mask)
-        return mixed if scale == 1 else mixed * scale
+        return _of_products(query, key, value.expand_as(key), mask)
     factor = kernel.distance / math.sqrt(query.shape[-1])
     if kernel.normalised:
         each, other = _with_lengths(factor, query, key, mask)
-        return torch.softmax(each @ other.mT, -1) @ (value * scale)
+        return torch.softmax(each @ other.mT, -1) @ value
     each, other = _with_lengths(factor * math.log2(math.e), query, key, mask)
-    value = value * scale
     if query.device.type != "cpu" or query.shape[-2] < _LONG or not query.numel():
         return torch.exp2(each @ other.mT) @ value
     heads = (one.flatten(0, -3) for one in (each, other, value.expand_as(key)))
