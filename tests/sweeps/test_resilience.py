@@ -17,7 +17,9 @@ import overfit_cli
 from tests.command import run, start, wait_for
 from tests.toy_runs import one_part_per_batch
 
-GRID = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set", "pause=0.02", "--jobs", "2")
+CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--jobs", "2")
+GRID = (*CELLS, "--set", "pause=0.02")
+LONG_GRID = (*CELLS, "--set", "pause=0.25")  # Ten seconds: longer than twelve kills let it work.
 
 
 def rows(directory: Path) -> pd.DataFrame:
@@ -38,15 +40,28 @@ def stored_keys(directory: Path) -> list[str]:
     return [key for part in parts for key in pd.read_parquet(part)["key"]]
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(12, marks=pytest.mark.slow)])
-def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_rows(
-    tmp_path: Path, undisturbed: pd.DataFrame, kills: int
+def test_killed_at_a_random_moment_and_resumed_it_ends_with_the_same_rows(
+    tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:
-    """SIGKILL to the parent alone: its workers must see to themselves."""
+    killed_and_resumed(tmp_path, GRID, kills=1)
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
+
+
+@pytest.mark.slow
+def test_killed_at_twelve_random_moments_and_resumed_it_ends_with_the_same_rows(
+    tmp_path: Path,
+) -> None:
+    run("sweep", "toy", *LONG_GRID, "--out", "undisturbed", cwd=tmp_path)
+    killed_and_resumed(tmp_path, LONG_GRID, kills=12)
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "undisturbed"))
+
+
+def killed_and_resumed(tmp_path: Path, grid: tuple[str, ...], kills: int) -> None:
+    """Sweep into `out`, with SIGKILL to the parent alone: workers must see to themselves."""
     moments = random.Random(0)
     killed = 0
     for _ in range(kills):
-        process = start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path)
+        process = start("sweep", "toy", *grid, "--out", "out", cwd=tmp_path)
         time.sleep(moments.uniform(0.4, 1.6))
         process.kill()
         process.communicate(timeout=20)  # It ends when the last worker has let go of the output.
@@ -55,8 +70,7 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_rows(
             for part in (tmp_path / "out" / "cells").glob("*.parquet"):
                 pd.read_parquet(part)  # Whole at every moment.
     assert killed >= kills / 2, "most kills came after the end: the moments are too late"
-    run("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path)
-    pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
+    run("sweep", "toy", *grid, "--out", "out", cwd=tmp_path)
     keys = stored_keys(tmp_path / "out")
     assert len(keys) == len(set(keys))
     assert not list((tmp_path / "out").glob("**/.part-*"))
