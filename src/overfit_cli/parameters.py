@@ -12,6 +12,8 @@ from typing import Any, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from overfit_cli.symbols import plain
+
 Value = int | float | bool | str
 Kind = Literal["int", "float", "bool", "literal", "text"]
 
@@ -55,10 +57,11 @@ class Parameter:
     """What a parameter means, and what it takes: `Annotated[int, Parameter("samples")]`.
 
     Attributes:
-        meaning: one phrase for help texts, documents and axis labels.
+        meaning: one phrase for help texts and documents.
         symbol: the paper's symbol, in matplotlib's mathtext without the dollar signs.
         unit: what one counts in; empty for a pure number.
         at_least, above, at_most, below: the bounds of what is accepted.
+        label: a few words for axes and legends; empty where the meaning is short enough.
     """
 
     meaning: str = ""
@@ -68,6 +71,7 @@ class Parameter:
     above: float | None = None
     at_most: float | None = None
     below: float | None = None
+    label: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what is of another type, and bounds between which there is nothing.
@@ -75,7 +79,7 @@ class Parameter:
         Raises:
             TypeError: naming it.
         """
-        for name in ("meaning", "symbol", "unit"):
+        for name in ("meaning", "symbol", "unit", "label"):
             if not isinstance(given := getattr(self, name), str):
                 raise TypeError(f"Parameter({name}={given!r}): it takes a text")
         for name in ("at_least", "above", "at_most", "below"):
@@ -107,7 +111,7 @@ class Parameter:
             le=bound(self.at_most, math.floor),
             lt=bound(self.below, math.ceil),
             allow_inf_nan=False if real else None,
-            json_schema_extra={"symbol": self.symbol, "unit": self.unit},
+            json_schema_extra={"symbol": self.symbol, "unit": self.unit, "label": self.label},
         )
 
 
@@ -121,9 +125,10 @@ def parameter(
     above: float | None = None,
     at_most: float | None = None,
     below: float | None = None,
+    label: str = "",
 ) -> Any:
     """Declare a field of a `StudyParameters` model: the paper's value, and see `Parameter`."""
-    declared = Parameter(meaning, symbol, unit, at_least, above, at_most, below)
+    declared = Parameter(meaning, symbol, unit, at_least, above, at_most, below, label)
     return declared.field(default, real=isinstance(default, float))
 
 
@@ -154,7 +159,7 @@ class ParameterInfo:
     """What a parameter's model says of it, for people.
 
     `kind` is `int`, `float`, `bool`, `literal` or `text`; `accepts` says in words what is accepted.
-    The default is None where the parameter must be given.
+    The default is None where the parameter must be given. `label` is never empty.
     """
 
     name: str
@@ -165,6 +170,7 @@ class ParameterInfo:
     unit: str
     choices: tuple[str, ...]
     accepts: str
+    label: str = ""
 
 
 def describe(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
@@ -193,7 +199,20 @@ def _describe_one(model: type[StudyParameters], name: str) -> ParameterInfo:
         unit=str(extra["unit"]),
         choices=choices,
         accepts=_accepts(kind, choices, field.metadata),
+        label=str(extra["label"]) or field.description or name.replace("_", " "),
     )
+
+
+def parameter_named(model: type[StudyParameters], text: str) -> str:
+    """Return the name of the parameter that `text` is the name or the symbol of.
+
+    A symbol is taken as terminals show it, `SNR` or `σ_p`, where one parameter alone has it. What
+    is neither comes back as it is.
+    """
+    if text in model.model_fields:
+        return text
+    named = [name for name, info in describe(model).items() if plain(info.symbol) == text]
+    return named[0] if len(named) == 1 else text
 
 
 def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:

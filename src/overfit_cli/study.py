@@ -64,7 +64,8 @@ class Cell(Generic[P_co]):
 class Column:
     """A measurement that a study makes: a column of its cell rows or of its trajectories.
 
-    `symbol` is the paper's, in mathtext without the dollar signs; `unit` is empty for pure numbers.
+    `symbol` is the paper's, in mathtext without the dollar signs; `unit` is empty for pure numbers;
+    `label`, a few words for axes and legends, is empty where the meaning is short enough.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Column:
     kind: Literal["float", "int"] = "float"
     symbol: str = ""
     unit: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,9 @@ class Study(ABC, Generic[P]):
 
     threshold: float | None = None
     """The value of the headline at which a cell changes sides."""
+
+    sides: tuple[str, str] = ("", "")
+    """What a cell is called whose headline is up to the threshold, and above it."""
 
     claims_in: str = ""
     """The module that has its `CLAIMS`, which is imported when they are asked for."""

@@ -39,11 +39,19 @@ def threshold_problem(threshold: object) -> str:
     return "" if good else "it takes a finite number"
 
 
+def sides_problem(sides: object) -> str:
+    """Return why these are no names of the two sides of a threshold; empty where they are."""
+    if isinstance(sides, tuple) and [isinstance(one, str) for one in sides] == [True, True]:
+        return ""
+    return "it takes two texts: what is up to the threshold, and what is above"
+
+
 def _problems(study: Study[StudyParameters], name: str) -> Iterator[str]:
     members: Mapping[str, str] = {
         "name": text_problem(study.name),
         "version": version_problem(study.version),
         "threshold": threshold_problem(study.threshold),
+        "sides": sides_problem(study.sides),
     }
     yield from (
         f"its {member} is {getattr(study, member)!r}; {why}"

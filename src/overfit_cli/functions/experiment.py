@@ -8,7 +8,12 @@ from typing import Any, TypeVar
 
 from overfit_cli.claim import Claim
 from overfit_cli.study import Column
-from overfit_cli.study_checks import text_problem, threshold_problem, version_problem
+from overfit_cli.study_checks import (
+    sides_problem,
+    text_problem,
+    threshold_problem,
+    version_problem,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,6 +30,7 @@ class Description:
     title: str | None = None
     headline: str = ""
     threshold: float | None = None
+    sides: tuple[str, str] = ("", "")
     columns: tuple[Column, ...] = ()
     claims: tuple[Claim, ...] = ()
 
@@ -40,6 +46,7 @@ class Description:
             "title": not isinstance(self.title, str | None) and "it takes a text",
             "headline": not isinstance(self.headline, str) and "it takes the name of a column",
             "threshold": threshold_problem(self.threshold),
+            "sides": sides_problem(self.sides),
         }
         for name, why in problems.items():
             if why:
@@ -58,6 +65,7 @@ def experiment(
     title: str | None = None,
     headline: str = "",
     threshold: float | None = None,
+    sides: tuple[str, str] = ("", ""),
     columns: Sequence[Column] = (),
     claims: Sequence[Claim] = (),
 ) -> Callable[[Function], Function]:
@@ -69,7 +77,8 @@ def experiment(
         title: what it is, in a line; by default the first line of its documentation.
         headline: the column shown while a sweep runs; by default the first that it returns.
         threshold: the value of the headline at which a cell changes sides.
-        columns: meaning, symbol and unit of columns that it returns or yields.
+        sides: what a cell is called whose headline is up to the threshold, and above it.
+        columns: meaning, symbol, unit and label of columns that it returns or yields.
         claims: what its cells can decide; `overfit report` judges them.
 
     Raises:
@@ -80,7 +89,9 @@ def experiment(
     for what, given in (("columns", columns), ("claims", claims)):
         if not isinstance(given, Iterable):
             raise TypeError(f"experiment({what}={given!r}): it takes a list")
-    said = Description(name, version, title, headline, threshold, tuple(columns), tuple(claims))
+    said = Description(
+        name, version, title, headline, threshold, sides, tuple(columns), tuple(claims)
+    )
 
     def mark(function: Function) -> Function:
         setattr(function, _ATTRIBUTE, said)

@@ -43,13 +43,14 @@ class ColumnRecord(_Record):
     meaning: str = ""
     symbol: str = ""
     unit: str = ""
+    label: str = ""
 
 
 class FunctionRecord(_Record):
     """What is known of a function that is a study.
 
     Attributes:
-        name, version, title, label, headline, threshold: the study's.
+        name, version, title, label, headline, threshold, sides: the study's.
         reference: what finds the function again; empty where nothing does.
         seeded: whether it takes a seed.
         parameters: in the order of the signature.
@@ -67,6 +68,7 @@ class FunctionRecord(_Record):
     reference: str = ""
     headline: str = ""
     threshold: float | None = None
+    sides: tuple[str, str] = ("", "")
     seeded: bool = True
     parameters: tuple[ParameterRecord, ...] = ()
     columns: tuple[ColumnRecord, ...] = ()

@@ -54,7 +54,7 @@ class FunctionStudy(Study[FunctionParameters]):
         self.record, self.function = record, function
         self.source_digest = source_digest
         self.name, self.version = record.name, record.version
-        self.title, self.threshold = record.title, record.threshold
+        self.title, self.threshold, self.sides = record.title, record.threshold, record.sides
         self.parameters = parameter_model(record)
         self.columns = _columns(record, measured)
         self.trajectory_columns = _columns(record, logged)
@@ -131,7 +131,9 @@ def _columns(record: FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]
     """Columns by these names in their order, with what was said of them."""
     known = {one.name: one for one in record.columns}
     found = [known.get(name) or ColumnRecord(name=name) for name in names]
-    return tuple(Column(one.name, one.meaning, "float", one.symbol, one.unit) for one in found)
+    return tuple(
+        Column(one.name, one.meaning, "float", one.symbol, one.unit, one.label) for one in found
+    )
 
 
 def study_of_reference(reference: str) -> FunctionStudy:
@@ -218,12 +220,10 @@ def _study_of(function: Function, source: Source) -> FunctionStudy:
             reference=source.reference,
             headline=said.headline,
             threshold=said.threshold,
+            sides=said.sides,
             seeded=seeded,
             parameters=tuple(parameters),
-            columns=tuple(
-                ColumnRecord(name=one.name, meaning=one.meaning, symbol=one.symbol, unit=one.unit)
-                for one in said.columns
-            ),
+            columns=tuple(ColumnRecord(**vars(one)) for one in said.columns),
             claims=bool(said.claims),
         )
     except ValueError as error:
