@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.style import save
+from overfit_cli.figures.picture import save
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.study import Cells, Column, Results, Study
 from overfit_cli.training import Training

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from overfit_cli.errors import UserError
 from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.figures.style import save
+from overfit_cli.figures.picture import save
 from tests.fake_study import (
     LAW,
     NS,

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from overfit_cli.cli.common import RESULTS, console
+from overfit_cli.cli.drawing import Request, draw_figure
+from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
 from overfit_cli.cli.naming import sweep_name
-from overfit_cli.cli.plot import draw_figure
 from overfit_cli.cli.refining import refine as run_rounds
 from overfit_cli.cli.running import Runner, outline
 from overfit_cli.cli.subject import Subject, find_subject
@@ -16,7 +17,7 @@ from overfit_cli.data_folder import set_data_folder
 from overfit_cli.device import Device, resolve_device
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureOptions
-from overfit_cli.figures.style import image, save
+from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.study import study_of_function
 from overfit_cli.parameters import Value
 from overfit_cli.registry import add_study, find_study
@@ -33,7 +34,6 @@ from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.workers import Backend, jobs_on
 
 if TYPE_CHECKING:
-    import matplotlib.figure
     import pandas as pd
 
 Values = Value | str | Iterable[Any]
@@ -165,51 +165,83 @@ def load(
 
 def draw(
     figure: str,
-    directory: str | Path,
-    *,
+    *directories: str | Path,
+    minus: str | Path | None = None,
     x: str | None = None,
     y: str | None = None,
     value: str | None = None,
-    threshold: float | None = None,
-    law: str | None = None,
     by: str | None = None,
+    each_seed: bool | None = None,
+    threshold: float | None = None,
+    law: str | Sequence[str] | None = None,
     where: str | Sequence[str] = (),
+    title: str | None = None,
+    size: str | None = None,
+    dpi: int | None = None,
+    cmap: str | None = None,
+    log: str | None = None,
+    style: str | Path | None = None,
     out: str | Path | None = None,
-) -> matplotlib.figure.Figure:
-    """Draw a figure of a run directory, as `overfit plot` does.
+) -> Picture:
+    """Draw a figure of run directories, as `overfit plot` does.
 
     Args:
         figure: its name, such as `heatmap`.
-        directory: what a sweep or a training wrote.
+        *directories: what a sweep or a training wrote; several are overlaid or side by side.
+        minus: a run directory to subtract, cell by cell.
         x, y: the parameters across and up.
         value: the column to draw.
+        by: a parameter with a panel for each value; of boundaries, a colour.
+        each_seed: whether each seed has a line; by default where there are fewer than three.
         threshold: where a cell changes sides.
-        law: an equation to draw as a curve, such as `n * snr**2 = 1000`.
-        by: a parameter with a panel for each value.
+        law: equations to draw as curves, such as `N * SNR**2 = 1000`; `()` for none, also where the
+            figure has its own.
         where: conditions on parameters or the seed that choose cells, such as `n=5:20`.
-        out: a .png, .pdf or .svg to write; None for none.
+        title: stands above the figure.
+        size: `column`, `page`, or width and height, such as `3.4x2.6` in inches or `85x65mm`.
+        dpi: dots per inch; by default 300.
+        cmap: matplotlib's name of a map of colours.
+        log: which of `x`, `y` and `value` are logarithmic, with commas between, or `none`.
+        style: a style sheet of matplotlib's.
+        out: a .png, .pdf or .svg to write, with the caption beside it; None for none.
+
+    Returns:
+        A matplotlib figure, whose attribute `caption` says what it shows and how it was made.
 
     Raises:
-        UserError: if there is no such figure, or the directory doesn't hold what it is drawn from.
+        UserError: if there is no such figure, or the directories don't hold what it is drawn from.
     """
-    cut = None if threshold is None else number("threshold", threshold)
-    asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law, by=by)
-    for name, given in {
-        "figure": figure,
-        "x": x,
-        "y": y,
-        "value": value,
-        "law": law,
-        "by": by,
-    }.items():
+    texts = {"figure": figure, "x": x, "y": y, "value": value, "by": by, "title": title}
+    texts |= {"size": size, "cmap": cmap, "log": log}
+    for name, given in texts.items():
         if given is not None and not isinstance(given, str):
             raise UserError(f"{name} {given!r}: it takes a text.")
-    run = RunDirectory(_path("directory", directory))
-    drawn = draw_figure(str(figure), run, asked, _texts(where))
+    if not directories:
+        raise UserError("draw takes the run directories to draw from, after the figure's name.")
+    asked = FigureOptions(
+        x=x,
+        y=y,
+        value=value,
+        threshold=None if threshold is None else number("threshold", threshold),
+        law=None if law is None else tuple(_texts(law)),
+        by=by,
+        log=read_log(log),
+        cmap=checked_colour_map(cmap),
+        each_seed=each_seed,
+    )
+    dots = None if dpi is None else whole("dpi", dpi, LEAST_DPI)
+    drawn = draw_figure(
+        Request(
+            figure,
+            [RunDirectory(_path("directory", one)) for one in directories],
+            asked,
+            _texts(where),
+            None if minus is None else RunDirectory(_path("minus", minus), "minus"),
+            read_look(title, size, dots, None if style is None else _path("style", style)),
+        )
+    )
     if out is not None:
-        save(drawn, _path("out", out))
-    # What a notebook looks for: without pyplot it would show the figure's name only.
-    drawn._repr_png_ = lambda: image(drawn, "png")  # type: ignore[attr-defined]
+        save_with_caption(drawn, _path("out", out))
     return drawn
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    import matplotlib.figure
     import pandas as pd
 
+    from overfit_cli.figures.picture import Picture
     from overfit_cli.study import AnyStudy
 
-    Draw = Callable[["FigureData", "FigureOptions"], matplotlib.figure.Figure]
+    Draw = Callable[["FigureData", "FigureOptions"], Picture]
 
 
 MOST_PANELS = 12
@@ -28,17 +28,24 @@ class FigureOptions:
         x, y: names of the parameters on the axes.
         value: name of the measured column that is drawn.
         threshold: the value at which a cell changes sides.
-        law: an equation to draw as a curve, in the names of the axes: `n * snr**2 = 1000`.
+        law: equations to draw as curves, in the names of the axes: `n * snr**2 = 1000`; none
+            where it is empty.
         by: name of the parameter whose values are panels side by side; a study's own choice may
             name several, with commas between, of which the first that varies is taken.
+        log: which of `x`, `y` and `value` are logarithmic; the others are then linear.
+        cmap: the name of matplotlib's map of colours.
+        each_seed: whether each seed has a line of its own.
     """
 
     x: str | None = None
     y: str | None = None
     value: str | None = None
     threshold: float | None = None
-    law: str | None = None
+    law: tuple[str, ...] | None = None
     by: str | None = None
+    log: frozenset[str] | None = None
+    cmap: str | None = None
+    each_seed: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,9 @@ class FigureData:
             is none.
         refined: whether the cells were chosen one by one, by a sweep that refines.
         collections: fingerprints of the data that the cells were trained on, by name.
+        runs: what several run directories are called, if there are several: cells, plan and
+            trajectories are then those of all, and a column `run` says whose.
+        less: what is subtracted, if every column is a difference of two run directories'.
     """
 
     study: AnyStudy
@@ -62,6 +72,8 @@ class FigureData:
     trajectories: pd.DataFrame
     refined: bool = False
     collections: Mapping[str, str] = field(default_factory=dict)
+    runs: tuple[str, ...] = ()
+    less: str = ""
 
 
 def _at(place: str) -> Any:
@@ -85,7 +97,7 @@ def drawn_by(place: str) -> Draw:
     Naming a figure then costs no import of matplotlib: sweeps and lists stay quick.
     """
 
-    def draw(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+    def draw(data: FigureData, options: FigureOptions) -> Picture:
         drawing: Draw = _at(place)
         return drawing(data, options)
 
@@ -103,7 +115,8 @@ class Figure:
         draw: makes the picture; raises `UserError` where the data can't carry it.
         source: the figure of the paper that it stands for; empty where it is our own.
         options: the study's choices where the user makes none.
-        accepts: the names of the options that it takes.
+        accepts: the names of the options that it takes; `from` is that of several run
+            directories, and `minus` of their difference.
         axes: how many of x and y it needs; those that `options` leaves open are parameters that
             vary.
         equation_of: the equation to draw for these cells, where that depends on more than the axes;

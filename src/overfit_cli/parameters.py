@@ -172,6 +172,11 @@ class ParameterInfo:
     accepts: str
     label: str = ""
 
+    @property
+    def plain_symbol(self) -> str:
+        """The symbol as terminals show it: `SNR`, `σ_p`."""
+        return plain(self.symbol)
+
 
 def describe(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
     """Return every parameter of `model` by name, in the order of its declaration."""
@@ -211,7 +216,7 @@ def parameter_named(model: type[StudyParameters], text: str) -> str:
     """
     if text in model.model_fields:
         return text
-    named = [name for name, info in describe(model).items() if plain(info.symbol) == text]
+    named = [name for name, info in describe(model).items() if info.plain_symbol == text]
     return named[0] if len(named) == 1 else text
 
 

@@ -7,26 +7,30 @@ from dataclasses import replace
 
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 
+_GRID = frozenset({"x", "y", "value", "threshold", "law", "log", "from"})
+_LINES = frozenset({"value", "threshold", "by", "log", "each_seed", "from"})
+
 HEATMAP = Figure(
     name="heatmap",
     title="The headline over two parameters, averaged over seeds",
     reads="cells",
     draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
-    accepts=frozenset({"x", "y", "value", "threshold", "law", "by"}),
+    accepts=_GRID | {"by", "cmap", "minus"},
     axes=2,
 )
 CUTOFF = replace(
     HEATMAP,
     name="cutoff",
+    accepts=_GRID | {"by"},
     title="Which side of a threshold the headline is on, over two parameters",
-    draw=drawn_by("overfit_cli.figures.heatmap:draw_cutoff"),
+    draw=drawn_by("overfit_cli.figures.cutoff:draw_cutoff"),
 )
 BOUNDARY = Figure(
     name="boundary",
     title="Where the headline crosses a threshold, and the power law fitted to it",
     reads="cells",
     draw=drawn_by("overfit_cli.figures.boundary:draw_boundary"),
-    accepts=frozenset({"x", "y", "value", "threshold", "law"}),
+    accepts=_GRID | {"by"},
     axes=2,
 )
 LINES = Figure(
@@ -34,7 +38,7 @@ LINES = Figure(
     title="A measured column against a parameter, a line for each setting of the others",
     reads="cells",
     draw=drawn_by("overfit_cli.figures.lines:draw_lines"),
-    accepts=frozenset({"x", "value", "threshold", "by"}),
+    accepts=_LINES | {"x", "minus"},
     axes=1,
 )
 CURVES = Figure(
@@ -42,7 +46,7 @@ CURVES = Figure(
     title="Logged columns against the step of training",
     reads="trajectories",
     draw=drawn_by("overfit_cli.figures.curves:draw_curves"),
-    accepts=frozenset({"value", "threshold", "by"}),
+    accepts=_LINES | {"cmap"},
 )
 
 

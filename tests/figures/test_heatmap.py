@@ -88,7 +88,7 @@ def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame, tmp_path: 
 
 
 def test_a_law_that_lies_elsewhere_is_said_to(cells: pd.DataFrame, tmp_path: Path) -> None:
-    figure = draw_heatmap(data_of(cells), replace(OPTIONS, law="n * snr = 1e9"))
+    figure = draw_heatmap(data_of(cells), replace(OPTIONS, law=("n * snr = 1e9",)))
     assert "n * snr = 1e9 (out of view)" in words(figure, tmp_path)
 
 
@@ -179,7 +179,9 @@ def test_words_can_be_an_axis_in_the_order_of_their_declaration(tmp_path: Path) 
     labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert labels == ["softmax", "gaussian"]
     with pytest.raises(UserError, match="'kernel' is not an axis here; known: snr"):
-        draw_heatmap(data_of(pd.concat([one, other])), replace(OPTIONS, y="kernel", law="kernel=1"))
+        draw_heatmap(
+            data_of(pd.concat([one, other])), replace(OPTIONS, y="kernel", law=("kernel=1",))
+        )
 
 
 @pytest.mark.parametrize(("value", "label"), [("steps", "gradient steps"), ("seconds", "time (s)")])

@@ -25,7 +25,7 @@ from overfit_cli.figures.curves import draw_columns, draw_curves
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.options import resolved_options
 from overfit_cli.figures.panels import Panel, panels
-from overfit_cli.figures.style import styled
+from overfit_cli.figures.picture import styled
 from overfit_cli.figures.surface import Surface, draw_surfaces
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.study import Column

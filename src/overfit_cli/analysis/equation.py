@@ -39,11 +39,13 @@ class Equation:
     Attributes:
         text: as the user wrote it, its blanks tidied.
         names: the names that occur in it.
-        left, right: its two sides, as functions of the values by name.
+        sides: its two sides, as trees of Python's, in these names.
+        left, right: the same as functions of the values by name.
     """
 
     text: str
     names: frozenset[str]
+    sides: tuple[ast.expr, ast.expr] = field(repr=False, compare=False)
     left: Term = field(repr=False, compare=False)
     right: Term = field(repr=False, compare=False)
 
@@ -66,25 +68,36 @@ class _RefusedError(Exception):
     """Why a text is no equation."""
 
 
-def parse_equation(text: str, names: Collection[str]) -> Equation:
+def parse_equation(text: str, names: Collection[str] | Mapping[str, str]) -> Equation:
     """Read an equation: + - * / **, parentheses, numbers, log, exp, sqrt, and `names`.
+
+    Args:
+        text: the equation.
+        names: that may occur; a mapping has a name for each of its spellings.
 
     Raises:
         UserError: if it is anything else.
     """
     tidy = " ".join(text.split())
+    known = names if isinstance(names, Mapping) else {name: name for name in names}
     try:
-        sides = [_side(side, names) for side in _split(tidy, names)]
-        used = frozenset(name for _, found in sides for name in found)
+        left, right = (_tree(side, known) for side in _split(tidy, known))
+        used = frozenset(
+            node.id
+            for side in (left, right)
+            for node in ast.walk(side)
+            if isinstance(node, ast.Name) and node.id in known.values()
+        )
+        sides = [_term(side, frozenset(known.values())) for side in (left, right)]
         if not used:
             raise _RefusedError("it names none of them.")
     except _RefusedError as refused:
         shown = tidy if len(tidy) <= 60 else tidy[:57] + "..."
         raise UserError(
-            f"--law {shown!r}: it takes one equation in {' and '.join(sorted(names))} with numbers,"
-            f" + - * / **, parentheses, log, exp and sqrt, but {refused}"
+            f"--law {shown!r}: it takes one equation in {' and '.join(sorted({*known.values()}))} "
+            f"with numbers, + - * / **, parentheses, log, exp and sqrt, but {refused}"
         ) from None
-    return Equation(tidy, used, sides[0][0], sides[1][0])
+    return Equation(tidy, used, (left, right), *sides)
 
 
 def _split(text: str, names: Collection[str]) -> list[str]:
@@ -106,7 +119,8 @@ def _split(text: str, names: Collection[str]) -> list[str]:
     return sides
 
 
-def _side(text: str, names: Collection[str]) -> tuple[Term, set[str]]:
+def _tree(text: str, names: Mapping[str, str]) -> ast.expr:
+    """A side as a tree, each name spelled as its parameter's."""
     text = text.strip()
     try:
         with warnings.catch_warnings():
@@ -114,8 +128,10 @@ def _side(text: str, names: Collection[str]) -> tuple[Term, set[str]]:
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise _RefusedError(f"{text!r} is not arithmetic.") from None
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return _term(tree, names), found.intersection(names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = names.get(node.id, node.id)
+    return tree
 
 
 def _term(node: ast.expr, names: Collection[str]) -> Term:

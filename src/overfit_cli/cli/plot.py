@@ -1,22 +1,33 @@
-"""The command `overfit plot`: a figure from a run directory."""
+"""The command `overfit plot`: a figure from run directories."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
-from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from overfit_cli.cli.common import RESULTS, console
-from overfit_cli.cli.options import DataFolder, Where, read_number, read_path, use_data
+from overfit_cli.cli.drawing import Request, draw_figure, figure_and_data
+from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
+from overfit_cli.cli.options import (
+    DataFolder,
+    Where,
+    read_number,
+    read_path,
+    read_whole,
+    use_data,
+)
 from overfit_cli.errors import UserError, nearest
+from overfit_cli.figure import Figure, FigureOptions
 
 if TYPE_CHECKING:
-    import matplotlib.figure
-
-    from overfit_cli.figure import Figure, FigureData, FigureOptions
     from overfit_cli.sweeps.store import RunDirectory
+
+_SHOWS, _LOOKS = "What it shows", "How it looks"
 
 
 def plot(
@@ -27,108 +38,180 @@ def plot(
         ),
     ],
     source: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            "--from", metavar="DIR", help="Run directory.  [default: the newest that fits]"
+            "--from",
+            metavar="DIR",
+            help="Run directory; several are overlaid or side by side.  "
+            "[default: the newest that fits]",
         ),
+    ] = None,
+    minus: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Run directory to subtract, cell by cell."),
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="PNG, PDF or SVG file.  [default: DIR/figures/FIGURE.png]"
+            metavar="FILE",
+            help="PNG, PDF or SVG file; a caption is written beside it, as FILE.txt.  "
+            "[default: DIR/figures/FIGURE.png]",
         ),
     ] = None,
     x: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Parameter on the horizontal axis.")
-    ] = None,
-    y: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Parameter on the vertical axis.")
-    ] = None,
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Measured column to draw.")
-    ] = None,
-    threshold: Annotated[
-        str | None, typer.Option(metavar="T", help="Value that separates the two sides.")
-    ] = None,
-    law: Annotated[
         str | None,
         typer.Option(
-            metavar="EQUATION", help="Equation of a curve to draw, such as 'n * snr**2 = 1000'."
+            metavar="NAME", help="Parameter on the horizontal axis.", rich_help_panel=_SHOWS
         ),
     ] = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Parameter that gets one panel per value.")
+    y: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Parameter on the vertical axis.", rich_help_panel=_SHOWS
+        ),
     ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Measured column to draw.", rich_help_panel=_SHOWS),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Parameter with a panel for each value; of boundaries, a colour.",
+            rich_help_panel=_SHOWS,
+        ),
+    ] = None,
+    each_seed: Annotated[
+        bool | None,
+        typer.Option(
+            "--each-seed/--band",
+            help="A line for each seed, or their mean with a band.",
+            rich_help_panel=_SHOWS,
+        ),
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T", help="Value that separates the two sides.", rich_help_panel=_SHOWS
+        ),
+    ] = None,
+    law: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EQUATION",
+            help="Equation of a curve to draw, such as 'N * SNR**2 = 1000'; may be repeated.",
+            rich_help_panel=_SHOWS,
+        ),
+    ] = None,
+    no_law: Annotated[
+        bool,
+        typer.Option("--no-law", help="Leave out the study's own.", rich_help_panel=_SHOWS),
+    ] = False,
     where: Where = None,
+    title: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Title; $...$ is typeset.", rich_help_panel=_LOOKS),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="column|page|WIDTHxHEIGHT",
+            help="Size: that of a paper's column or page, or inches (85x65mm: millimetres).",
+            rich_help_panel=_LOOKS,
+        ),
+    ] = None,
+    dpi: Annotated[
+        str | None,
+        typer.Option(metavar="D", help="Dots per inch.  [default: 300]", rich_help_panel=_LOOKS),
+    ] = None,
+    cmap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Map of colours, by matplotlib's name.", rich_help_panel=_LOOKS
+        ),
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            metavar="x,y,value|none",
+            help="Which axes are logarithmic; the others are linear.",
+            rich_help_panel=_LOOKS,
+        ),
+    ] = None,
+    style: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.mplstyle", help="Style sheet of matplotlib's.", rich_help_panel=_LOOKS
+        ),
+    ] = None,
     data_folder: DataFolder = None,
 ) -> int:
-    """Draw a figure of a run."""
+    """Draw a figure of a run, or of several, with its caption beside it."""
     use_data(data_folder)
-    from overfit_cli.figure import FigureOptions
-    from overfit_cli.figures.style import save
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.figures.picture import save_with_caption
 
-    cut = None if threshold is None else read_number("--threshold", threshold, "a finite number")
-    asked = FigureOptions(x=x, y=y, value=value, threshold=cut, law=law, by=by)
-    named = read_path("--from", source)
-    path = read_path("--out", out)
-    chosen = where or []
-    directory = _newest_for(figure, asked, chosen) if named is None else RunDirectory(named)
-    picture = draw_figure(figure, directory, asked, chosen)
-    path = path or directory.path / "figures" / f"{figure}.png"
-    save(picture, path)
+    if law and no_law:
+        raise UserError(f"--law {law[0]}: --no-law leaves out every equation; give one of the two.")
+    asked = FigureOptions(
+        x=x,
+        y=y,
+        value=value,
+        threshold=(
+            None if threshold is None else read_number("--threshold", threshold, "a finite number")
+        ),
+        law=() if no_law else tuple(law) if law else None,
+        by=by,
+        log=read_log(log),
+        cmap=checked_colour_map(cmap),
+        each_seed=each_seed,
+    )
+    dots = None if dpi is None else read_whole("--dpi", dpi, LEAST_DPI)
+    look = read_look(title, size, dots, read_path("--style", style))
+    chosen, path = where or [], read_path("--out", out)
+    directories = _directories(figure, source or [], asked, chosen)
+    picture = draw_figure(
+        Request(
+            figure,
+            directories,
+            asked,
+            chosen,
+            None if minus is None else _directory("--minus", minus),
+            look,
+            shlex.join(["overfit", *sys.argv[1:]]),
+        )
+    )
+    path = path or _default_path(figure, directories, minus)
+    save_with_caption(picture, path)
     output = console()
-    if named is None:
-        output.print(f"From {directory.path}, the newest run directory that fits.")
-    output.print(f"Drawn: {path}")
+    if not source:
+        output.print(f"From {directories[0].path}, the newest run directory that fits.")
+    output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")
     return 0
 
 
-def draw_figure(
-    name: str, directory: RunDirectory, asked: FigureOptions, where: Sequence[str] = ()
-) -> matplotlib.figure.Figure:
-    """Draw a figure of a run directory, or of those of its cells that `where` chooses.
-
-    Raises:
-        UserError: if its study has no such figure, the figure doesn't take an option, or the
-            directory doesn't hold what it is drawn from.
-    """
-    from overfit_cli.figures.options import resolved_options
-
-    figure, data = _figure_and_data(name, directory, where)
-    _refuse_unheeded(figure, asked)
-    return figure.draw(data, resolved_options(figure, asked, data))
+def _directories(
+    figure: str, named: Sequence[str], asked: FigureOptions, where: Sequence[str]
+) -> list[RunDirectory]:
+    """Those that the user names, or the newest that fits."""
+    if not named:
+        return [_newest_for(figure, asked, where)]
+    return [_directory("--from", text) for text in named]
 
 
-def _figure_and_data(
-    name: str, directory: RunDirectory, where: Sequence[str]
-) -> tuple[Figure, FigureData]:
-    from overfit_cli.registry import figures_of
-    from overfit_cli.sweeps.loading import load_figure_data
-    from overfit_cli.sweeps.selection import chosen_data
+def _directory(flag: str, text: str) -> RunDirectory:
+    from overfit_cli.sweeps.store import RunDirectory
 
-    data = chosen_data(load_figure_data(directory), where)
-    figures = figures_of(data.study)
-    if name not in figures:
-        raise UserError(f"{data.study.name} has no figure {name!r}; {nearest(name, figures)}")
-    figure = figures[name]
-    if figure.reads == "trajectories" and data.trajectories.empty:
-        raise UserError(
-            f"--from {directory.path}: it holds no trajectories, which {name} is drawn from; "
-            "`overfit train` writes them, and `overfit sweep --trajectories` does."
-        )
-    return figure, data
+    path = read_path(flag, text)
+    assert path is not None
+    return RunDirectory(path, flag)
 
 
-def _refuse_unheeded(figure: Figure, asked: FigureOptions) -> None:
-    """Refuse an option that the figure doesn't take."""
-    for field in fields(asked):
-        given = getattr(asked, field.name)
-        if given is not None and field.name not in figure.accepts:
-            accepted = ", ".join(f"--{option}" for option in sorted(figure.accepts)) or "none"
-            raise UserError(
-                f"--{field.name} {given}: {figure.name} doesn't take it; it takes {accepted}."
-            )
+def _default_path(figure: str, directories: Sequence[RunDirectory], minus: str | None) -> Path:
+    """In the first run directory, named after the others too."""
+    others = [f"-with-{one.path.resolve().name}" for one in directories[1:]]
+    others += [f"-minus-{Path(minus).resolve().name}"] if minus else []
+    return directories[0].path / "figures" / f"{figure}{''.join(others)}.png"
 
 
 def _newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDirectory:
@@ -157,17 +240,17 @@ def _fits(
 ) -> bool:
     """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
     from overfit_cli.figures.axis import parameter_values
-    from overfit_cli.figures.options import resolved_options
+    from overfit_cli.figures.options import resolved_options, spelled_out
 
     if figure.reads == "trajectories" and not directory.logged_keys():
         return False
     try:
-        _, data = _figure_and_data(figure.name, directory, where)
+        _, data = figure_and_data(figure.name, directory, where)
     except UserError:
         if where:
             return False  # it lacks the parameter, or has no such cell
         raise
-    options = resolved_options(figure, asked, data)
+    options = resolved_options(figure, spelled_out(asked, data.study), data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]
     varied = {name for name, taken in values.items() if len(taken) > 1}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import matplotlib.axes
 import numpy as np
-from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator
+import pandas as pd
+from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
 from numpy.typing import NDArray
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData
+from overfit_cli.figures.labels import RUN, axis_label
 from overfit_cli.figures.style import HIGH, WIDE, log_ticks, plain, wrapped
 from overfit_cli.parameters import Value, describe
-from overfit_cli.study import AnyStudy
 
 Floats = NDArray[np.float64]
 FEW = 8  # up to so many values, each has its own tick
@@ -47,11 +49,26 @@ class Axis:
 
     @property
     def edges(self) -> Floats:
-        """The borders of the values' cells, midway between neighbours, of shape (values + 1,)."""
-        at = np.log(self.positions) if self.scale == "log" else self.positions
+        """The borders of the values' cells, midway between neighbours, of shape (values + 1,).
+
+        Of many numbers the first and the last are borders themselves: no colour lies beyond what
+        was measured. Few have whole cells.
+        """
+        at = self.scaled(self.positions)
         middle = (at[1:] + at[:-1]) / 2
-        edges = np.concatenate([[2 * at[0] - middle[0]], middle, [2 * at[-1] - middle[-1]]])
-        return np.exp(edges) if self.scale == "log" else edges
+        ends = [at[0], at[-1]]
+        if self.scale == "category" or at.size <= FEW:
+            ends = [2 * at[0] - middle[0], 2 * at[-1] - middle[-1]]
+        edges = np.concatenate([ends[:1], middle, ends[1:]])
+        return self.unscaled(edges)
+
+    def scaled(self, at: Floats) -> Floats:
+        """Return places on the axis on the scale on which they are drawn evenly."""
+        return np.log(at) if self.scale == "log" else at
+
+    def unscaled(self, at: Floats) -> Floats:
+        """Return the places that `scaled` gives these for."""
+        return np.exp(at) if self.scale == "log" else at
 
     def dress(self, axes: matplotlib.axes.Axes, side: Literal["x", "y"]) -> None:
         """Set scale, limits, ticks and label of one side of `axes`."""
@@ -63,40 +80,23 @@ class Axis:
         if self.scale == "category" or self._has_room_for_each():
             axis.set_ticks(list(self.positions), [_short(value) for value in self.values])
             axis.set_minor_locator(NullLocator())
+        elif self.whole and (self.scale == "linear" or edges[-1] < 4 * edges[0]):
+            axis.set_major_locator(MaxNLocator("auto", integer=True))
+            axis.set_major_formatter(ScalarFormatter())
+            axis.set_minor_locator(NullLocator())
         elif self.scale == "log":
             log_ticks(axis, edges[0], edges[-1])
         else:
-            axis.set_major_locator(MaxNLocator(integer=True) if self.whole else AutoLocator())
+            axis.set_major_locator(AutoLocator())
 
     def _has_room_for_each(self) -> bool:
-        at = np.log(self.positions) if self.scale == "log" else self.positions
+        at = self.scaled(self.positions)
         return bool(at.size <= FEW and np.diff(at).min() > 0.08 * (at[-1] - at[0]))
-
-
-def axis_label(study: AnyStudy, name: str) -> str:
-    """Return the label of a parameter or column: meaning, symbol and unit, in mathtext.
-
-    What has no meaning given is called by its name.
-
-    Raises:
-        UserError: if the study has neither a parameter nor a column of that name.
-    """
-    parameters = describe(study.parameters)
-    columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
-    if name in {"steps", "step"}:
-        return study.step
-    if name not in parameters and name not in columns:
-        known = [*parameters, *columns, "steps"]
-        raise UserError(f"{study.name} has no column {name!r}; {nearest(name, known)}")
-    described = parameters[name] if name in parameters else columns[name]
-    symbol = f" ${described.symbol}$" if described.symbol else ""
-    unit = f" ({described.unit})" if described.unit else ""
-    return f"{described.meaning or name.replace('_', ' ')}{symbol}{unit}"
 
 
 def parameter_values(data: FigureData) -> dict[str, tuple[Value, ...]]:
     """Return the values that each parameter takes in cells and plan, in order, by its name."""
-    found: dict[str, tuple[Value, ...]] = {}
+    found: dict[str, tuple[Value, ...]] = {RUN: data.runs} if data.runs else {}
     for name, info in describe(data.study.parameters).items():
         columns = [frame[name] for frame in (data.cells, data.planned) if name in frame]
         values = {value for column in columns for value in column.dropna().unique().tolist()}
@@ -104,17 +104,54 @@ def parameter_values(data: FigureData) -> dict[str, tuple[Value, ...]]:
             found[name] = tuple(choice for choice in info.choices if choice in values)
         else:
             found[name] = tuple(sorted(values))
+        if data.runs and len(values) > 1 and not _varies_within_a_run(data, name):
+            found[name] = found[name][:1]  # the run says which
     return found
 
 
-def parameter_axis(data: FigureData, flag: str, name: str | None) -> Axis:
+def _varies_within_a_run(data: FigureData, name: str) -> bool:
+    return bool((data.cells.groupby(RUN)[name].nunique() > 1).any())
+
+
+def varying_parameters(data: FigureData) -> list[str]:
+    """Return the names of the parameters that take several values, and `run` of several runs."""
+    return [name for name, values in parameter_values(data).items() if len(values) > 1]
+
+
+def split_by(
+    data: FigureData, names: Sequence[str]
+) -> Iterator[tuple[dict[str, Value], pd.DataFrame]]:
+    """Give the cells of each setting of some parameters with its values, in their order."""
+    if not names:
+        yield {}, data.cells
+        return
+    places = {
+        name: {value: place for place, value in enumerate(values)}
+        for name, values in parameter_values(data).items()
+    }
+    places["seed"] = {seed: seed for seed in data.cells["seed"].unique()}
+    order = pd.DataFrame({name: data.cells[name].map(places[name]) for name in names})
+    for _, at in order.groupby(list(names), sort=True):
+        cells = data.cells.loc[at.index]
+        yield {name: cells[name].iloc[0] for name in names}, cells
+
+
+def parameter_axis(
+    data: FigureData, flag: str, name: str | None, *, log: bool | None = None
+) -> Axis:
     """Lay the parameter `name`, which the user gave as `flag`, along an axis.
 
+    Args:
+        data: of the figure.
+        flag: for messages.
+        name: the parameter's.
+        log: whether the axis is logarithmic; None for what spaces its values more evenly.
+
     Raises:
-        UserError: if it isn't a parameter of the study, or has fewer than two values here.
+        UserError: if it isn't a parameter of the study, has fewer than two values here, or can't
+            be logarithmic.
     """
-    every = parameter_values(data)
-    varying = [parameter for parameter, values in every.items() if len(values) > 1]
+    every, varying = parameter_values(data), varying_parameters(data)
     hint = f"here vary: {', '.join(varying)}" if varying else "no parameter varies here"
     if name is None:
         raise UserError(f"{flag}: this figure needs the name of a parameter; {hint}.")
@@ -125,10 +162,13 @@ def parameter_axis(data: FigureData, flag: str, name: str | None) -> Axis:
     label = axis_label(data.study, name)
     if name not in varying:
         raise UserError(f"{flag} {name}: {name} has one value in these cells; {hint}.")
-    info = describe(data.study.parameters)[name]
-    numeric = info.kind in ("int", "float")
-    scale = _scale(every[name]) if numeric else "category"
-    return Axis(name, label, every[name], scale, whole=info.kind == "int")
+    kind = "run" if name == RUN else describe(data.study.parameters)[name].kind
+    scale = _scale(every[name]) if kind in ("int", "float") else "category"
+    if log is not None and scale != "category":
+        scale = "log" if log else "linear"
+    if log and (scale == "category" or cast(float, every[name][0]) <= 0):
+        raise UserError(f"--log {flag.strip('-')}: {name} isn't positive throughout.")
+    return Axis(name, label, every[name], scale, whole=kind == "int")
 
 
 def _short(value: Value) -> str:

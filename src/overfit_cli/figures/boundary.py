@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
 from overfit_cli.analysis.crossings import crossings, medians_by_row
-from overfit_cli.analysis.equation import parse_equation
 from overfit_cli.analysis.intervals import FEWEST_FOR_MEDIAN
 from overfit_cli.analysis.power_law import PowerLaw, fit_power_law
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis
-from overfit_cli.figures.equation_curve import draw_equation
+from overfit_cli.figures.equations import asked_equations, draw_equations
 from overfit_cli.figures.inputs import (
     checked_threshold,
     measured,
@@ -23,55 +24,71 @@ from overfit_cli.figures.inputs import (
     two_axes,
     with_numbers,
 )
-from overfit_cli.figures.style import (
-    HIGH,
-    PALETTE,
-    WIDE,
-    Legend,
-    legend_below,
-    log_ticks,
-    new_figure,
-    plain,
-    styled,
-    wrapped,
-)
-from overfit_cli.parameters import describe
+from overfit_cli.figures.labels import symbol_of
+from overfit_cli.figures.panels import panels_of_runs
+from overfit_cli.figures.picture import Picture, new_figure, styled
+from overfit_cli.figures.style import HIGH, PALETTE, WIDE, Legend, log_ticks, plain, wrapped
 from overfit_cli.study import AnyStudy
+
+_BLACK = "0.15"
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """One boundary.
+
+    Attributes:
+        title: which run or panel it is of; empty where it is the only one.
+        colour: its own.
+        rows: for each y the median crossing; see `medians_by_row`.
+        beyond: the values of y whose median lies off the grid, with the side on which they stay.
+        fit: the power law; None where there is none.
+    """
+
+    title: str
+    colour: str
+    rows: pd.DataFrame
+    beyond: pd.Series[str]
+    fit: PowerLaw | None
 
 
 @styled
-def draw_boundary(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     """Draw, for each y, the x at which `options.value` crosses the threshold, on log-log axes.
 
-    Points are medians over the seeds, with 95 % intervals (with fewer than six seeds, from the
-    least to the greatest). A curve that never crosses does so beyond the grid, and counts as that:
-    points with such curves are open. The power law y · x^p = C is fitted to the medians, of at
-    least three values of y. Values of y whose median lies beyond the grid are counted in the title.
+    Each run directory, and each value of the parameter `by`, has a colour. Points are medians over
+    the seeds, with 95 % intervals (with fewer than six seeds, from the least to the greatest). A
+    curve that never crosses does so beyond the grid, and counts as that: points with such curves
+    are open. The power law y · x^p = C is fitted to the medians, of at least three values of y.
+    Values of y whose median lies beyond the grid are named.
 
     Raises:
-        UserError: if x or y can't be an axis or isn't positive, another parameter varies, the
-            column is unknown or empty, or the equation is none.
+        UserError: if x or y can't be an axis or isn't positive, another parameter varies, there are
+            more boundaries than colours, the column is unknown or empty, or an equation is none.
     """
     value, label = measured(data, options.value)
     x, y, threshold = _inputs(data, options, value)
-    equation = None if options.law is None else parse_equation(options.law, (x.name, y.name))
-    found = crossings(data.cells, x.name, y.name, value, threshold)
-    rows, fit = medians_by_row(found, y.name), fit_power_law(found, y.name)
-    figure, axes = new_figure(height=3.4)
-    _dress(axes, x, y, rows)
-    title = f"where {label} crosses {plain(threshold)}{_never(found, rows, y.name)}"
-    axes.set_title(wrapped(title, WIDE))
-    legend = _draw_points(axes, rows, y)
-    legend.append((_draw_fit(axes, fit, rows, y), _fit_in_words(data.study, fit, x, y)))
-    if equation is not None:
-        legend.append(draw_equation(axes, equation, x.name, y.name))
-    legend_below(figure, legend, columns=1)
+    equations = asked_equations(data, options, (x, y))
+    found = _boundaries(data, options, (x.name, y.name, value), threshold)
+    figure, axes = new_figure(height=3.0)
+    _dress(axes, x, y, pd.concat([one.rows for one in found]))
+    legend: Legend = []
+    for one in found:
+        legend += _draw_points(axes, one, y)
+        legend.append((_draw_fit(axes, one, y), _fit_in_words(data.study, one.fit, x, y)))
+        legend += _beyond_in_words(data.study, one, y, threshold)
+    legend += draw_equations([axes], equations, x, y, data)
+    axes.legend(*zip(*legend, strict=True), loc="best", fontsize=6.5)
+    figure.facts.append(
+        f"Where {label} crosses {plain(threshold)}, for each {y.label}: {_points_in_words(found)}; "
+        "the line is a fitted power law, with 95 % intervals by bootstrap over seeds."
+    )
     return figure
 
 
 def _inputs(data: FigureData, options: FigureOptions, value: str) -> tuple[Axis, Axis, float]:
     """The axes, and the threshold: the middle of what was measured where none is named."""
-    x, y = two_axes(data, options)
+    x, y = two_axes(data, options, panels=True)
     threshold = checked_threshold(options.threshold)
     numbers = with_numbers(data, value)[value]
     if threshold is None:
@@ -82,13 +99,47 @@ def _inputs(data: FigureData, options: FigureOptions, value: str) -> tuple[Axis,
     return x, y, threshold
 
 
+def _boundaries(
+    data: FigureData, options: FigureOptions, columns: tuple[str, str, str], threshold: float
+) -> list[Crossed]:
+    x, y, value = columns
+    parts = panels_of_runs(data, options.by)
+    if len(parts) > len(PALETTE):
+        raise UserError(
+            f"--by {options.by}: it makes {len(parts)} boundaries, and a figure shows up to "
+            f"{len(PALETTE)}."
+        )
+    found = []
+    for part, colour in zip(parts, PALETTE, strict=False):
+        curves = crossings(part.data.cells, x, y, value, threshold)
+        rows = medians_by_row(curves, y)
+        off = curves[curves[y].isin(rows.loc[~_within(rows), y]) & (curves["side"] != "crosses")]
+        beyond = off.groupby(y)["side"].agg(_one_side)
+        found.append(Crossed(part.title, colour, rows, beyond, fit_power_law(curves, y)))
+    return found
+
+
+def _within(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Where the median lies on the grid."""
+    return (rows["crossing"] > 0) & (rows["crossing"] < np.inf)
+
+
+def _one_side(sides: pd.Series[str]) -> str:
+    known = sorted(set(sides) - {"unknown"})
+    return " or ".join(known) if known else "unknown"
+
+
 def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> None:
+    """Set scales, limits and labels: as far as there are points."""
     ends = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
-    widths = x.positions[[0, -1]] * (1 / 1.05, 1.05)
-    heights = y.positions[[0, -1]] * (1 / 1.12, 1.12)
     ends = ends[np.isfinite(ends) & (ends > 0)]
+    widths, heights = x.positions[[0, -1]] * (1 / 1.05, 1.05), y.positions[[0, -1]]
     if ends.size:
         widths = np.clip([ends.min() / 1.15, ends.max() * 1.15], *widths)
+    known = rows.loc[_within(rows), y.name]
+    if not known.empty:
+        heights = np.array([known.min(), known.max()], dtype=np.float64)
+    heights = heights * (1 / 1.12, 1.12)
     axes.set(xscale="log", yscale="log", xlabel=wrapped(x.label, WIDE))
     axes.set_ylabel(wrapped(y.label, HIGH))
     axes.set(xlim=tuple(widths), ylim=tuple(heights))
@@ -96,15 +147,13 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> 
     log_ticks(axes.yaxis, *heights)
 
 
-def _draw_points(axes: matplotlib.axes.Axes, rows: pd.DataFrame, y: Axis) -> Legend:
+def _draw_points(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Legend:
     """Draw full points where all seeds cross, open ones where some don't; return legend entries."""
-    seen, most = rows[_within(rows)], int(rows["seeds"].max())
-    ends = "95 % interval" if most >= FEWEST_FOR_MEDIAN else "least to greatest"
-    full = f"median of {most} seeds, {ends}" if most > 1 else "one seed"
+    seen = one.rows[_within(one.rows)]
     entries: Legend = []
     for some, text, face in (
-        (seen[seen["never"] == 0], full, PALETTE[0]),
-        (seen[seen["never"] > 0], "some seeds cross beyond the grid", "white"),
+        (seen[seen["never"] == 0], one.title or _points_in_words([one]), one.colour),
+        (seen[seen["never"] > 0], "some seeds cross off the grid", "white"),
     ):
         if some.empty:
             continue
@@ -116,7 +165,7 @@ def _draw_points(axes: matplotlib.axes.Axes, rows: pd.DataFrame, y: Axis) -> Leg
             some[y.name],
             xerr=[at - low, high - at],
             fmt="o",
-            color=PALETTE[0],
+            color=one.colour,
             mfc=face,
             elinewidth=0.8,
             zorder=3,
@@ -125,35 +174,28 @@ def _draw_points(axes: matplotlib.axes.Axes, rows: pd.DataFrame, y: Axis) -> Leg
     return entries
 
 
-def _within(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Where the median lies on the grid."""
-    return (rows["crossing"] > 0) & (rows["crossing"] < np.inf)
+def _points_in_words(found: Sequence[Crossed]) -> str:
+    most = max(int(one.rows["seeds"].max()) for one in found)
+    ends = "95 % interval" if most >= FEWEST_FOR_MEDIAN else "least to greatest"
+    return f"median of {most} seeds, {ends}" if most > 1 else "one seed"
 
 
-def _draw_fit(
-    axes: matplotlib.axes.Axes, fit: PowerLaw | None, rows: pd.DataFrame, y: Axis
-) -> Line2D:
+def _draw_fit(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Line2D:
     """Draw the fit over the values of y it is fitted to; an empty line where there is no fit."""
-    if fit is None:
+    if one.fit is None:
         return Line2D([], [], linestyle="none")
-    ends = rows.loc[_within(rows), y.name].to_numpy(dtype=np.float64)[[0, -1]]
-    at = (fit.constant.value / ends) ** (1 / fit.exponent.value)
-    (line,) = axes.plot(at, ends, color="black", linestyle="--")
+    ends = one.rows.loc[_within(one.rows), y.name].to_numpy(dtype=np.float64)[[0, -1]]
+    at = (one.fit.constant.value / ends) ** (1 / one.fit.exponent.value)
+    (line,) = axes.plot(at, ends, color=one.colour if one.title else _BLACK, linestyle="--")
     return line
 
 
 def _fit_in_words(study: AnyStudy, fit: PowerLaw | None, x: Axis, y: Axis) -> str:
-    equation = rf"${_symbol(study, y.name)} \cdot {_symbol(study, x.name)}^p = C$"
+    equation = rf"${{{symbol_of(study, y.name)}}} \cdot {{{symbol_of(study, x.name)}}}^p = C$"
     if fit is None:
-        return f"no fit of {equation}:\nfewer than three points"
+        return f"no fit of {equation}: fewer than three points"
     exponent, constant = (_between(*found[:3]) for found in (fit.exponent, fit.constant))
-    return f"fit of {equation}:\n$p$ = {exponent}\n$C$ = {constant}"
-
-
-def _symbol(study: AnyStudy, name: str) -> str:
-    symbol = describe(study.parameters)[name].symbol
-    word = name.replace("_", r"\_")
-    return f"{{{symbol}}}" if symbol else rf"\mathrm{{{word}}}"
+    return f"{equation}\n$p$ = {exponent}\n$C$ = {constant}"
 
 
 def _between(*numbers: float) -> str:
@@ -161,16 +203,27 @@ def _between(*numbers: float) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def _never(found: pd.DataFrame, rows: pd.DataFrame, y: str) -> str:
-    """Say at how many values of y the median lies beyond the grid, and on which side."""
-    silent = found[found[y].isin(rows.loc[~_within(rows), y]) & (found["side"] != "crosses")]
-    if silent.empty:
-        return ""
-    sides = silent.groupby(y)["side"].agg(_one_side).value_counts(sort=False)
-    parts = ", ".join(f"{count} {side}" for side, count in sides.items())
-    return f"\noff the grid at {sides.sum()} of {len(rows)} values of {y} ({parts})"
+def _beyond_in_words(study: AnyStudy, one: Crossed, y: Axis, threshold: float) -> Legend:
+    """Say at which values of y the median lies beyond the grid, and on which side."""
+    nothing = Line2D([], [], linestyle="none")
+    return [
+        (
+            nothing,
+            f"${symbol_of(study, y.name)}$ = {listed(values.index.tolist(), y)}: "
+            + (f"{side} {plain(threshold)} throughout" if side != "unknown" else "not known"),
+        )
+        for side, values in one.beyond.groupby(one.beyond)
+    ]
 
 
-def _one_side(sides: pd.Series[str]) -> str:
-    known = sorted(set(sides) - {"unknown"})
-    return " or ".join(known) if known else "unknown"
+def listed(values: Sequence[float], axis: Axis) -> str:
+    """Return values of an axis as a list, neighbours on the axis as a range: `2, 3, 7 to 12`."""
+    places = [axis.values.index(value) for value in values]
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    texts = [[plain(float(f"{axis.positions[place]:.3g}")) for place in run] for run in runs]
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in texts)

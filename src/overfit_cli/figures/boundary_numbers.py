@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps
 from matplotlib.lines import Line2D
 
 from overfit_cli.analysis.boundaries import Boundary, Curves
 from overfit_cli.figure import FigureData
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.powers import EXPECTED
 from overfit_cli.figures.style import (
-    COLOUR_MAP,
     COLUMN,
     PALETTE,
     Legend,
+    colours_of_map,
     legend_below,
     log_ticks,
     plain,
@@ -53,7 +52,7 @@ class BoundaryWords:
 
 def draw_boundary_numbers(
     data: FigureData, found: Sequence[Boundary], axis: str, curves: Curves, words: BoundaryWords
-) -> matplotlib.figure.Figure:
+) -> Picture:
     """Draw C and p against a parameter, and the measured column against y · x^p.
 
     Constants are medians over the curves of all y and seeds, with quartiles; exponents have 95 %
@@ -66,7 +65,7 @@ def draw_boundary_numbers(
         curves: what crosses what.
         words: how it is called.
     """
-    figure = matplotlib.figure.Figure(figsize=(2 * COLUMN + 0.2, 2.5))
+    figure = Picture(2 * COLUMN + 0.2, 2.5)
     constants, exponents, losses = figure.subplots(1, 3)
     beyond = _draw_intervals(constants, {one.at: (one.median, one.low, one.high) for one in found})
     fits = {one.at: one.fit for one in found if one.fit is not None}
@@ -80,7 +79,7 @@ def draw_boundary_numbers(
         axes.set(xscale="log", xlabel=f"{described.meaning} ${described.symbol}$")
         axes.set_xlim(found[0].at / 2, found[-1].at * 2)
     across = _draw_across(losses, data, axis, curves, words)
-    figure.suptitle(_title(found, data.cells, curves, words), x=0.01, ha="left", fontsize=7)
+    figure.facts.append(f"{_title(found, data.cells, curves, words)}.")
     legend_below(figure, [*_legend(beyond, words), *across], columns=4)
     return figure
 
@@ -123,7 +122,7 @@ def _draw_across(
     done = data.cells[data.cells["status"] == "done"]
     values = np.sort(done[axis].unique())
     shown = sorted({values[0], values[len(values) // 2], values[-1]})
-    colours = colormaps[COLOUR_MAP](np.linspace(0, 0.85, len(shown)))
+    colours = colours_of_map(np.linspace(0, 0.85, len(shown)).tolist())
     handles: Legend = []
     dashes = ("-", (0, (4, 1.5)), (0, (1, 1.5)))  # lines that coincide are all seen
     for value, colour, dash in zip(shown, colours, dashes[: len(shown)], strict=True):

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib.axes
-import matplotlib.figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.figure import FigureData
-from overfit_cli.figures.runs import Curve, gather_curves
+from overfit_cli.figures.gather import Curve, gather_curves
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN
 
 Look = tuple[ColorType, LineStyleType]
@@ -34,18 +34,16 @@ class SettingPanels:
     marks: Sequence[tuple[float, LineStyleType]]
 
 
-def draw_curve_grid(
-    settings: Sequence[SettingPanels], rows: Mapping[str, Looks]
-) -> matplotlib.figure.Figure:
-    """Draw curves, without a legend; several seeds are a mean with a band of one deviation.
+def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
+    """Draw curves, without a legend; several seeds are a median with a band of their middle half.
 
     Args:
         settings: from left to right.
         rows: from top to bottom, by their labels.
     """
     columns = [name for looks in rows.values() for name in looks]
-    gathered, kind = gather_curves([one.data for one in settings], columns, few=1)
-    figure = matplotlib.figure.Figure(figsize=(COLUMN * max(1.0, 0.95 * len(settings)), 5.4))
+    gathered, kind = gather_curves([one.data for one in settings], columns, few=1, middle="median")
+    figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
     grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
     for place, (setting, curves) in enumerate(zip(settings, gathered, strict=True)):
         for axes, looks in zip(grid[:, place], rows.values(), strict=True):
@@ -57,7 +55,7 @@ def draw_curve_grid(
         grid[-1, place].set_xlabel("gradient steps")
     for axes, label in zip(grid[:, 0], rows, strict=True):
         axes.set_ylabel(label)
-    figure.suptitle(kind, x=0.01, ha="left", fontsize=7)
+    figure.facts.append(f"Lines: {kind}.")
     return figure
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-import matplotlib
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
@@ -16,22 +15,22 @@ from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import axis_label
+from overfit_cli.figures.axis import varying_parameters
+from overfit_cli.figures.gather import Curve, gather_curves
 from overfit_cli.figures.geometric import spans_widely
-from overfit_cli.figures.inputs import checked_threshold
-from overfit_cli.figures.panels import Panel, panels
-from overfit_cli.figures.runs import Curve, gather_curves
+from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log
+from overfit_cli.figures.labels import axis_label
+from overfit_cli.figures.panels import Panel, panels, panels_that_help
+from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
-    COLOUR_MAP,
     HIGH,
     PALETTE,
+    THRESHOLD,
     Legend,
+    colours_of_map,
     legend_below,
     log_ticks,
-    new_panels,
     plain,
-    styled,
-    title_panels,
     wrapped,
 )
 from overfit_cli.study import AnyStudy
@@ -41,24 +40,34 @@ NAMED = 6  # of more curves than the palette has colours, so many are in the leg
 
 
 @styled
-def draw_curves(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
     """Draw logged columns against the step, a panel for each value of the parameter `by`.
 
     The columns are `options.value`, with commas between; by default the study's losses
     (`..._loss`), its headline, or what is logged first. Up to eight cells, with fewer than three
     seeds of a setting, are a curve each. More are averaged over seeds, with a band of one standard
-    deviation, up to the last step that all seeds of a curve have reached; means are geometric where
-    the column spans a factor of a million.
+    deviation, up to the last step that all seeds of a curve have reached, unless the user wants
+    each seed's own; means are geometric where the column spans a factor of a million. More settings
+    than colours get panels, if those of one parameter suffice, else shades of the colour map.
 
     Raises:
         UserError: if nothing was logged, a column or `by` is unknown, or the threshold isn't
             finite.
     """
     chosen = _columns(data, options.value)
-    return draw_panels(panels(_with_rows_of(data, chosen), options.by), options)
+    data = _with_rows_of(data, chosen)
+    return draw_panels(panels(data, options.by or _panels(data)), options)
 
 
-def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.figure.Figure:
+def _panels(data: FigureData) -> str | None:
+    """The parameter that makes panels where there would be more lines than colours."""
+    names = varying_parameters(data)
+    if len(names) < 2 or len(data.cells[names].drop_duplicates()) <= len(PALETTE):
+        return None
+    return panels_that_help(data.cells, names, len(PALETTE))
+
+
+def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     """Draw curves as `draw_curves` does, in panels that are cut already; call it `styled`."""
     study = parts[0].data.study
     columns = _columns(parts[0].data, options.value)
@@ -69,32 +78,32 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> matplotlib.fi
         columns,
         few=len(PALETTE),
         middle="geometric mean" if geometric else "mean",
+        each_seed=bool(options.each_seed),
     )
     curves = [curve for of_panel in gathered for curve in of_panel]
     columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]
-    figure, all_axes = new_panels(len(parts), height=2.9, share_y=False)
+    figure, all_axes = new_panels(len(parts), height=2.8, share_y=False)
     texts = list(dict.fromkeys(curve.text for curve in curves))
+    thin = bool(options.each_seed)
     for axes, of_panel in zip(all_axes, gathered, strict=True):
-        _scale(axes, of_panel or curves, columns, threshold)
-        _draw(axes, of_panel, columns, texts)
+        _scale(axes, of_panel or curves, columns, options)
+        _draw(axes, of_panel, columns, texts, thin=thin)
     legend = _legend(study, columns, texts)
     if threshold is not None:
-        lines = [
-            axes.axhline(threshold, color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
-            for axes in all_axes
-        ]
+        lines = [axes.axhline(threshold, **THRESHOLD) for axes in all_axes]
         legend.append((lines[0], f"threshold {plain(threshold)}"))
     of_losses = "loss" if all(name.endswith("loss") for name in columns) else ""
-    ylabel = axis_label(study, columns[0]) if len(columns) == 1 else of_losses
+    ylabel = axis_label(study, columns[0], logged=True) if len(columns) == 1 else of_losses
     all_axes[0].set_ylabel(wrapped(ylabel, HIGH))
     for axes in all_axes:
         axes.set_xlabel(study.step)
-    title_panels(figure, all_axes, [part.title for part in parts], kind)
+    title_panels(all_axes, [part.title for part in parts])
+    figure.facts.append(_fact(study, columns, kind))
     legend_below(figure, legend, columns=2 * len(parts))
     return figure
 
 
-def draw_columns(part: Panel, columns: Sequence[str]) -> matplotlib.figure.Figure:
+def draw_columns(part: Panel, columns: Sequence[str]) -> Picture:
     """Draw the same cells' columns as `draw_curves` does, a panel a column; call it `styled`."""
     study = part.data.study
     chosen = _columns(part.data, ",".join(columns))
@@ -102,12 +111,18 @@ def draw_columns(part: Panel, columns: Sequence[str]) -> matplotlib.figure.Figur
     texts = list(dict.fromkeys(curve.text for curve in curves))
     figure, all_axes = new_panels(len(chosen), height=2.8, share_y=False)
     for axes, name in zip(all_axes, chosen, strict=True):
-        _scale(axes, curves, [name], None)
-        _draw(axes, curves, [name], texts)
-        axes.set(xlabel=study.step, ylabel=wrapped(axis_label(study, name), HIGH))
-    title_panels(figure, all_axes, [""] * len(chosen), f"{part.title}\n{kind}".strip())
+        _scale(axes, curves, [name], FigureOptions())
+        _draw(axes, curves, [name], texts, thin=False)
+        axes.set(xlabel=study.step, ylabel=wrapped(axis_label(study, name, logged=True), HIGH))
+    figure.facts.append(_fact(study, chosen, kind))
     legend_below(figure, _legend(study, chosen[:1], texts), columns=2 * len(chosen))
     return figure
+
+
+def _fact(study: AnyStudy, columns: Sequence[str], kind: str) -> str:
+    """What a caption says."""
+    drawn = ", ".join(axis_label(study, name, logged=True) for name in columns)
+    return f"{drawn[:1].upper()}{drawn[1:]} against {study.step}: {kind}."
 
 
 def _columns(data: FigureData, value: str | None) -> list[str]:
@@ -154,41 +169,53 @@ def _drawn(parts: Sequence[Panel], column: str) -> pd.Series[float]:
 
 
 def _scale(
-    axes: matplotlib.axes.Axes, curves: list[Curve], columns: list[str], threshold: float | None
+    axes: matplotlib.axes.Axes, curves: list[Curve], columns: list[str], options: FigureOptions
 ) -> None:
     """Make y logarithmic where all that is drawn is positive and spans more than a factor of 10.
+
+    The user may want it otherwise, and the steps logarithmic.
 
     Where several columns are drawn, the first sets the limits: a bound that falls out of sight
     doesn't squeeze what is measured.
     """
     everything = np.concatenate([curve.mean.to_numpy().ravel() for curve in curves])
     drawn = np.concatenate([curve.mean[columns[0]].to_numpy() for curve in curves])
-    low, high = np.nanmin([*drawn, threshold or np.nan]), np.nanmax([*drawn, threshold or np.nan])
-    if np.nanmin(everything) > 0 and high / low > 10:
+    level = np.nan if options.threshold is None else options.threshold
+    low, high = np.nanmin([*drawn, level]), np.nanmax([*drawn, level])
+    shown = pd.Series([float(np.nanmin(everything)), low, high])
+    if checked_scale(is_log(options, "value"), shown, factor=10):
         axes.set_yscale("log")
         axes.set_ylim(low / 1.5, high * 1.3)
         log_ticks(axes.yaxis, low, high)
     axes.margins(x=0.02)
-    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    if is_log(options, "x"):
+        axes.set_xscale("symlog", linthresh=1)  # steps begin at 0
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 def _draw(
-    axes: matplotlib.axes.Axes, curves: list[Curve], columns: list[str], texts: list[str]
+    axes: matplotlib.axes.Axes,
+    curves: list[Curve],
+    columns: list[str],
+    texts: list[str],
+    *,
+    thin: bool,
 ) -> None:
     """Draw the curves of a panel: which cell by colour, which column by dash."""
     if len(texts) == 1:
         for column, own in zip(columns, PALETTE, strict=False):
             for curve in curves:
-                _draw_one(axes, curve, column, own, "-")
+                _draw_one(axes, curve, column, own, "-", thin=thin)
         return
     colours = dict(zip(texts, _colours(len(texts)), strict=True))
     for curve in curves:
         for column, dash in zip(columns, DASHES, strict=False):
-            _draw_one(axes, curve, column, colours[curve.text], dash)
+            _draw_one(axes, curve, column, colours[curve.text], dash, thin=thin)
 
 
 def _legend(study: AnyStudy, columns: list[str], texts: list[str]) -> Legend:
-    labels = [axis_label(study, column) for column in columns]
+    labels = [axis_label(study, column, logged=True) for column in columns]
     if len(texts) == 1:
         entries = list(zip(labels, PALETTE, strict=False)) if len(columns) > 1 else []
         return [(Line2D([], [], color=own), label) for label, own in entries]
@@ -202,10 +229,17 @@ def _legend(study: AnyStudy, columns: list[str], texts: list[str]) -> Legend:
 
 
 def _draw_one(
-    axes: matplotlib.axes.Axes, curve: Curve, column: str, colour: ColorType, dash: LineStyleType
+    axes: matplotlib.axes.Axes,
+    curve: Curve,
+    column: str,
+    colour: ColorType,
+    dash: LineStyleType,
+    *,
+    thin: bool,
 ) -> None:
     mean = curve.mean[column].dropna()
-    axes.plot(mean.index, mean, color=colour, linestyle=dash)
+    look: dict[str, Any] = {"linewidth": 0.5, "alpha": 0.7} if thin else {}
+    axes.plot(mean.index, mean, color=colour, linestyle=dash, **look)
     low, high = curve.low[column].dropna(), curve.high[column].dropna()
     axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
 
@@ -213,4 +247,4 @@ def _draw_one(
 def _colours(count: int) -> list[ColorType]:
     if count <= len(PALETTE):
         return list(PALETTE[:count])
-    return [tuple(rgb) for rgb in matplotlib.colormaps[COLOUR_MAP](np.linspace(0, 0.95, count))]
+    return colours_of_map(np.linspace(0, 0.95, count).tolist())

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.typing import LineStyleType
 from numpy.typing import NDArray
 
 from overfit_cli.analysis.equation import Equation
@@ -17,28 +18,32 @@ from overfit_cli.figures.style import HIGHLIGHT
 Floats = NDArray[np.float64]
 Difference = Callable[[Floats, Floats], Floats]
 POINTS = 400  # per axis: the curve of a power law is then true to about 1e-4
+DASHES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 CEILING = 1e100  # keeps the contouring's own arithmetic finite
 
 
-def draw_equation(axes: Axes, equation: Equation, x: str, y: str) -> tuple[Line2D, str]:
-    """Draw the equation within the limits of `axes`; return the line with its text for a legend.
+def draw_equation(
+    axes: Axes, equation: Equation, x: str, y: str, place: int = 0
+) -> tuple[Line2D, bool]:
+    """Draw the equation within the limits of `axes`; return the line, and whether it is in view.
 
     Args:
         axes: their scales and limits are set already.
         equation: in the names `x` and `y`.
         x: the parameter to the right.
         y: the parameter upward.
+        place: which of several equations it is; each has a dash of its own.
     """
     log_x, log_y = axes.get_xscale() == "log", axes.get_yscale() == "log"
     curve = equation_curve(
         equation, x, y, axes.get_xlim(), axes.get_ylim(), log_x=log_x, log_y=log_y
     )
-    line = Line2D(curve[:, 0], curve[:, 1], color=HIGHLIGHT)
+    dash = DASHES[place % len(DASHES)]
+    line = Line2D(curve[:, 0], curve[:, 1], color=HIGHLIGHT, linestyle=dash)
     white = matplotlib.patheffects.withStroke(linewidth=2.4, foreground="white")
     line.set_path_effects([white])  # keeps it readable on any colour
     axes.add_line(line)
-    in_view = bool(np.isfinite(curve).any())
-    return line, equation.text if in_view else f"{equation.text} (out of view)"
+    return line, bool(np.isfinite(curve).any())
 
 
 def equation_curve(

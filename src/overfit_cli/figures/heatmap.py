@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
-import matplotlib
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
+import pandas as pd
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import ListedColormap, LogNorm, Normalize
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import AbstractPathEffect
 from numpy.typing import NDArray
 
-from overfit_cli.analysis.equation import parse_equation
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.equation_curve import draw_equation
+from overfit_cli.figures.axis import Axis
+from overfit_cli.figures.equations import asked_equations, draw_equations
 from overfit_cli.figures.grid import Grid, lay_out, seeds_in_words
 from overfit_cli.figures.inputs import (
+    checked_scale,
     checked_threshold,
+    is_log,
     measured,
-    middle_of,
     two_axes,
     with_numbers,
 )
-from overfit_cli.figures.panels import panels
+from overfit_cli.figures.panels import Panel, panels_of_runs
+from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
+from overfit_cli.figures.refined import draw_means_where_sampled
 from overfit_cli.figures.style import (
-    COLOUR_MAP,
+    DIVERGING,
     HIGH,
     Legend,
     legend_below,
     log_ticks,
-    new_panels,
     plain,
-    styled,
-    title_panels,
     wrapped,
 )
 from overfit_cli.words import plural
@@ -46,113 +46,162 @@ HATCHES = {"failed": "//////", "partly": "///", "missing": "......"}
 """How places without a number are marked, and those whose mean is that of some seeds alone."""
 
 WORDS = {"failed": "failed", "partly": "some seeds failed", "missing": "missing"}
+CONTOUR: dict[str, Any] = {"color": "white", "linewidth": 1.1}
+_OUTLINE: list[AbstractPathEffect] = [
+    matplotlib.patheffects.withStroke(linewidth=2.2, foreground="black")
+]
+
+
+@dataclass(frozen=True)
+class Map:
+    """What a map is drawn from: its axes, its column, and a grid for each panel."""
+
+    x: Axis
+    y: Axis
+    value: str
+    label: str
+    parts: Sequence[Panel]
+    grids: Sequence[Grid]
+
+    @property
+    def facts(self) -> list[str]:
+        """What a caption says of it."""
+        left_out = sum(grid.left_out for grid in self.grids)
+        failed = f"; {plural(left_out, 'failed cell')} left out" if left_out else ""
+        return [
+            f"{self.label[:1].upper()}{self.label[1:]} over {self.x.label} and {self.y.label}: "
+            f"{seeds_in_words(self.grids)}{failed}."
+        ]
 
 
 @styled
-def draw_heatmap(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
     """Draw `options.value`, averaged over seeds, as colours over the parameters x and y.
 
-    There is a panel for each value of the parameter `by`, all in the same colours.
-    With a threshold there are two colours, for its two sides; without, a scale of colours, by
-    ratio where the values are positive and span more than a factor of 100. Places where every
+    There is a panel for each run directory and each value of the parameter `by`, all in the same
+    colours: by ratio where the values are positive and span more than a factor of 100. A line is
+    the contour of the threshold; that of the study is drawn of its headline. Places where every
     seed failed are hatched, those where some did hatched over their colour, places without any
-    number dotted, and all are counted.
+    number dotted, and all are counted. Of a sweep that refined, only places with cells are
+    coloured.
 
     Raises:
         UserError: if x or y can't be an axis, another parameter varies, the column is unknown or
-            empty, the threshold isn't finite, or the equation is none.
+            empty, the threshold isn't finite, or an equation is none.
     """
-    x, y = two_axes(data, options, panels=True)
-    value, label = measured(data, options.value)
-    threshold = checked_threshold(options.threshold)
-    numeric = [axis.name for axis in (x, y) if axis.scale != "category"]
-    equation = None if options.law is None else parse_equation(options.law, numeric)
-    with_numbers(data, value)
-    parts = panels(data, options.by)
-    grids = [lay_out(part.data, x, y, value) for part in parts]
-    figure, all_axes = new_panels(len(parts), height=2.75)
-    for axes in all_axes:
-        x.dress(axes, "x")
-        y.dress(axes, "y")
-        axes.label_outer()
-    title_panels(figure, all_axes, [part.title for part in parts], _title(label, grids))
-    if threshold is None:
-        _draw_scale(figure, all_axes, grids, label)
-        legend: Legend = []
-    else:
-        legend = _draw_sides(all_axes, grids, threshold)
-    if equation is not None:
-        legend += [draw_equation(axes, equation, x.name, y.name) for axes in all_axes][:1]
-    for state in HATCHES:
-        masks = [getattr(grid, state) for grid in grids]
-        patches = [_hatch(*place, state) for place in zip(all_axes, grids, masks, strict=True)]
-        if any(mask.any() for mask in masks):
-            legend.append((patches[0], f"{WORDS[state]} ({sum(mask.sum() for mask in masks)})"))
-    if any(grid.sampled.any() for grid in grids):
-        dots = [_draw_sampled(*place) for place in zip(all_axes, grids, strict=True)]
-        legend.append((dots[0], "sampled"))
-    legend_below(figure, legend)
+    shown = lay_out_map(data, options)
+    figure, all_axes = new_map(shown)
+    mesh = _draw_colours(all_axes, shown, data, options)
+    bar = figure.colorbar(mesh, ax=list(all_axes), label=wrapped(shown.label, HIGH), pad=0.02)
+    if isinstance(mesh.norm, LogNorm):
+        log_ticks(bar.ax.yaxis, float(mesh.norm.vmin or 1), float(mesh.norm.vmax or 1))
+    legend = _draw_contours(all_axes, shown, _level(data, options, shown))
+    finish_map(figure, all_axes, shown, data, options, legend)
     return figure
 
 
-@styled
-def draw_cutoff(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
-    """Draw a heatmap of two colours, with a threshold in any case; see `draw_heatmap`.
+def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
+    """Return what a map of these options is drawn from.
 
-    Where none is asked for, it is the middle of what was measured, and the legend names it.
+    Raises:
+        UserError: see `draw_heatmap`.
     """
-    if options.threshold is None:
-        value, _ = measured(data, options.value)
-        options = replace(options, threshold=middle_of(with_numbers(data, value)[value]))
-    return draw_heatmap(data, options)
+    x, y = two_axes(data, options, panels=True)
+    value, label = measured(data, options.value)
+    checked_threshold(options.threshold)
+    asked_equations(data, options, (x, y))
+    with_numbers(data, value)
+    parts = panels_of_runs(data, options.by)
+    return Map(x, y, value, label, parts, [lay_out(part.data, x, y, value) for part in parts])
 
 
-def _draw_sampled(axes: matplotlib.axes.Axes, grid: Grid) -> Line2D:
-    """Dot the places where cells were run."""
-    rows, columns = np.nonzero(grid.sampled)
-    x, y = grid.x.positions[columns], grid.y.positions[rows]
-    (dots,) = axes.plot(x, y, "o", markersize=1.6, color="white", mec="black", mew=0.25)
-    return dots
+def new_map(shown: Map) -> tuple[Picture, list[matplotlib.axes.Axes]]:
+    """Return an empty picture of a map's panels."""
+    figure, all_axes = new_panels(len(shown.parts), height=2.6)
+    for axes in all_axes:
+        shown.x.dress(axes, "x")
+        shown.y.dress(axes, "y")
+        axes.label_outer()
+    title_panels(all_axes, [part.title for part in shown.parts])
+    figure.facts += shown.facts
+    return figure, all_axes
 
 
-def _title(label: str, grids: Sequence[Grid]) -> str:
-    title = f"{label}, {seeds_in_words(grids)}"
-    left_out = sum(grid.left_out for grid in grids)
-    return f"{title}\n{plural(left_out, 'failed cell')} left out" if left_out else title
-
-
-def _draw_scale(
-    figure: matplotlib.figure.Figure,
+def finish_map(
+    figure: Picture,
     all_axes: Sequence[matplotlib.axes.Axes],
-    grids: Sequence[Grid],
-    label: str,
+    shown: Map,
+    data: FigureData,
+    options: FigureOptions,
+    legend: Legend,
 ) -> None:
-    everything = np.concatenate([grid.mean.ravel() for grid in grids])
-    low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
-    by_ratio = low > 0 and high / low > 100
-    norm = LogNorm(low, high) if by_ratio else Normalize(low, high)
-    look: dict[str, Any] = {"cmap": COLOUR_MAP, "norm": norm, "rasterized": True}
-    meshes = [
-        axes.pcolormesh(grid.x.edges, grid.y.edges, grid.mean, **look)
-        for axes, grid in zip(all_axes, grids, strict=True)
-    ]
-    bar = figure.colorbar(meshes[0], ax=list(all_axes), label=wrapped(label, HIGH), pad=0.02)
-    if by_ratio:
-        log_ticks(bar.ax.yaxis, low, high)
+    """Draw equations and what has no number over a map, and its legend below."""
+    equations = asked_equations(data, options, (shown.x, shown.y))
+    legend = legend + draw_equations(all_axes, equations, shown.x, shown.y, data)
+    for state in HATCHES if not data.refined else ():
+        masks = [getattr(grid, state) for grid in shown.grids]
+        patches = [
+            _hatch(*place, state) for place in zip(all_axes, shown.grids, masks, strict=True)
+        ]
+        if any(mask.any() for mask in masks):
+            legend.append((patches[0], f"{WORDS[state]} ({sum(mask.sum() for mask in masks)})"))
+    legend_below(figure, legend)
 
 
-def _draw_sides(
-    all_axes: Sequence[matplotlib.axes.Axes], grids: Sequence[Grid], threshold: float
+def _draw_colours(
+    all_axes: Sequence[matplotlib.axes.Axes], shown: Map, data: FigureData, options: FigureOptions
+) -> Any:
+    """Colour the places; return what a colour bar is made from."""
+    everything = pd.Series(np.concatenate([grid.mean.ravel() for grid in shown.grids])).dropna()
+    low, high = float(everything.min()), float(everything.max())
+    if data.less:
+        most = max(abs(low), abs(high)) or 1.0
+        norm: Normalize = Normalize(-most, most)
+    else:
+        log = checked_scale(is_log(options, "value"), everything, factor=100)
+        norm = LogNorm(low, high) if log else Normalize(low, high)
+    colours = options.cmap or (DIVERGING if data.less else None)
+    look: dict[str, Any] = {"cmap": colours, "norm": norm, "rasterized": True}
+    for axes, grid in zip(all_axes, shown.grids, strict=True):
+        if data.refined:
+            drawn = draw_means_where_sampled(axes, grid, look)
+        else:
+            drawn = axes.pcolormesh(grid.x.edges, grid.y.edges, grid.mean, **look)
+    return drawn
+
+
+def _level(data: FigureData, options: FigureOptions, shown: Map) -> float | None:
+    """Where the contour is: the user's threshold, or the study's for its headline."""
+    if options.threshold is not None or data.less or data.refined:
+        return None if data.refined else options.threshold
+    return data.study.threshold if shown.value == data.study.headline else None
+
+
+def _draw_contours(
+    all_axes: Sequence[matplotlib.axes.Axes], shown: Map, level: float | None
 ) -> Legend:
-    ends = matplotlib.colormaps[COLOUR_MAP]
-    colours = ListedColormap([ends(0.0), ends(1.0)])
-    for axes, grid in zip(all_axes, grids, strict=True):
-        above = np.where(np.isnan(grid.mean), np.nan, grid.mean > threshold)
-        axes.pcolormesh(
-            grid.x.edges, grid.y.edges, above, cmap=colours, vmin=0, vmax=1, rasterized=True
-        )
-    words = (f"at most {plain(threshold)}", f"above {plain(threshold)}")
-    return [(Patch(color=colours(side)), text) for side, text in enumerate(words)]
+    """Draw the line on which the means have this level, where there is one."""
+    if level is None:
+        return []
+    crossed = False
+    for axes, grid in zip(all_axes, shown.grids, strict=True):
+        mean = np.ma.masked_invalid(grid.mean)
+        if mean.count() and mean.min() < level < mean.max() and min(mean.shape) > 1:
+            by_ratio = level > 0 and mean.min() > 0
+            heights, at = (np.ma.log(mean), np.log(level)) if by_ratio else (mean, level)
+            line = axes.contour(
+                grid.x.positions,
+                grid.y.positions,
+                heights,
+                levels=[float(at)],
+                colors=CONTOUR["color"],
+                linewidths=CONTOUR["linewidth"],
+                linestyles="-",
+            )
+            line.set_path_effects(_OUTLINE)
+            crossed = True
+    handle = Line2D([], [], path_effects=_OUTLINE, **CONTOUR)
+    return [(handle, f"{shown.label} = {plain(level)}")] if crossed else []
 
 
 def _hatch(axes: matplotlib.axes.Axes, grid: Grid, mask: NDArray[np.bool_], state: str) -> Patch:

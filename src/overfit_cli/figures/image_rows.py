@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import matplotlib.figure
 from numpy.typing import ArrayLike
 
-from overfit_cli.figures.style import COLUMN, styled
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import COLUMN
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class ImageRow:
 
 
 @styled
-def draw_image_rows(rows: Sequence[ImageRow], across: int) -> matplotlib.figure.Figure:
+def draw_image_rows(rows: Sequence[ImageRow], across: int) -> Picture:
     """Draw rows of images, so many in each, as wide as a paper's column."""
     height = 0.15 + 0.95 * COLUMN / across * len(rows)
-    figure = matplotlib.figure.Figure(figsize=(COLUMN, height))
+    figure = Picture(COLUMN, height)
     grid = figure.subplots(len(rows), across, squeeze=False)
     for axes_of_row, row in zip(grid, rows, strict=True):
         axes_of_row[0].set_ylabel(row.name, fontsize="small")

@@ -9,7 +9,8 @@ import pandas as pd
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import Axis, axis_label, parameter_axis, parameter_values
+from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
+from overfit_cli.figures.labels import RUN, axis_label
 
 
 def two_axes(
@@ -22,13 +23,14 @@ def two_axes(
     Raises:
         UserError: if x or y can't be an axis, are the same, or if another parameter varies.
     """
-    x, y = parameter_axis(data, "--x", options.x), parameter_axis(data, "--y", options.y)
+    x = parameter_axis(data, "--x", options.x, log=is_log(options, "x"))
+    y = parameter_axis(data, "--y", options.y, log=is_log(options, "y"))
     if x.name == y.name:
         raise UserError(f"--x {x.name} --y {y.name}: the two axes must be different parameters.")
     if options.by in (x.name, y.name):
         raise UserError(f"--by {options.by}: it is an axis already; panels take another parameter.")
     for name, values in parameter_values(data).items():
-        if len(values) > 1 and name not in (x.name, y.name, options.by):
+        if len(values) > 1 and name not in (x.name, y.name, options.by, RUN):
             aside = f" or panels with --by {name}," if panels else ""
             raise UserError(
                 f"--x {x.name} --y {y.name}: {name} varies too"
@@ -36,6 +38,11 @@ def two_axes(
                 f" values would be mixed; make it an axis,{aside} or sweep with one value of it."
             )
     return x, y
+
+
+def is_log(options: FigureOptions, axis: str) -> bool | None:
+    """Return whether the user wants `x`, `y` or `value` logarithmic; None where nothing is said."""
+    return None if options.log is None else axis in options.log
 
 
 def measured(data: FigureData, name: str | None) -> tuple[str, str]:
@@ -54,7 +61,8 @@ def measured(data: FigureData, name: str | None) -> tuple[str, str]:
         )
     if name not in data.cells:
         raise UserError(f"--value {name}: these cells don't hold {name}; sweep them again.")
-    return name, "time (s)" if name == "seconds" else axis_label(data.study, name)
+    label = axis_label(data.study, name)
+    return name, f"{label}, less that of {data.less}" if data.less else label
 
 
 def checked_threshold(threshold: float | None) -> float | None:
@@ -76,6 +84,23 @@ def middle_of(numbers: pd.Series[float]) -> float:
     low, high = float(numbers.min()), float(numbers.max())
     by_ratio = low > 0 and high / low > 10
     return float(f"{math.sqrt(low * high) if by_ratio else (low + high) / 2:.3g}")
+
+
+def checked_scale(log: bool | None, numbers: pd.Series[float], *, factor: float) -> bool:
+    """Return whether a measured column is drawn on a logarithmic scale.
+
+    Args:
+        log: what the user wants; None where nothing is said.
+        numbers: what is drawn.
+        factor: how far positive numbers must span to be so by themselves.
+
+    Raises:
+        UserError: if it is wanted of numbers that aren't positive.
+    """
+    low, high = float(numbers.min()), float(numbers.max())
+    if log and low <= 0:
+        raise UserError(f"--log value: the least number drawn is {low:g}, which has no logarithm.")
+    return (low > 0 and high / low > factor) if log is None else log
 
 
 def usable_cells(data: FigureData, value: str) -> pd.DataFrame:

@@ -7,33 +7,42 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.errors import UserError
-from overfit_cli.figure import MOST_PANELS, FigureData, FigureOptions
-from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.axis import Axis, parameter_axis, split_by, varying_parameters
 from overfit_cli.figures.geometric import logarithms, spans_widely
-from overfit_cli.figures.inputs import checked_threshold, measured, with_numbers
-from overfit_cli.figures.panels import panels
+from overfit_cli.figures.inputs import (
+    checked_scale,
+    checked_threshold,
+    is_log,
+    measured,
+    with_numbers,
+)
+from overfit_cli.figures.labels import settings
+from overfit_cli.figures.panels import panels, panels_that_help
+from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
     HIGH,
     PALETTE,
+    THRESHOLD,
     WIDE,
     Legend,
     legend_below,
     log_ticks,
-    new_panels,
     plain,
-    styled,
-    title_panels,
     wrapped,
 )
 from overfit_cli.words import plural
 
 MARKERS = "os^Dvp*P"
+FEWEST_FOR_BAND = 3
+"""Seeds from which on a band says more than each seed's own line."""
+
 _BESIDE = 0.08
 """How far apart the points of several lines stand that have one x, which isn't a number."""
 
@@ -47,6 +56,7 @@ class Line:
         at: the values of x.
         mean, low, high: over the seeds that are done; nan where none is.
         failed: whether every seed failed.
+        seeds: each seed's own values, one column per seed.
     """
 
     text: str
@@ -55,89 +65,104 @@ class Line:
     low: np.ndarray
     high: np.ndarray
     failed: np.ndarray
+    seeds: np.ndarray
 
 
 @styled
-def draw_lines(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
-    Points are means over seeds, with a band of one standard deviation; geometric where the column
-    is positive and spans a factor of a million. Where x isn't a number, points stand side by side,
-    with bars. Where every seed failed there is a cross on top.
+    Points are means over seeds, with a band of one standard deviation, or with each seed's own line
+    where they are fewer than three or the user wants it; means are geometric where the column is
+    positive and spans a factor of a million. Where x isn't a number, points stand side by side,
+    with bars. Where every seed failed there is a cross on top. More settings than colours get
+    panels, if those of one parameter suffice.
 
     Raises:
-        UserError: if x doesn't vary, there are more lines than colours, the column is unknown or
-            empty, or the threshold isn't finite.
+        UserError: if x doesn't vary, there are more lines than colours in any case, the column is
+            unknown or empty, or the threshold isn't finite.
     """
-    x = parameter_axis(data, "--x", options.x)
+    x = parameter_axis(data, "--x", options.x, log=is_log(options, "x"))
     value, label = measured(data, options.value)
     threshold = checked_threshold(options.threshold)
     numbers = with_numbers(data, value)[value]
-    log = bool(numbers.min() > 0 and numbers.max() / numbers.min() > 10)
     geometric = spans_widely(numbers)
-    parts = panels(data, options.by)
-    varying = [name for name, values in parameter_values(data).items() if len(values) > 1]
-    others = [name for name in varying if name != x.name]
-    names = [name for name in others if name != options.by]
+    log = checked_scale(is_log(options, "value"), numbers, factor=10)
+    by = options.by or _panels(data, x)
+    parts = panels(data, by)
+    names = [name for name in varying_parameters(data) if name not in (x.name, by)]
     gathered = [_lines(part.data, names, x, value, geometric) for part in parts]
     texts = list(dict.fromkeys(line.text for lines in gathered for line in lines))
     if len(texts) > len(PALETTE):
         raise UserError(
             f"--x {x.name}: the other parameters have {len(texts)} settings here, and a figure "
-            f"shows up to {len(PALETTE)} lines{_way_out(data.cells, others)}"
+            f"shows up to {len(PALETTE)} lines{_way_out(data, x)}"
         )
+    each = _each_seed(data, options)
     figure, all_axes = new_panels(len(parts), height=2.8)
     for axes, lines in zip(all_axes, gathered, strict=True):
-        _dress(axes, x, log=log or geometric)
+        _dress(axes, x, log=log or (geometric and options.log is None))
         for line in lines:
             place = texts.index(line.text)
             look = {"color": PALETTE[place], "marker": MARKERS[place]}
             if x.scale == "category":
                 _draw_apart(axes, line, look, _BESIDE * (place - (len(texts) - 1) / 2))
             else:
-                _draw_joined(axes, line, look)
+                _draw_joined(axes, line, look, each=each)
         if threshold is not None:
-            axes.axhline(threshold, color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
+            axes.axhline(threshold, **THRESHOLD)
+        axes.label_outer()
     all_axes[0].set_ylabel(wrapped(label, HIGH))
-    title_panels(figure, all_axes, [part.title for part in parts], _title(data, x, geometric))
+    title_panels(all_axes, [part.title for part in parts])
+    figure.facts += _facts(data, x, label, geometric=geometric, each=each)
     legend_below(figure, _legend(texts, gathered, threshold), columns=2 * len(parts))
     return figure
 
 
-def _way_out(cells: pd.DataFrame, others: Sequence[str]) -> str:
+def _panels(data: FigureData, x: Axis) -> str | None:
+    """The parameter that makes panels where there would be more lines than colours."""
+    names = [name for name in varying_parameters(data) if name != x.name]
+    if not names or len(data.cells[names].drop_duplicates()) <= len(PALETTE):
+        return None
+    return panels_that_help(data.cells, names, len(PALETTE))
+
+
+def _way_out(data: FigureData, x: Axis) -> str:
     """The end of a sentence on too many lines: the panels that help, if any do."""
-    settings = cells[list(others)].drop_duplicates()
-    for name in others:
-        lines = settings.drop(columns=name).drop_duplicates()
-        if settings[name].nunique() <= MOST_PANELS and len(lines) <= len(PALETTE):
-            return f"; --by {name} makes panels of one of them."
+    names = [name for name in varying_parameters(data) if name != x.name]
+    if by := panels_that_help(data.cells, names, len(PALETTE)):
+        return f"; --by {by} makes panels of one of them."
     return "; a heatmap over two of them shows more."
 
 
+def _each_seed(data: FigureData, options: FigureOptions) -> bool:
+    """Whether each seed has a line of its own."""
+    if options.each_seed is not None:
+        return options.each_seed
+    return data.cells["seed"].nunique() < FEWEST_FOR_BAND
+
+
 def _lines(data: FigureData, names: list[str], x: Axis, value: str, geometric: bool) -> list[Line]:
-    groups = data.cells.groupby(names, sort=True) if names else [((), data.cells)]
-    found = []
-    for at, cells in groups:
-        values = at if isinstance(at, tuple) else (at,)
-        text = ", ".join(f"{name} = {one}" for name, one in zip(names, values, strict=True))
-        found.append(_line(text, cells, x, value, geometric))
-    return found
+    return [
+        _line(settings(data.study, values), cells, x, value, geometric)
+        for values, cells in split_by(data, names)
+    ]
 
 
 def _line(text: str, cells: pd.DataFrame, x: Axis, value: str, geometric: bool) -> Line:
     where = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
     at = np.array(sorted(where.unique()), dtype=np.float64)
     numbers = pd.Series(cells[value].to_numpy(dtype=np.float64, na_value=np.nan), cells.index)
-    usable = numbers.where((cells["status"] == "done") & np.isfinite(numbers))
-    if geometric:
-        usable = logarithms(usable)
+    done = numbers.where((cells["status"] == "done") & np.isfinite(numbers))
+    usable = logarithms(done) if geometric else done
     groups = usable.groupby(where)
     mean, deviation = groups.mean().to_numpy(), groups.std().fillna(0.0).to_numpy()
     low, high = mean - deviation, mean + deviation
     if geometric:
         mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
     failed = (cells["status"] == "failed").groupby(where).all().to_numpy()
-    return Line(text, at, mean, low, high, failed)
+    seeds = done.groupby([where, cells["seed"]]).mean().unstack().to_numpy()
+    return Line(text, at, mean, low, high, failed, seeds)
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
@@ -147,15 +172,22 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
     if x.scale == "log":
         axes.set_xscale("log")
         log_ticks(axes.xaxis, float(x.positions[0]), float(x.positions[-1]))
+    elif x.whole:
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     if log:
         axes.set_yscale("log")
     axes.margins(x=0.04)
 
 
-def _draw_joined(axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any]) -> None:
-    """A line with a band."""
+def _draw_joined(
+    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], *, each: bool
+) -> None:
+    """A line, with a band or with each seed's own."""
     axes.plot(line.at, line.mean, **look)
-    axes.fill_between(line.at, line.low, line.high, color=look["color"], alpha=0.2, linewidth=0)
+    if each:
+        axes.plot(line.at, line.seeds, color=look["color"], linewidth=0.5, alpha=0.6)
+    else:
+        axes.fill_between(line.at, line.low, line.high, color=look["color"], alpha=0.2, linewidth=0)
     _mark_failed(axes, line.at[line.failed], look)
 
 
@@ -174,13 +206,16 @@ def _mark_failed(axes: matplotlib.axes.Axes, at: np.ndarray, look: Mapping[str, 
         axes.plot(at, np.full(at.size, 0.97), "x", color=look["color"], transform=top)
 
 
-def _title(data: FigureData, x: Axis, geometric: bool) -> str:
-    failed = int((data.cells["status"] == "failed").sum())
+def _facts(data: FigureData, x: Axis, label: str, *, geometric: bool, each: bool) -> list[str]:
+    """What a caption says."""
+    seeds, failed = data.cells["seed"].nunique(), int((data.cells["status"] == "failed").sum())
     kind = "geometric mean" if geometric else "mean"
-    spread = "bars" if x.scale == "category" else "band"
-    seeds = plural(data.cells["seed"].nunique(), "seed")
-    text = f"{kind} of {seeds}, {spread} of one deviation"
-    return text + (f"\n{plural(failed, 'failed cell')} left out" if failed else "")
+    spread = f"{'bars' if x.scale == 'category' else 'band'} of one standard deviation"
+    if each and x.scale != "category":
+        spread = "a thin line for each seed"
+    of = f"{kind} of {seeds} seeds, {spread}" if seeds > 1 else "one seed"
+    left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
+    return [f"{label[:1].upper()}{label[1:]} against {x.label}: {of}{left_out}."]
 
 
 def _legend(texts: list[str], gathered: Sequence[list[Line]], threshold: float | None) -> Legend:
@@ -192,6 +227,5 @@ def _legend(texts: list[str], gathered: Sequence[list[Line]], threshold: float |
     if any(line.failed.any() for lines in gathered for line in lines):
         legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), "every seed failed"))
     if threshold is not None:
-        line = Line2D([], [], color="0.4", linestyle=(0, (4, 2)), linewidth=0.8)
-        legend.append((line, f"threshold {plain(threshold)}"))
+        legend.append((Line2D([], [], **THRESHOLD), f"threshold {plain(threshold)}"))
     return legend

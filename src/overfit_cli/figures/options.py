@@ -8,7 +8,9 @@ from overfit_cli.analysis.equation import parse_equation
 from overfit_cli.errors import UserError
 from overfit_cli.figure import Figure, FigureData, FigureOptions
 from overfit_cli.figures.axis import parameter_values
-from overfit_cli.parameters import describe
+from overfit_cli.figures.labels import RUN
+from overfit_cli.parameters import describe, parameter_named
+from overfit_cli.study import AnyStudy
 
 
 def resolved_options(figure: Figure, asked: FigureOptions, data: FigureData) -> FigureOptions:
@@ -26,7 +28,8 @@ def resolved_options(figure: Figure, asked: FigureOptions, data: FigureData) -> 
     }
     own = figure.options
     if figure.equation_of is not None:
-        own = replace(own, law=figure.equation_of(data))
+        law = figure.equation_of(data)
+        own = replace(own, law=None if law is None else (law,))
     options = _with_axes_that_vary(figure.axes, replace(own, **given), asked, data)
     if "by" not in given and options.by is not None:
         values = parameter_values(data)
@@ -38,12 +41,23 @@ def resolved_options(figure: Figure, asked: FigureOptions, data: FigureData) -> 
     return options
 
 
+def spelled_out(asked: FigureOptions, study: AnyStudy) -> FigureOptions:
+    """Return the options with the names of parameters that the user calls by their symbols."""
+
+    def spelled(name: str | None) -> str | None:
+        return None if name is None else parameter_named(study.parameters, name)
+
+    return replace(asked, x=spelled(asked.x), y=spelled(asked.y), by=spelled(asked.by))
+
+
 def _with_axes_that_vary(
     axes: int, options: FigureOptions, asked: FigureOptions, data: FigureData
 ) -> FigureOptions:
     """Replace what doesn't vary: of two axes, the parameter declared first goes up."""
     values = parameter_values(data)
-    varying = [name for name, taken in values.items() if len(taken) > 1 and name != asked.by]
+    varying = [
+        name for name, taken in values.items() if len(taken) > 1 and name not in (asked.by, RUN)
+    ]
     x, y = options.x, options.y
     if axes == 2 and asked.y is None and y not in varying:
         y = next((name for name in varying if name != x), y)
@@ -61,7 +75,8 @@ def _equation_is_about(own: FigureOptions, options: FigureOptions) -> bool:
         return False
     same = (own.value, own.threshold) == (options.value, options.threshold)
     try:
-        parse_equation(own.law, (options.x, options.y))
+        for law in own.law:
+            parse_equation(law, (options.x, options.y))
     except UserError:
         return False
     return same

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import pandas as pd
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import MOST_PANELS, FigureData
-from overfit_cli.figures.axis import parameter_values
-from overfit_cli.figures.style import brief
+from overfit_cli.figures.axis import parameter_values, split_by, varying_parameters
+from overfit_cli.figures.labels import RUN, setting, settings
 from overfit_cli.parameters import Value
 
 
@@ -36,20 +39,52 @@ def panels(data: FigureData, by: str | None) -> list[Panel]:
             f"--by {by}: it has {len(values[by])} values here; at most {MOST_PANELS} fit side by "
             "side."
         )
-    return [Panel(f"{by} = {brief(value)}", _at(data, by, value)) for value in values[by]]
+    return [Panel(setting(data.study, by, value), _at(data, by, value)) for value in values[by]]
+
+
+def panels_of_runs(data: FigureData, by: str | None) -> list[Panel]:
+    """Split the data as `panels` does, and by the run directories that it is from.
+
+    Raises:
+        UserError: as `panels` does.
+    """
+    if not data.runs or by == RUN:
+        return panels(data, by)
+    every = [
+        Panel(", ".join(filter(None, [of_run.title, part.title])), part.data)
+        for of_run in panels(data, RUN)
+        for part in panels(replace(of_run.data, runs=()), by)
+    ]
+    if len(every) > MOST_PANELS:
+        raise UserError(
+            f"--by {by}: {len(data.runs)} run directories make {len(every)} panels of it; at most "
+            f"{MOST_PANELS} fit side by side."
+        )
+    return every
 
 
 def by_setting(data: FigureData) -> list[Panel]:
     """Split the data into the settings of all parameters that vary, in their order."""
-    names = [name for name, values in parameter_values(data).items() if len(values) > 1]
-    if not names:
-        return [Panel("", data)]
-    found = []
-    for setting, cells in data.cells.groupby(names, sort=True):
-        values = dict(zip(names, setting, strict=True))
-        title = ", ".join(f"{name} = {brief(value)}" for name, value in values.items())
-        found.append(Panel(title, replace(data, cells=cells)))
-    return found
+    return [
+        Panel(settings(data.study, values), replace(data, cells=cells))
+        for values, cells in split_by(data, varying_parameters(data))
+    ]
+
+
+def panels_that_help(cells: pd.DataFrame, names: Sequence[str], most: int) -> str | None:
+    """Return the parameter whose panels leave few enough lines in each; None where none does.
+
+    Args:
+        cells: one row per cell.
+        names: parameters that vary, of whose settings each is a line.
+        most: how many lines a panel shows.
+    """
+    lines = cells[list(names)].drop_duplicates()
+    for name in names:
+        others = lines.drop(columns=name).drop_duplicates()
+        if lines[name].nunique() <= MOST_PANELS and max(len(others), 1) <= most:
+            return name
+    return None
 
 
 def _at(data: FigureData, by: str, value: Value) -> FigureData:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
@@ -15,6 +14,7 @@ from matplotlib.lines import Line2D
 from overfit_cli.analysis.intervals import Estimate
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.geometric import logarithms
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, PALETTE, legend_below, log_ticks
 from overfit_cli.parameters import describe
 from overfit_cli.words import plural
@@ -40,7 +40,7 @@ class FittedPowers:
 
 def draw_powers(
     data: FigureData, rows: Mapping[str, FittedPowers], value: str, label: str
-) -> matplotlib.figure.Figure:
+) -> Picture:
     """Draw a column against each parameter, one row of panels for each fit.
 
     Points are geometric means over seeds, with a bar of one standard deviation, where the other
@@ -54,7 +54,7 @@ def draw_powers(
         label: the column in words.
     """
     across = max(len(row.exponents) for row in rows.values())
-    figure = matplotlib.figure.Figure(figsize=(2 * COLUMN + 0.2, 2.0 * len(rows) + 0.4))
+    figure = Picture(2 * COLUMN + 0.2, 2.0 * len(rows) + 0.4)
     grid = figure.subplots(len(rows), across, squeeze=False, sharey="row")
     for panels, (name, row) in zip(grid, rows.items(), strict=True):
         for axes, axis in zip(panels, row.exponents, strict=False):
@@ -64,7 +64,7 @@ def draw_powers(
         for spare in panels[len(row.exponents) :]:
             spare.remove()
         panels[0].set_ylabel(f"{name}: {label}")
-    figure.suptitle(_title(rows, data.cells), x=0.01, ha="left", fontsize=7)
+    figure.facts.append(f"{_title(rows, data.cells)}.")
     lines = [
         (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
         (Line2D([], [], color="black"), "fitted power"),

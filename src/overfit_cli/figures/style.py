@@ -1,29 +1,29 @@
-"""One look for every figure: sizes of a paper's column, colours, ticks, and how to save."""
+"""One style for every figure: sizes of a paper's column, colours, ticks, numbers, legends."""
 
 from __future__ import annotations
 
-import io
 import re
 import textwrap
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-import matplotlib.style
+import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
+from cycler import cycler
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.typing import ColorType
 
-from overfit_cli.errors import UserError
-from overfit_cli.files import reason_of, write_whole
+from overfit_cli.symbols import plain as unicode_of
 
 COLUMN = 3.4  # inches: one column of a two-column paper
+PAGE = 7.0  # and both
 WIDE, HIGH = 54, 34  # about how many letters fit across a column, and along its y axis
-COLOUR_MAP = "viridis"
 HIGHLIGHT = "#D55E00"  # lies outside the colour map, and is told from it by the colour-blind
 # Okabe and Ito's palette, with grey in place of its yellow, which vanishes on white.
-PALETTE = (
+_COLOURS = (
     "#0072B2",
     "#D55E00",
     "#009E73",
@@ -33,14 +33,14 @@ PALETTE = (
     "#000000",
     "#999999",
 )
+PALETTE = tuple(f"C{place}" for place in range(len(_COLOURS)))  # a user's style may name others
+DIVERGING = "RdBu_r"  # blue below, red above
+MUTED = ("#BFD7EA", "#F6D5B8")  # two sides, on which black text can be read
+THRESHOLD: dict[str, Any] = {"color": "0.4", "linestyle": (0, (4, 2)), "linewidth": 0.8}
 Legend = list[tuple[Any, str]]  # an artist, or a container of some, and its text
-FORMATS = {".png": "png", ".pdf": "pdf", ".svg": "svg"}
-_NO_DATES = {
-    "png": {},
-    "pdf": {"CreationDate": None},
-    "svg": {"Date": None},
-}
-_RC = {
+RC: dict[str, Any] = {
+    "axes.prop_cycle": cycler(color=_COLOURS),
+    "image.cmap": "viridis",
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
@@ -68,47 +68,10 @@ _RC = {
     "svg.hashsalt": "overfit",  # the same figure gives the same bytes
 }
 
-# Decorates whatever draws. It starts from matplotlib's defaults, so that a user's own matplotlibrc
-# changes nothing, and it leaves no trace after the call.
-styled = matplotlib.style.context(_RC, after_reset=True)
 
-
-def new_figure(*, width: float = COLUMN, height: float = 2.6) -> tuple[Figure, Axes]:
-    """Return an empty figure, in inches, and its axes; call it in a `styled` function."""
-    figure = Figure(figsize=(width, height))
-    return figure, figure.add_subplot()
-
-
-def new_panels(
-    count: int, *, height: float = 2.6, share_y: bool = True
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `count` axes that share x, two or three in a row; call it `styled`.
-
-    One panel is a column of a paper wide, several are two columns. They share y too unless told
-    otherwise.
-    """
-    if count == 1:
-        figure, axes = new_figure(height=height)
-        return figure, [axes]
-    across = 2 if count == 4 else min(count, 3)
-    rows = -(-count // across)
-    figure = Figure(figsize=(2 * COLUMN + 0.2, height * (0.9 if rows == 1 else 0.8 * rows)))
-    grid = figure.subplots(rows, across, sharex=True, sharey=share_y, squeeze=False)
-    for spare in grid.ravel()[count:]:
-        spare.remove()
-    for axes in grid.ravel()[max(0, count - across) : count]:
-        axes.tick_params(labelbottom=True)
-    return figure, list(grid.ravel()[:count])
-
-
-def title_panels(figure: Figure, all_axes: list[Axes], titles: list[str], shared: str) -> None:
-    """Give panels their titles, and what holds for all of them once."""
-    if len(all_axes) == 1:
-        all_axes[0].set_title(wrapped("\n".join(filter(None, [titles[0], shared])), WIDE))
-        return
-    for axes, title in zip(all_axes, titles, strict=True):
-        axes.set_title(wrapped(title, int(0.95 * WIDE * axes.get_position().width * 2)))
-    figure.suptitle(wrapped(shared, 2 * WIDE), x=0.01, ha="left", fontsize=7)
+def colours_of_map(shares: Sequence[float]) -> list[ColorType]:
+    """Return colours of the colour map in use, at shares from 0 to 1 of it."""
+    return [tuple(rgb) for rgb in matplotlib.colormaps[matplotlib.rcParams["image.cmap"]](shares)]
 
 
 def legend_below(figure: Figure, handles: Legend, columns: int = 3) -> None:
@@ -116,7 +79,8 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3) -> None:
     if not handles:
         return
     artists = [artist for artist, _ in handles]
-    fit = int(WIDE * figure.get_figwidth() / COLUMN)
+    size = FontProperties(size=matplotlib.rcParams["legend.fontsize"]).get_size_in_points()
+    fit = int(WIDE * figure.get_figwidth() / COLUMN * 7 / size)
     texts = [wrapped(text, fit) for _, text in handles]
     while columns > 1 and _letters_across(texts, columns) > fit:
         columns -= 1
@@ -125,16 +89,34 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3) -> None:
 
 def _letters_across(texts: list[str], columns: int) -> int:
     """Return about how many letters wide a legend is; each column's symbol counts as four."""
-    widths = [max(map(len, text.split("\n"))) for text in texts]
+    widths = [max(len(typeset(line)) for line in text.split("\n")) for text in texts]
     parts = np.array_split(widths, min(columns, len(widths)))  # as matplotlib fills columns
     return sum(int(part.max()) + 4 for part in parts)
 
 
+def typeset(text: str) -> str:
+    """Return a text in plain Unicode, its mathtext as it will look: to measure, or to print."""
+    return _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text)
+
+
+_MATH = re.compile(r"\$[^$]*\$")
+
+
 def wrapped(text: str, letters: int) -> str:
     """Break lines longer than about `letters`, between words and not within mathtext."""
-    held = re.sub(r"\$[^$]*\$", lambda math: math[0].replace(" ", "\xa0"), text)
-    lines = [textwrap.fill(line, letters, break_long_words=False) for line in held.split("\n")]
-    return "\n".join(lines).replace("\xa0", " ")
+    formulas = _MATH.findall(text)
+    # What stands for a formula is as long as it looks, and isn't broken.
+    places = [f"\0{number}\0".ljust(len(typeset(one)), "\0") for number, one in enumerate(formulas)]
+    for formula, place in zip(formulas, places, strict=True):
+        text = text.replace(formula, place, 1)
+    lines = [
+        textwrap.fill(line, letters, break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    ]
+    text = "\n".join(lines)
+    for formula, place in zip(formulas, places, strict=True):
+        text = text.replace(place, formula, 1)
+    return text
 
 
 def log_ticks(axis: Axis, low: float, high: float) -> None:
@@ -168,31 +150,3 @@ def power(value: float) -> str:
     mantissa, exponent = f"{value:.2e}".split("e")
     factor = "" if float(mantissa) == 1 else rf"{float(mantissa):g} \cdot "
     return f"${factor}10^{{{int(exponent)}}}$"
-
-
-@styled
-def image(figure: Figure, kind: str) -> bytes:
-    """Return `figure` as the content of a file of the kind png, pdf or svg."""
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=kind, dpi=300, metadata=_NO_DATES[kind])
-    return drawn.getvalue()
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write `figure` to `path`, whole or not at all; the name's ending says in which format.
-
-    Raises:
-        UserError: if the ending isn't .png, .pdf or .svg, or the file can't be written.
-    """
-    kind = FORMATS.get(path.suffix.lower())
-    if kind is None:
-        raise UserError(f"--out {path}: the file's name must end in .png, .pdf or .svg.")
-    content = image(figure, kind)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
-    except OSError as error:
-        raise UserError(
-            f"--out {path}: the figure can't be written there ({reason_of(error)});"
-            " name a file in a folder that takes it."
-        ) from None

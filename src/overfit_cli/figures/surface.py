@@ -1,21 +1,21 @@
-"""Surfaces over a plane, each in three dimensions and as contours, on one scale."""
+"""Surfaces over a plane, each in three dimensions and as contours, with a table of measures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib.figure
 import numpy as np
 from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from overfit_cli.figures.style import COLOUR_MAP, COLUMN, WIDE, styled, wrapped
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import DIVERGING, PAGE
 
 Floats = NDArray[np.float64]
-LEVELS = 12
+LEVELS = 14
 
 
 @dataclass(frozen=True)
@@ -24,68 +24,78 @@ class Surface:
 
     Attributes:
         title: what it is of.
-        caption: what is to be said of it, below its title.
+        measures: numbers that are told of it, by what they are.
         across, up: where its points lie, shapes (n,) and (m,).
-        heights: shape (n, m).
+        heights: shape (n, m); 0 at the centre.
     """
 
     title: str
-    caption: str
+    measures: Mapping[str, str]
     across: Floats
     up: Floats
     heights: Floats
 
 
 @styled
-def draw_surfaces(
-    surfaces: Sequence[Surface], labels: tuple[str, str, str], shared: str
-) -> matplotlib.figure.Figure:
-    """Draw each surface as a row: in three dimensions, and its contours beside it.
+def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> Picture:
+    """Draw each surface as a row: in three dimensions, as contours, and its measures beside.
 
     Args:
-        surfaces: one a row; heights and colours have one scale over all of them.
+        surfaces: one a row; heights and colours have one scale over all of them, whose middle
+            colour is 0.
         labels: of the two directions, d₁ and d₂, and of the heights.
-        shared: a line for the whole figure.
     """
     lowest = min(float(surface.heights.min()) for surface in surfaces)
     highest = max(float(surface.heights.max()) for surface in surfaces)
-    scale = Normalize(lowest, highest)
-    levels = MaxNLocator(LEVELS).tick_values(lowest, highest)
-    figure = matplotlib.figure.Figure(figsize=(1.55 * COLUMN, 0.3 + 2.25 * len(surfaces)))
-    figure.suptitle(wrapped(shared, int(1.5 * WIDE)), x=0.01, ha="left", fontsize=7)
+    most = max(-lowest, highest) or 1.0
+    scale, levels = Normalize(-most, most), MaxNLocator(LEVELS).tick_values(lowest, highest)
+    figure = Picture(PAGE, 0.3 + 2.5 * len(surfaces))
+    grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.3, 1, 0.55))
     shown = []
     for row, surface in enumerate(surfaces):
-        _draw_solid(figure, (len(surfaces), 2, 2 * row + 1), surface, scale)
-        axes = figure.add_subplot(len(surfaces), 2, 2 * row + 2)
+        solid: Any = figure.add_subplot(grid[row, 0], projection="3d")
+        _draw_solid(solid, surface, scale, (lowest, highest))
+        solid.set_title(surface.title, loc="left", y=0.98)
+        axes = figure.add_subplot(grid[row, 1])
         shown.append(axes)
         filled = axes.contourf(
-            surface.across, surface.up, surface.heights.T, levels, cmap=COLOUR_MAP, norm=scale
+            surface.across, surface.up, surface.heights.T, levels, cmap=DIVERGING, norm=scale
         )
-        axes.contour(filled, colors="white", linewidths=0.4)
-        axes.plot(0, 0, "+", color="white", markersize=6)
+        axes.contour(filled, colors="0.25", linewidths=0.35)
+        axes.plot(0, 0, "+", color="black", markersize=6)
         axes.set(xlabel=labels[0], ylabel=labels[1], aspect="equal")
-        axes.set_title(wrapped(f"{surface.title}\n{surface.caption}", WIDE // 2 + 2), fontsize=7)
-    figure.colorbar(filled, ax=shown, label=labels[2], shrink=0.8)
+        _draw_table(figure.add_subplot(grid[row, 2]), surface)
+    figure.colorbar(filled, ax=shown, label=labels[2], shrink=0.7, location="left")
     return figure
 
 
 def _draw_solid(
-    figure: matplotlib.figure.Figure,
-    place: tuple[int, int, int],
-    surface: Surface,
-    scale: Normalize,
+    axes: Any, surface: Surface, scale: Normalize, heights: tuple[float, float]
 ) -> None:
-    axes: Any = figure.add_subplot(*place, projection="3d")
     across, up = np.meshgrid(surface.across, surface.up, indexing="ij")
     axes.plot_surface(
-        across, up, surface.heights, cmap=COLOUR_MAP, norm=scale, rstride=1, cstride=1, linewidth=0
+        across, up, surface.heights, cmap=DIVERGING, norm=scale, rstride=1, cstride=1, linewidth=0
     )
-    axes.set_zlim(scale.vmin, scale.vmax)
+    axes.set_zlim(*heights)
     axes.set(xlabel="$d_1$", ylabel="$d_2$")
     axes.tick_params(labelsize=6, pad=-2)
     axes.set(xticklabels=[], yticklabels=[])  # the contours beside have them
     axes.zaxis.set_major_locator(MaxNLocator(4))
-    axes.tick_params(axis="z", pad=2)
+    axes.tick_params(axis="z", pad=1)
     axes.xaxis.labelpad = axes.yaxis.labelpad = -14
     axes.view_init(elev=28, azim=-60)
-    axes.set_box_aspect(None, zoom=1.15)
+    axes.set_box_aspect((1, 1, 0.75), zoom=1.2)
+
+
+def _draw_table(axes: Any, surface: Surface) -> None:
+    """Write a surface's measures, a line for each."""
+    axes.axis("off")
+    rows = [[name, number] for name, number in surface.measures.items()]
+    table = axes.table(rows, loc="center", edges="horizontal", colWidths=[0.68, 0.32])
+    table.auto_set_font_size(False)
+    table.set_fontsize(6.5)
+    table.scale(1, 1.15)
+    for (_, column), cell in table.get_celld().items():
+        cell.set_text_props(ha="left" if column == 0 else "right")
+        cell.set_linewidth(0.3)
+        cell.PAD = 0.02

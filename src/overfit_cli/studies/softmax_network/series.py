@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
@@ -17,6 +16,7 @@ from overfit_cli.analysis.scaling import scaling_exponents
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.axis import parameter_values
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks
 from overfit_cli.studies.softmax_network.names import NAMES
 from overfit_cli.words import plural
@@ -65,7 +65,7 @@ def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
 
 def new_grid(
     rows: int, columns: int, *, one_x: bool = True, one_y: bool = True
-) -> tuple[matplotlib.figure.Figure, np.ndarray]:
+) -> tuple[Picture, np.ndarray]:
     """Return a figure with a grid of axes.
 
     Args:
@@ -73,7 +73,7 @@ def new_grid(
         one_x, one_y: whether a column's axes have one x, and a row's one y.
     """
     width = COLUMN * max(1.0, 0.8 * columns)
-    figure = matplotlib.figure.Figure(figsize=(width, 1.7 * rows + 0.7))
+    figure = Picture(width, 1.7 * rows + 0.7)
     grid = figure.subplots(
         rows,
         columns,
@@ -128,11 +128,12 @@ def draw_series(
     log_ticks(axes.yaxis, *axes.get_ylim())
 
 
-def say_how_averaged(figure: matplotlib.figure.Figure, cells: pd.DataFrame, more: str = "") -> None:
-    """Write above a figure what its lines and bands are, and what else is to be said."""
+def say_how_averaged(figure: Picture, cells: pd.DataFrame, more: str = "") -> None:
+    """Put in a figure's caption what its lines and bands are, and what else is to be said."""
     seeds = plural(cells["seed"].nunique(), "seed")
-    words = f"geometric means of {seeds}, bands of one deviation{more}"
-    figure.suptitle(words, x=0.01, ha="left", fontsize=7)
+    figure.facts.append(
+        f"Lines: geometric means of {seeds}, bands of one standard deviation{more}."
+    )
 
 
 def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import matplotlib.figure
 import numpy as np
 
 from overfit_cli.datasets.pathfinder.images import CHUNK, NO_MARKERS, PathfinderImages, images
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.image_rows import ImageRow, draw_image_rows
+from overfit_cli.figures.picture import Picture
 from overfit_cli.parameter_values import of_row
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task, stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
@@ -16,7 +16,7 @@ ACROSS = 5
 ROWS = {1: "connected", 0: "not connected"}
 
 
-def draw_samples(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
     """Draw the first training images of the first cell, five of each label, in a paper's column.
 
     Raises:
@@ -36,7 +36,7 @@ def training_images(parameters: KernelPathfinderParameters, seed: int) -> Pathfi
     return images(parameters.settings, stream_of(seed, "train"), CHUNK)
 
 
-def draw_images(shown: PathfinderImages) -> matplotlib.figure.Figure:
+def draw_images(shown: PathfinderImages) -> Picture:
     """Draw five images of each label.
 
     Strokes thinner than a pixel are dim, so white begins at a grey level of two thirds.

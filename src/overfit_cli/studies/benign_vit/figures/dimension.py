@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import matplotlib.figure
-
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.boundary_numbers import BoundaryWords, draw_boundary_numbers
 from overfit_cli.figures.inputs import checked_threshold
-from overfit_cli.figures.style import styled
+from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.studies.benign_vit.theory.boundaries import (
     boundaries,
     loss_curves,
@@ -36,7 +34,7 @@ def has_dimensions(data: FigureData) -> bool:
 
 
 @styled
-def draw_dimension(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
     """Draw the boundary's constant C and exponent p against d, and the test loss against N · SNR².
 
     Raises:

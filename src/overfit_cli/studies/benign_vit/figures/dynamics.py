@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import matplotlib.figure
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
@@ -13,7 +12,8 @@ from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.curve_grid import Looks, SettingPanels, draw_curve_grid
 from overfit_cli.figures.panels import Panel, by_setting
-from overfit_cli.figures.style import PALETTE, Legend, brief, legend_below, plain, styled
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import PALETTE, Legend, brief, legend_below, plain
 from overfit_cli.parameter_values import of_row
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -50,7 +50,7 @@ def has_dynamics(data: FigureData) -> bool:
 
 
 @styled
-def draw_dynamics(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
     """Draw attention, inner products and values, a column of panels for each setting.
 
     Attention is from each class of token on each: colour says on which, dash of which. Several

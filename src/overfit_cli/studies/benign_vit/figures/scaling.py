@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import matplotlib.figure
-
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.powers import FittedPowers, draw_powers
-from overfit_cli.figures.style import styled
 from overfit_cli.studies.benign_vit.theory.predictions import STEP_POWERS
 from overfit_cli.studies.benign_vit.theory.steps import step_scaling
 
@@ -28,7 +26,7 @@ def has_step_powers(data: FigureData) -> bool:
 
 
 @styled
-def draw_scaling(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
     """Draw steps against each parameter, a row of panels for each regime.
 
     Raises:

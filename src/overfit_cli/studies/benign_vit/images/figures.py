@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.image_rows import ImageRow, draw_image_rows
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import brief
 from overfit_cli.parameter_values import of_row
 from overfit_cli.parameters import describe
@@ -21,7 +21,7 @@ ACROSS = 6
 MOST_ROWS = 4
 
 
-def draw_images(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_images(data: FigureData, options: FigureOptions) -> Picture:
     """Draw the first training images of the first seed, a row for each of up to four ratios.
 
     Grey levels are those of each row: from two deviations of its noise below zero to as much

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.style import COLUMN, HIGHLIGHT, PALETTE, styled
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import COLUMN, HIGHLIGHT, PALETTE
 from overfit_cli.studies.multihead.claims.bounds import log10_step_sizes
 from overfit_cli.words import plural
 
@@ -60,7 +60,7 @@ class Row:
 
 
 @styled
-def draw_certificates(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
     """Draw measured numbers over their bounds, a point for each cell, and margins below them.
 
     A number above 1 would break its bound; one far below shows how loose it is. Theorems 1 and 2
@@ -78,7 +78,7 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> matplotlib.fi
         )
     margins = _margins(cells)
     heights = [len(ratios), len(margins)] if margins else [len(ratios)]
-    figure = matplotlib.figure.Figure(figsize=(1.75 * COLUMN, 0.24 * sum(heights) + 1.3))
+    figure = Picture(1.75 * COLUMN, 0.24 * sum(heights) + 1.3)
     grid = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     _draw(grid[0], ratios)
     grid[0].set_xscale("log")
@@ -87,7 +87,7 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> matplotlib.fi
     if margins:
         _draw(grid[1], margins)
         grid[1].set_xlabel("margin")
-    figure.suptitle(f"{plural(len(cells), 'cell')}, a point each", x=0.01, ha="left", fontsize=7)
+    figure.facts.append(f"Each point is one of {plural(len(cells), 'cell')}.")
     return figure
 
 

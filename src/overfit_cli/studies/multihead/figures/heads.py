@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import matplotlib
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
@@ -16,15 +15,15 @@ from matplotlib.typing import ColorType, LineStyleType
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import parameter_values
+from overfit_cli.figures.gather import Curve, gather_curves
 from overfit_cli.figures.panels import Panel, by_setting
-from overfit_cli.figures.runs import Curve, gather_curves
+from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import (
-    COLOUR_MAP,
     COLUMN,
     Legend,
+    colours_of_map,
     legend_below,
     log_ticks,
-    styled,
     wrapped,
 )
 
@@ -62,7 +61,7 @@ ROWS = (
 
 
 @styled
-def draw_heads(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     """Draw losses, norms, attention or alignment, and margins; a column for each setting.
 
     Lines are medians over trials with a band of their middle half: where some trials find a planted
@@ -77,7 +76,7 @@ def draw_heads(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
     parts = _settings(data)
     rows = [row for row in ROWS if _logged(data, row)]
     width = COLUMN * max(1.0, 0.85 * len(parts))
-    figure = matplotlib.figure.Figure(figsize=(width, 1.25 * len(rows) + 0.9))
+    figure = Picture(width, 1.25 * len(rows) + 0.9)
     grid = figure.subplots(len(rows), len(parts), sharex="col", sharey="row", squeeze=False)
     heads = sorted(data.cells["heads"].unique().tolist())
     kind = ""
@@ -96,7 +95,7 @@ def draw_heads(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
         axes.set_title(wrapped(part.title, _SETTING_LETTERS))
     for axes in grid[-1]:
         axes.set_xlabel("gradient steps")
-    figure.suptitle(kind, x=0.01, ha="left", fontsize=7)
+    figure.facts.append(f"Lines: {kind}.")
     legend_below(figure, _legend(rows, heads), columns=6)
     return figure
 
@@ -182,8 +181,7 @@ def _mark_margins(row: Sequence[matplotlib.axes.Axes], parts: Sequence[Panel]) -
 
 
 def _colours(heads: Sequence[int]) -> dict[int, ColorType]:
-    shades = np.linspace(0, 0.9, len(heads))
-    return dict(zip(heads, map(tuple, matplotlib.colormaps[COLOUR_MAP](shades)), strict=True))
+    return dict(zip(heads, colours_of_map(np.linspace(0, 0.9, len(heads)).tolist()), strict=True))
 
 
 def _legend(rows: Sequence[Row], heads: Sequence[int]) -> Legend:

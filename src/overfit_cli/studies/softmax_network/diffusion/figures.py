@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.style import (
-    PALETTE,
-    legend_below,
-    new_panels,
-    styled,
-    title_panels,
-)
+from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
+from overfit_cli.figures.style import PALETTE, legend_below
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
 from overfit_cli.studies.softmax_network.diffusion.targets import mixture
 from overfit_cli.studies.softmax_network.digits import digit_components
@@ -59,7 +53,7 @@ def has_planes(data: FigureData) -> bool:
 
 
 @styled
-def draw_score(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_score(data: FigureData, options: FigureOptions) -> Picture:
     """Draw errors against t at the largest n, and their means over t against n, for each model.
 
     Rows are the two weightings; of digits, whose score nobody knows, the loss on test points.
@@ -93,7 +87,7 @@ def draw_score(data: FigureData, options: FigureOptions) -> matplotlib.figure.Fi
 
 
 @styled
-def draw_samples(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
     """Draw samples of each model, at the largest n and the first seed, over the target.
 
     In grey stands the density of x(T₀), or all digits. Two coordinates are drawn, the first ones.
@@ -119,12 +113,10 @@ def draw_samples(data: FigureData, options: FigureOptions) -> matplotlib.figure.
         distance = float(cells["sliced_wasserstein"][model])
         titles.append(f"{LOOKS[model].name}: {distance:.3f}")
     first = cells.iloc[0]
-    title_panels(
-        figure,
-        panels,
-        titles,
+    title_panels(panels, titles)
+    figure.facts.append(
         f"Samples at n = {first['n']}, seed {first['seed']}, with their sliced Wasserstein distance"
-        f" to fresh draws; other fresh draws: {first['wasserstein_fresh']:.3f}",
+        f" to fresh draws; other fresh draws: {first['wasserstein_fresh']:.3f}."
     )
     figure.supxlabel("first coordinate", fontsize=8)
     figure.supylabel("second coordinate", fontsize=8)

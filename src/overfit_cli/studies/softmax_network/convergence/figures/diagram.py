@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import matplotlib.figure
 import numpy as np
 from matplotlib.lines import Line2D
 
@@ -14,6 +13,7 @@ from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.inputs import measured, with_numbers
 from overfit_cli.figures.panels import panels
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, plain
 from overfit_cli.studies.softmax_network.convergence.widths import ENOUGH, with_slow_cells
 from overfit_cli.words import plural
@@ -27,7 +27,7 @@ def has_grid(data: FigureData) -> bool:
     return bool((data.cells[["n", "m"]].nunique() > 1).all())
 
 
-def draw_diagram(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
     """Draw the heatmap, and over n and m a fitted contour m ∝ n^p with p's interval in each panel.
 
     For steps it is that of the widths that suffice: below it training takes more than twice the

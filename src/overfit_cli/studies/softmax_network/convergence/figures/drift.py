@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import matplotlib.axes
-import matplotlib.figure
 import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.style import legend_below, styled
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import legend_below
 from overfit_cli.studies.softmax_network.series import (
     done_cells,
     draw_series,
@@ -29,7 +29,7 @@ def has_widths(data: FigureData) -> bool:
 
 
 @styled
-def draw_kernel_drift(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
     """Draw ‖H − H*‖_F and R against m, a column for each initialisation, with fitted powers.
 
     The dashed lines are R n outputs, Lemma 5.1's bound without its factor e^(10B); how many decades
@@ -61,7 +61,7 @@ def draw_kernel_drift(data: FigureData, options: FigureOptions) -> matplotlib.fi
 
 
 @styled
-def draw_ntk_gap(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
     """Draw how far networks are from kernel regression at test inputs, against m and over training.
 
     Over training it is the widest networks' gap; a column for each initialisation.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import matplotlib
-import matplotlib.figure
 import numpy as np
 from matplotlib.lines import Line2D
 
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.style import COLOUR_MAP, Legend, legend_below, styled
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import Legend, colours_of_map, legend_below
 from overfit_cli.studies.softmax_network.names import NAMES
 from overfit_cli.studies.softmax_network.series import (
     done_cells,
@@ -22,7 +21,7 @@ def has_dimensions(data: FigureData) -> bool:
 
 
 @styled
-def draw_eigenvalues(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
     """Draw λ_min of the Gram matrix at the start against n/m, a line for each d.
 
     A column for each activation; the dashed lines are those of infinitely many hidden units.
@@ -34,18 +33,18 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> matplotlib.fig
     cells = data.cells.assign(ratio=data.cells["n"] / data.cells["m"])
     names = [one for one in NAMES if (cells["activation"] == one).any()]
     dimensions = sorted(cells["d"].unique())
-    shades = matplotlib.colormaps[COLOUR_MAP](np.linspace(0, 0.9, len(dimensions)))
+    shades = colours_of_map(np.linspace(0, 0.9, len(dimensions)).tolist())
     figure, grid = new_grid(1, len(names))
     for axes, name in zip(grid[0], names, strict=True):
         for d, colour in zip(dimensions, shades, strict=True):
             own = cells[(cells["activation"] == name) & (cells["d"] == d)]
             own = own[own["lambda_start"] > 0]
             middle = own.groupby("ratio")["lambda_start"].median()
-            axes.plot(middle.index, middle, "o-", color=tuple(colour), markersize=2.5)
+            axes.plot(middle.index, middle, "o-", color=colour, markersize=2.5)
             if len(own):
                 axes.axhline(
                     float(own["lambda_limit"].median()),
-                    color=tuple(colour),
+                    color=colour,
                     linestyle="--",
                     linewidth=0.7,
                 )
@@ -55,7 +54,7 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> matplotlib.fig
         axes.set_xlabel("samples over hidden units $n/m$")
     grid[0, 0].set_ylabel(r"$\lambda_{min}(H^*)$")
     legend: Legend = [
-        (Line2D([], [], color=tuple(colour), marker="o", markersize=2.5), f"$d$ = {d}")
+        (Line2D([], [], color=colour, marker="o", markersize=2.5), f"$d$ = {d}")
         for d, colour in zip(dimensions, shades, strict=True)
     ]
     legend.append((Line2D([], [], color="0.4", linestyle="--"), r"$m = \infty$"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import matplotlib.axes
-import matplotlib.figure
 import numpy as np
 import pandas as pd
 
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.style import legend_below, styled
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import legend_below
 from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths, widest
 from overfit_cli.studies.softmax_network.series import (
     done_cells,
@@ -28,7 +28,7 @@ RULES = {"stability": r"$\eta = 1/(m\lambda_{max})$", "paper": r"$\eta \propto \
 
 
 @styled
-def draw_table1(data: FigureData, options: FigureOptions) -> matplotlib.figure.Figure:
+def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
     """Draw steps, sufficient width and κ against n, a column for each step rule.
 
     A width is sufficient from which on training takes at most twice the steps that infinitely many

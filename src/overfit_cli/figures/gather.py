@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,9 +11,9 @@ import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
+from overfit_cli.figures.axis import parameter_values, split_by, varying_parameters
 from overfit_cli.figures.geometric import logarithms
-from overfit_cli.figures.style import brief
-from overfit_cli.parameters import describe
+from overfit_cli.figures.labels import settings
 from overfit_cli.words import plural
 
 BAND = 3
@@ -41,7 +41,12 @@ class Curve:
 
 
 def gather_curves(
-    parts: Sequence[FigureData], columns: list[str], *, few: int, middle: Middle = "mean"
+    parts: Sequence[FigureData],
+    columns: list[str],
+    *,
+    few: int,
+    middle: Middle = "mean",
+    each_seed: bool = False,
 ) -> tuple[list[list[Curve]], str]:
     """Return each part's curves in the order of their parameters, and what holds for all of them.
 
@@ -52,30 +57,35 @@ def gather_curves(
             else they are averaged over seeds, without those that failed, as far as all of a
             setting's cells go; between its logged steps a cell is taken as straight.
         middle: how: for a geometric mean the deviation is that of the logarithm, too.
+        each_seed: whether each cell is a curve in any case, called as the others of its setting.
 
     Raises:
         UserError: if there is no number to draw in any part.
     """
-    logged = [part.cells[part.cells["key"].isin(part.trajectories["key"])] for part in parts]
-    everything = pd.concat(logged)
-    names = [
-        name
-        for name in describe(parts[0].study.parameters)
-        if any(cells[name].nunique() > 1 for cells in logged)
-    ]
+    parts = [_logged_only(part) for part in parts]
+    everything = pd.concat([part.cells for part in parts])
+    varying = {name for part in parts for name in varying_parameters(part)}
+    names = [name for name in parameter_values(parts[0]) if name in varying]
     seeds = everything.groupby(["study", *names])["seed"].nunique()
-    averaged = seeds.max() >= BAND or any(len(cells) > few for cells in logged)
+    averaged = not each_seed and (
+        seeds.max() >= BAND or any(len(part.cells) > few for part in parts)
+    )
     if averaged:
-        logged = [cells[cells["status"] == "done"] for cells in logged]
+        parts = [replace(part, cells=part.cells[part.cells["status"] == "done"]) for part in parts]
     elif everything["seed"].nunique() > 1:
         names = [*names, "seed"]
-    found = [
-        _curves(part, cells, names, columns, middle)
-        for part, cells in zip(parts, logged, strict=True)
-    ]
+    shown = [name for name in names if not (each_seed and name == "seed")]
+    found = [_curves(part, names, shown, columns, middle) for part in parts]
     if not any(found):
         raise UserError(f"--value {columns[0]}: no cell that is done has a number logged there.")
-    return found, _in_words(everything, averaged, middle)
+    kind = "a line for each seed" if each_seed else _in_words(everything, averaged, middle)
+    return found, kind
+
+
+def _logged_only(part: FigureData) -> FigureData:
+    """The cells with logged steps; what they don't vary, a plan doesn't either."""
+    cells = part.cells[part.cells["key"].isin(part.trajectories["key"])]
+    return replace(part, cells=cells, planned=part.planned.iloc[:0])
 
 
 def _in_words(cells: pd.DataFrame, averaged: bool, middle: Middle) -> str:
@@ -83,31 +93,32 @@ def _in_words(cells: pd.DataFrame, averaged: bool, middle: Middle) -> str:
     if not averaged:
         return "a single cell" if len(cells) == 1 else "single cells"
     done = cells["status"] == "done"
-    band = "the middle half" if middle == "median" else "one deviation"
+    band = "the middle half" if middle == "median" else "one standard deviation"
     seeds = cells.loc[done, "seed"].nunique()
     failed = int((~done).sum())
-    left_out = f"\n{plural(failed, 'failed cell')} left out" if failed else ""
+    left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
     if seeds == 1:
         return f"one seed{left_out}"
     return f"{middle} of {seeds} seeds, band of {band}{left_out}"
 
 
 def _curves(
-    part: FigureData, cells: pd.DataFrame, names: list[str], columns: list[str], middle: Middle
+    part: FigureData, names: list[str], shown: list[str], columns: list[str], middle: Middle
 ) -> list[Curve]:
-    steps = part.trajectories.merge(cells[["key", "status", *names]], on="key")
+    """A curve for each setting of the parameters `names`, of which some are told."""
+    steps = part.trajectories.merge(part.cells[["key", "status"]], on="key")
     steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)
     if not steps[columns].notna().any(axis=None):
         return []
-    groups = steps.groupby(names, sort=True) if names else [((), steps)]
-    return [_curve(names, at, group, columns, middle) for at, group in groups]
+    found = []
+    for values, cells in split_by(part, names):
+        text = settings(part.study, {name: values[name] for name in shown})
+        of_setting = steps[steps["key"].isin(cells["key"])]
+        found.append(_curve(text, of_setting, columns, middle))
+    return found
 
 
-def _curve(
-    names: list[str], at: Hashable, steps: pd.DataFrame, columns: list[str], middle: Middle
-) -> Curve:
-    values = at if isinstance(at, tuple) else (at,)
-    text = ", ".join(f"{name} = {brief(value)}" for name, value in zip(names, values, strict=True))
+def _curve(text: str, steps: pd.DataFrame, columns: list[str], middle: Middle) -> Curve:
     if (steps["status"] == "failed").all():
         text = f"{text} (failed)".strip()
     logs = middle == "geometric mean"

@@ -1,0 +1,152 @@
+"""A figure from run directories: loaded, chosen, compared, drawn, and captioned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overfit_cli.errors import UserError, nearest
+from overfit_cli.figure import Figure, FigureData, FigureOptions
+
+if TYPE_CHECKING:
+    from overfit_cli.figures.picture import Look, Picture
+    from overfit_cli.sweeps.store import RunDirectory
+
+
+@dataclass(frozen=True)
+class Request:
+    """A figure that a user asks for.
+
+    Attributes:
+        figure: its name.
+        directories: the run directories that it is drawn from, at least one.
+        options: what it shows.
+        where: conditions that choose cells.
+        minus: the run directory that is subtracted; None for none.
+        look: how it looks; None for the usual one.
+        command: what the user typed, for the caption; empty where nothing was.
+    """
+
+    figure: str
+    directories: Sequence[RunDirectory]
+    options: FigureOptions
+    where: Sequence[str] = ()
+    minus: RunDirectory | None = None
+    look: Look | None = None
+    command: str = ""
+
+
+def draw_figure(request: Request) -> Picture:
+    """Draw a figure, with its caption.
+
+    Raises:
+        UserError: if its study has no such figure, the figure doesn't take an option, the
+            directories don't hold what it is drawn from, or nothing would be drawn.
+    """
+    from overfit_cli.figures.caption import caption
+    from overfit_cli.figures.options import resolved_options, spelled_out
+    from overfit_cli.figures.picture import Look, looking
+
+    figure, data = figure_and_data(request.figure, request.directories[0], request.where)
+    asked = spelled_out(request.options, data.study)
+    _refuse_unheeded(figure, request)
+    data = _compared(request, data, asked)
+    look = request.look or Look()
+    if asked.cmap is not None:
+        look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
+    with looking(look):
+        picture = figure.draw(data, resolved_options(figure, asked, data))
+    if picture.is_empty():
+        raise UserError(
+            f"{request.figure}: nothing would be drawn; the cells hold no number for it."
+        )
+    picture.caption = caption(figure, picture, data, _commands(request))
+    return picture
+
+
+def figure_and_data(
+    name: str, directory: RunDirectory, where: Sequence[str]
+) -> tuple[Figure, FigureData]:
+    """Return a figure of a run directory's study, and what it is drawn from.
+
+    Raises:
+        UserError: if there is no such figure, nothing that it is drawn from, or no chosen cell.
+    """
+    from overfit_cli.registry import figures_of
+    from overfit_cli.sweeps.loading import load_figure_data
+    from overfit_cli.sweeps.selection import chosen_data
+
+    data = chosen_data(load_figure_data(directory), where)
+    figures = figures_of(data.study)
+    if name not in figures:
+        raise UserError(f"{data.study.name} has no figure {name!r}; {nearest(name, figures)}")
+    figure = figures[name]
+    if figure.reads == "trajectories" and data.trajectories.empty:
+        raise UserError(
+            f"--from {directory.path}: it holds no trajectories, which {name} is drawn from; "
+            "`overfit train` writes them, and `overfit sweep --trajectories` does."
+        )
+    return figure, data
+
+
+def _refuse_unheeded(figure: Figure, request: Request) -> None:
+    """Refuse an option that the figure doesn't take."""
+    given = {
+        field.name: value
+        for field in fields(request.options)
+        if (value := getattr(request.options, field.name)) is not None
+    }
+    if len(request.directories) > 1:
+        given["from"] = " ".join(str(one.path) for one in request.directories)
+    if request.minus is not None:
+        given["minus"] = request.minus.path
+    for name, value in given.items():
+        if name not in figure.accepts:
+            shown = value if isinstance(value, str | float | Path) else ", ".join(sorted(value))
+            flag = "no-law" if value == () else name.replace("_", "-")
+            options = sorted(f"--{one.replace('_', '-')}" for one in figure.accepts - {"from"})
+            if name == "from":
+                raise UserError(f"--from {shown}: {figure.name} draws one run directory.")
+            raise UserError(
+                f"--{flag} {shown}".rstrip() + f": {figure.name} doesn't take it; it takes "
+                f"{', '.join(options) or 'none'}."
+            )
+
+
+def _compared(request: Request, data: FigureData, asked: FigureOptions) -> FigureData:
+    """The data of all directories, side by side or one less the other."""
+    from overfit_cli.figures.several import difference, side_by_side
+
+    names = _names(request)
+    if request.minus is not None:
+        if len(request.directories) > 1:
+            raise UserError("--minus: it subtracts from one run directory; name one with --from.")
+        minus = figure_and_data(request.figure, request.minus, request.where)[1]
+        return difference(data, minus, names[-1], asked.value)
+    others = [
+        figure_and_data(request.figure, one, request.where)[1] for one in request.directories[1:]
+    ]
+    return side_by_side(names, [data, *others])
+
+
+def _names(request: Request) -> list[str]:
+    """What the run directories are called: by their last part, or in full where two share it."""
+    paths = [one.path for one in request.directories]
+    paths += [request.minus.path] if request.minus is not None else []
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UserError(f"--from {paths[0]}: a run directory is named twice.")
+    short = [path.resolve().name for path in paths]
+    return short if len(set(short)) == len(short) else [str(path) for path in paths]
+
+
+def _commands(request: Request) -> list[str]:
+    """Those that made the cells, and the one that draws them."""
+    from overfit_cli.sweeps.manifest import read_manifest
+
+    made: list[str] = []
+    for directory in (*request.directories, *([request.minus] if request.minus else [])):
+        manifest = read_manifest(directory.path)
+        made += [" ".join(run.command) for run in manifest.runs] if manifest else []
+    return [*dict.fromkeys(made), *([request.command] if request.command else [])]

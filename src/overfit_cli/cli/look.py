@@ -1,0 +1,117 @@
+"""Options on how a figure looks, read from what a user types."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overfit_cli.errors import UserError, nearest, shortened
+
+if TYPE_CHECKING:
+    from overfit_cli.figures.picture import Look
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)?")
+_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
+SMALLEST, LARGEST = 0.5, 60.0  # inches
+LEAST_DPI, MOST_DPI = 20, 2400
+LOG_NAMES = ("x", "y", "value")
+
+
+def read_look(title: str | None, size: str | None, dpi: int | None, style: Path | None) -> Look:
+    """Return the look that these options ask for.
+
+    Raises:
+        UserError: if one of them can't be read.
+    """
+    from overfit_cli.figures.picture import Look
+
+    width, height = (None, None) if size is None else _read_size(size)
+    if dpi is not None and not LEAST_DPI <= dpi <= MOST_DPI:
+        raise UserError(
+            f"--dpi {dpi}: it takes a whole number of at least {LEAST_DPI} and up to {MOST_DPI}."
+        )
+    settings = {} if style is None else _read_style(style)
+    given = {} if dpi is None else {"dpi": dpi}
+    return Look(title=title or "", width=width, height=height, settings=settings, **given)
+
+
+def _read_size(text: str) -> tuple[float, float | None]:
+    from overfit_cli.figures.style import COLUMN, PAGE
+
+    widths = {"column": COLUMN, "page": PAGE}
+    if text in widths:
+        return widths[text], None
+    found = _SIZE.fullmatch(text.strip().lower())
+    if found is None:
+        raise UserError(
+            f"--size {shortened(text)}: it takes column, page, or WIDTHxHEIGHT in inches, "
+            "such as 3.4x2.6, or 85x65mm."
+        )
+    unit = _INCHES[found[3] or "in"]
+    width, height = float(found[1]) * unit, float(found[2]) * unit
+    if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
+        raise UserError(
+            f"--size {shortened(text)}: both sides are at least {SMALLEST:g} and up to "
+            f"{LARGEST:g} inches."
+        )
+    return width, height
+
+
+def _read_style(path: Path) -> dict[str, Any]:
+    """The settings of a style sheet of matplotlib's."""
+    import matplotlib
+
+    if not path.is_file():
+        raise UserError(f"--style {path}: there is no such file; it takes a .mplstyle file.")
+    log = logging.getLogger("matplotlib")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # it says there what the error says too
+    try:
+        read = matplotlib.rc_params_from_file(
+            str(path), fail_on_error=True, use_default_template=False
+        )
+    except (ValueError, KeyError, OSError, UnicodeDecodeError) as error:
+        why = str(error).strip().split("\n")[0].rstrip(".")
+        raise UserError(f"--style {path}: it is no style sheet of matplotlib's: {why}.") from None
+    finally:
+        log.setLevel(level)
+    return {str(name): value for name, value in read.items()}
+
+
+def checked_colour_map(name: str | None) -> str | None:
+    """Return the name of a colour map.
+
+    Raises:
+        UserError: if matplotlib has none of that name.
+    """
+    if name is None:
+        return None
+    import matplotlib
+
+    if name not in matplotlib.colormaps:
+        close = nearest(name, matplotlib.colormaps)
+        hint = close if close.startswith("did") else "viridis, cividis and RdBu are some."
+        raise UserError(f"--cmap {shortened(name)}: matplotlib has no such colour map; {hint}")
+    return name
+
+
+def read_log(text: str | None) -> frozenset[str] | None:
+    """Return which of x, y and value are logarithmic; None where nothing is said.
+
+    Raises:
+        UserError: if it names something else.
+    """
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if names == ["none"]:
+        return frozenset()
+    for name in names:
+        if name not in LOG_NAMES:
+            raise UserError(
+                f"--log {shortened(text)}: it takes some of {', '.join(LOG_NAMES)}, "
+                "commas between, or none."
+            )
+    return frozenset(names)

@@ -1,0 +1,66 @@
+"""A figure's caption: what it shows, from which cells, with which settings and commands."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from overfit_cli import __version__
+from overfit_cli.figure import Figure, FigureData
+from overfit_cli.figures.axis import parameter_values
+from overfit_cli.figures.picture import Picture
+from overfit_cli.figures.style import brief, typeset
+from overfit_cli.parameters import describe
+from overfit_cli.words import plural
+
+_WIDTH = 96
+
+
+def caption(figure: Figure, picture: Picture, data: FigureData, commands: Sequence[str]) -> str:
+    """Return a text for beside a figure, which an author can paste below it.
+
+    Args:
+        figure: what was asked for.
+        picture: what was drawn.
+        data: what it was drawn from.
+        commands: those that made the cells, and the one that drew the figure.
+    """
+    shows = " ".join([f"{figure.title}.", *picture.facts])
+    source = f" After {figure.source}." if figure.source else ""
+    parts = [typeset(shows) + source, _cells_in_words(data), _settings_in_words(data)]
+    wrapped = [textwrap.fill(part, _WIDTH, break_on_hyphens=False) for part in parts if part]
+    made = "\n".join(["Commands:", *(f"  {command}" for command in commands)])
+    return "\n\n".join([*wrapped, made, f"overfit {__version__}"]) + "\n"
+
+
+def _cells_in_words(data: FigureData) -> str:
+    """How many cells there are, of which seeds, and what varies."""
+    cells, states = data.cells, data.cells["status"].value_counts()
+    seeds = sorted(cells["seed"].unique().tolist())
+    even = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 2
+    which = f"{seeds[0]} to {seeds[-1]}" if even else ", ".join(map(str, seeds))
+    failed = f", {states['failed']} failed" if "failed" in states else ""
+    axes = [
+        f"{name} {len(values)} values from {brief(values[0])} to {brief(values[-1])}"
+        if len(values) > 6
+        else f"{name} {', '.join(map(brief, values))}"
+        for name, values in parameter_values(data).items()
+        if len(values) > 1
+    ]
+    varies = f" Axes: {'; '.join(axes)}." if axes else ""
+    return (
+        f"Cells: {plural(int(states.get('done', 0)), 'cell')} done{failed}; seeds {which}.{varies}"
+    )
+
+
+def _settings_in_words(data: FigureData) -> str:
+    """The parameters that have one value."""
+    study, described = data.study, describe(data.study.parameters)
+    same = {
+        name: values[0]
+        for name, values in parameter_values(data).items()
+        if len(values) == 1 and name in described
+    }
+    paper = f" ({study.paper})" if study.paper else ""
+    texts = [f"{name} {brief(value)}" for name, value in same.items()]
+    return f"Settings: {study.name}{paper}, version {study.version}: {', '.join(texts)}."

@@ -1,0 +1,125 @@
+"""Which side of a threshold a measured column is on, over two parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import matplotlib.axes
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
+from scipy.ndimage import distance_transform_edt
+
+from overfit_cli.analysis.intervals import FEWEST_FOR_MEDIAN
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.grid import Grid
+from overfit_cli.figures.heatmap import Map, finish_map, lay_out_map, new_map
+from overfit_cli.figures.inputs import measured, middle_of, usable_cells, with_numbers
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.refined import (
+    draw_known_boundary,
+    draw_probability,
+    draw_sampled,
+    legend_of_refined,
+)
+from overfit_cli.figures.style import HIGH, MUTED, Legend, plain, wrapped
+
+_LEAST_SHARE = 0.04
+"""Of the places, how many a region needs for its name to stand in it."""
+
+
+@styled
+def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw in two colours on which side of the threshold the mean over seeds lies.
+
+    Where no threshold is asked for, it is the middle of what was measured. The regions are named as
+    the study names the sides of its headline. Of a sweep that refined, the colour is the fitted
+    probability that a cell lies above, and the boundary has its band: such cells are too few, and
+    too uneven, for means.
+
+    Raises:
+        UserError: as `draw_heatmap` does.
+    """
+    shown = lay_out_map(data, options)
+    threshold = options.threshold
+    if threshold is None:
+        value, _ = measured(data, options.value)
+        threshold = middle_of(with_numbers(data, value)[value])
+    names = data.study.sides if shown.value == data.study.headline else ("", "")
+    figure, all_axes = new_map(shown)
+    draw = _draw_refined if data.refined else _draw_sides
+    legend = draw(figure, all_axes, shown, threshold, names)
+    finish_map(figure, all_axes, shown, data, replace(options, threshold=threshold), legend)
+    return figure
+
+
+def _draw_sides(
+    figure: Picture,
+    all_axes: Sequence[matplotlib.axes.Axes],
+    shown: Map,
+    threshold: float,
+    names: tuple[str, str],
+) -> Legend:
+    """Colour every place by its side."""
+    for axes, grid in zip(all_axes, shown.grids, strict=True):
+        above = np.where(np.isnan(grid.mean), np.nan, grid.mean > threshold)
+        axes.pcolormesh(
+            grid.x.edges,
+            grid.y.edges,
+            above,
+            cmap=ListedColormap(MUTED),
+            vmin=0,
+            vmax=1,
+            rasterized=True,
+        )
+        for side, name in enumerate(names):
+            _name_region(axes, grid, above == side, name)
+    signs = [f"{shown.label} {sign} {plain(threshold)}" for sign in ("≤", ">")]
+    return [
+        (Patch(color=colour), f"{name}: {sign}" if name else sign)
+        for colour, name, sign in zip(MUTED, names, signs, strict=True)
+    ]
+
+
+def _name_region(axes: matplotlib.axes.Axes, grid: Grid, mask: np.ndarray, name: str) -> None:
+    """Write the name of a region where it is widest, if it is wide enough."""
+    if not name or mask.mean() < _LEAST_SHARE:
+        return
+    # Outside of the figure counts as another region: names keep clear of the frame.
+    depth = distance_transform_edt(np.pad(mask, 1), sampling=[1 / len(mask), 1 / len(mask.T)])
+    row, column = np.unravel_index(np.argmax(depth[1:-1, 1:-1]), mask.shape)
+    axes.text(
+        float(grid.x.positions[column]),
+        float(grid.y.positions[row]),
+        name,
+        ha="center",
+        va="center",
+        fontstyle="italic",
+    )
+
+
+def _draw_refined(
+    figure: Picture,
+    all_axes: Sequence[matplotlib.axes.Axes],
+    shown: Map,
+    threshold: float,
+    names: tuple[str, str],
+) -> Legend:
+    """Colour the plane by the probability of a side, and draw the boundary with its band."""
+    seeds = 0
+    for axes, part in zip(all_axes, shown.parts, strict=True):
+        cells = usable_cells(part.data, shown.value)
+        seeds = max(seeds, cells["seed"].nunique())
+        mesh = draw_probability(axes, cells, shown.x, shown.y, shown.value, threshold)
+        draw_known_boundary(axes, cells, shown.x, shown.y, shown.value, threshold)
+        draw_sampled(axes, cells, shown.x, shown.y)
+    above = f" ({names[1]})" if names[1] else ""
+    label = f"probability of {shown.label} > {plain(threshold)}{above}"
+    figure.colorbar(mesh, ax=list(all_axes), label=wrapped(label, HIGH), pad=0.02)
+    figure.facts.append(
+        "Colour is the probability that a new seed lies above, by logistic regression on the cells "
+        "that were sampled; the line is the median crossing for each y."
+    )
+    ends = "95 % interval" if seeds >= FEWEST_FOR_MEDIAN else "least to greatest"
+    return legend_of_refined(ends)

@@ -1,0 +1,80 @@
+"""Names as figures write them: parameters, columns, settings and equations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from overfit_cli.errors import UserError, nearest
+from overfit_cli.figures.style import brief
+from overfit_cli.parameters import describe, parameter_named
+from overfit_cli.study import AnyStudy
+
+RUN = "run"
+"""The name under which the run directories of a figure of several vary, as a parameter does."""
+
+
+def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
+    """Return the label of a parameter or column: a few words, symbol and unit, in mathtext.
+
+    What has no words given is called by its name.
+
+    Args:
+        study: whose parameter or column it is.
+        name: its name.
+        logged: whether a column of trajectories is meant, if one of cells has the same name.
+
+    Raises:
+        UserError: if the study has neither a parameter nor a column of that name.
+    """
+    if name in {"steps", "step"}:
+        return study.step
+    if name in {"seconds", RUN}:
+        return {"seconds": "time (s)", RUN: "run"}[name]
+    parameters = describe(study.parameters)
+    both = (study.columns, study.trajectory_columns)
+    columns = {column.name: column for some in both[:: 1 if logged else -1] for column in some}
+    if name not in parameters and name not in columns:
+        known = [*parameters, *columns, "steps"]
+        raise UserError(f"{study.name} has no column {name!r}; {nearest(name, known)}")
+    described = parameters[name] if name in parameters else columns[name]
+    words = described.label or described.meaning or name.replace("_", " ")
+    symbol = f" ${described.symbol}$" if described.symbol else ""
+    unit = f" ({described.unit})" if described.unit else ""
+    return f"{words}{symbol}{unit}"
+
+
+def symbol_of(study: AnyStudy, name: str) -> str:
+    """Return what stands for a parameter or column in a formula, in mathtext without dollars."""
+    columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
+    described = describe(study.parameters).get(name) or columns.get(name)
+    if described is not None and described.symbol:
+        return described.symbol
+    word = name.replace("_", r"\_")
+    return rf"\mathrm{{{word}}}"
+
+
+def setting(study: AnyStudy, name: str, value: object) -> str:
+    """Return a parameter's value for a legend or a title: `$N$ = 5`, `softmax`, `seed 3`."""
+    if name in (RUN, "seed"):
+        return str(value) if name == RUN else f"seed {value}"
+    info = describe(study.parameters)[name]
+    if info.kind in ("literal", "text"):
+        return str(value)
+    called = f"${info.symbol}$" if info.symbol else info.label
+    unit = f" {info.unit}" if info.unit else ""
+    return f"{called} = {brief(value)}{unit}"
+
+
+def settings(study: AnyStudy, values: Mapping[str, object]) -> str:
+    """Return several parameters' values, with commas between."""
+    return ", ".join(setting(study, name, value) for name, value in values.items())
+
+
+def spellings(study: AnyStudy, names: Collection[str]) -> dict[str, str]:
+    """Return how each of some parameters may be spelled in an equation: its name and its symbol."""
+    found = {name: name for name in names}
+    for name, info in describe(study.parameters).items():
+        symbol = info.plain_symbol
+        if name in names and symbol and parameter_named(study.parameters, symbol) == name:
+            found[symbol] = name
+    return found

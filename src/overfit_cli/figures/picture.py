@@ -1,0 +1,213 @@
+"""The picture that a figure is drawn on: its size and look, its panels, its facts, its file."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import io
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import matplotlib.style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from overfit_cli.errors import UserError
+from overfit_cli.figures.style import COLUMN, PAGE, RC, typeset
+from overfit_cli.files import reason_of, write_whole
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FORMATS = {".png": "png", ".pdf": "pdf", ".svg": "svg"}
+NARROWEST_PANEL = 1.6  # inches
+_NO_DATES = {
+    "png": {},
+    "pdf": {"CreationDate": None},
+    "svg": {"Date": None},
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure looks, whatever it shows.
+
+    Attributes:
+        title: what stands above it; empty for none.
+        width, height: in inches; None for the figure's own.
+        dpi: dots per inch of PNG files, and of what is no line in the others.
+        settings: matplotlib's, over ours.
+    """
+
+    title: str = ""
+    width: float | None = None
+    height: float | None = None
+    dpi: int = 300
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+_look: contextvars.ContextVar[Look] = contextvars.ContextVar("look", default=Look())  # noqa: B039
+
+
+@contextmanager
+def looking(look: Look) -> Iterator[None]:
+    """Give every picture that is made inside this look."""
+    before = _look.set(look)
+    try:
+        yield
+    finally:
+        _look.reset(before)
+
+
+def _style(look: Look) -> Any:
+    """Our settings and the user's, on matplotlib's defaults: a matplotlibrc changes nothing."""
+    return matplotlib.style.context([RC, dict(look.settings)], after_reset=True)
+
+
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """Decorate what draws: our style holds inside, and leaves no trace after the call."""
+
+    @functools.wraps(draw)
+    def drawing(*args: P.args, **options: P.kwargs) -> R:
+        with _style(_look.get()):
+            return draw(*args, **options)
+
+    return drawing
+
+
+class Picture(Figure):
+    """A matplotlib figure that keeps its look.
+
+    Args:
+        width, height: in inches, where the user names no size.
+
+    Attributes:
+        look: its own.
+        facts: sentences that whoever draws it has for its caption.
+        caption: a text for beside it; empty until it is whole.
+    """
+
+    def __init__(self, width: float, height: float) -> None:
+        self.look = _look.get()
+        self.facts: list[str] = []
+        self.caption = ""
+        size = (self.look.width or width, self.look.height or height)
+        super().__init__(figsize=size)
+        if self.look.title:
+            self.suptitle(self.look.title, x=0.01, ha="left", fontsize="large")
+
+    def draw(self, renderer: Any) -> None:
+        """Draw it in its own style, whoever asks."""
+        with _style(self.look):
+            super().draw(renderer)
+
+    def is_empty(self) -> bool:
+        """Whether there is nothing in any of its axes."""
+        return not any(
+            np.isfinite(np.asarray(line.get_xydata(), dtype=np.float64)).all(axis=1).any()
+            for axes in self.axes
+            for line in axes.lines
+        ) and not any(axes.collections or axes.images for axes in self.axes)
+
+    def _repr_png_(self) -> bytes:
+        # What a notebook looks for: without pyplot it would show the figure's name only.
+        return image(self, "png")
+
+
+def new_figure(*, width: float = COLUMN, height: float = 2.6) -> tuple[Picture, Axes]:
+    """Return an empty picture, in inches, and its axes; call it in a `styled` function."""
+    figure = Picture(width, height)
+    return figure, figure.add_subplot()
+
+
+def new_panels(
+    count: int, *, height: float = 2.6, share_y: bool = True
+) -> tuple[Picture, list[Axes]]:
+    """Return a picture of `count` axes that share x, two or three in a row; call it `styled`.
+
+    One panel is a column of a paper wide, several are two columns. They share y too unless told
+    otherwise.
+    """
+    if count == 1:
+        figure, axes = new_figure(height=height)
+        return figure, [axes]
+    width = _look.get().width or PAGE
+    across = 2 if count == 4 else min(count, 3)
+    across = max(1, min(across, int(width / NARROWEST_PANEL)))
+    rows = -(-count // across)
+    high = min(height, 1.1 * width / across)
+    figure = Picture(width, high * (0.95 if rows == 1 else 0.85 * rows))
+    grid = figure.subplots(rows, across, sharex=True, sharey=share_y, squeeze=False)
+    for spare in grid.ravel()[count:]:
+        spare.remove()
+    for axes in grid.ravel()[max(0, count - across) : count]:
+        axes.tick_params(labelbottom=True)
+    return figure, list(grid.ravel()[:count])
+
+
+def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
+    """Give panels their titles, each of one line, smaller where one is too long for its panel."""
+    longest = max(len(typeset(title)) for title in titles)
+    for axes, title in zip(all_axes, titles, strict=True):
+        figure = axes.get_figure(root=True)
+        room = axes.get_position().width * (figure.get_figwidth() if figure else PAGE)
+        fits = 17 * room  # letters of the usual size
+        axes.set_title(title, fontsize=8 if longest <= fits else max(5.5, 8 * fits / longest))
+
+
+def image(figure: Figure, kind: str) -> bytes:
+    """Return `figure` as the content of a file of the kind png, pdf or svg.
+
+    Raises:
+        UserError: if there is too little room for what it shows.
+    """
+    look = figure.look if isinstance(figure, Picture) else Look()
+    drawn = io.BytesIO()
+    with _style(look), warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*layout not applied.*")
+        try:
+            figure.savefig(drawn, format=kind, dpi=look.dpi, metadata=_NO_DATES[kind])
+        except UserWarning:
+            width, height = figure.get_size_inches()
+            raise UserError(
+                f"--size {width:g}x{height:g}: the figure needs more room, such as --size page."
+            ) from None
+    return drawn.getvalue()
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write `figure` to `path`, whole or not at all; the name's ending says in which format.
+
+    Raises:
+        UserError: if the ending isn't .png, .pdf or .svg, or the file can't be written.
+    """
+    kind = FORMATS.get(path.suffix.lower())
+    if kind is None:
+        raise UserError(f"--out {path}: the file's name must end in .png, .pdf or .svg.")
+    _write(path, image(figure, kind))
+
+
+def save_with_caption(picture: Picture, path: Path) -> None:
+    """Write a picture, and its caption beside it with the ending .txt.
+
+    Raises:
+        UserError: as `save` does.
+    """
+    save(picture, path)
+    _write(path.with_suffix(".txt"), picture.caption.encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        raise UserError(
+            f"--out {path}: the figure can't be written there ({reason_of(error)});"
+            " name a file in a folder that takes it."
+        ) from None
