@@ -223,7 +223,7 @@ FIRST_PHASE = (
         "decimal logarithm of the heads that Proposition 2's P3 takes",
         label="log₁₀ heads of Proposition 2",
     ),
-    Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{lin}"),
-    Column("gamma_attention", "attention's margin", symbol=r"\gamma_{attn}"),
+    Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{\mathrm{lin}}"),
+    Column("gamma_attention", "attention's margin", symbol=r"\gamma_{\mathrm{attn}}"),
 )
 """What is measured after the first phase, where bounds are held to what is measured."""

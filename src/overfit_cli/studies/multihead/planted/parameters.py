@@ -22,7 +22,7 @@ class MultiheadPlantedParameters(MultiheadParameters):
     least_logit: float = parameter(
         0.2,
         "samples whose planted logit is smaller are dropped",
-        symbol=r"\gamma_{attn}",
+        symbol=r"\gamma_{\mathrm{attn}}",
         label="least planted logit",
         at_least=0,
         at_most=1,

@@ -9,19 +9,19 @@ AT_STEPS = (
     Column(
         "ntk_loss",
         "the same of regression with the tangent kernel",
-        symbol=r"L_{ntk}",
+        symbol=r"L_{\mathrm{ntk}}",
         label="tangent kernel's loss",
     ),
     Column(
         "lambda_min",
         "smallest eigenvalue of the Gram matrix",
-        symbol=r"\lambda_{min}(H)",
+        symbol=r"\lambda_{\mathrm{min}}(H)",
         label="smallest eigenvalue",
     ),
     Column(
         "lambda_max",
         "largest eigenvalue of the Gram matrix",
-        symbol=r"\lambda_{max}(H)",
+        symbol=r"\lambda_{\mathrm{max}}(H)",
         label="largest eigenvalue",
     ),
     Column(
@@ -34,7 +34,7 @@ AT_STEPS = (
     Column(
         "test_drift",
         "change of the kernel at a test input, most",
-        symbol=r"\epsilon_{test}",
+        symbol=r"\epsilon_{\mathrm{test}}",
         label="kernel change at test inputs",
     ),
     Column(
