@@ -90,6 +90,8 @@ def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None
     assert plain(r"\frac{1}{H}\sum \|W_h\|") == "1/H Σ ‖W_h‖"
     assert plain(r"\tilde{\sigma}_p^{-1/2}") == "σ̃_p^(-1/2)"
     assert plain(r"\hat L \Phi \min S") == "L̂ Φmin S"
+    assert plain(r"\lambda_{\mathrm{min}}(H)") == plain(r"\lambda_{\min}(H)") == "λ_min(H)"
+    assert plain(r"\log_{10}\gamma_{\mathrm{attn}}") == "log_10γ_attn"
 
 
 def test_make_alone_lists_its_targets() -> None:

@@ -18,11 +18,30 @@ from overfit_cli.study import Cell, Column
 from overfit_cli.training import Training
 
 MEASURES = (
-    Column("rms_laplacian", "root mean square of the surface's Laplacian"),
-    Column("interior_minima", "points below all of their eight neighbours", kind="int"),
-    Column("quadratic_residual", "rms residual of the best quadratic, of the surface's deviation"),
-    Column("sharpness", "largest rise over the centre's loss, over one plus that loss"),
-    Column("centre_loss", "loss of the network, at the surface's centre"),
+    Column(
+        "rms_laplacian",
+        "root mean square of the surface's Laplacian",
+        label="root mean square Laplacian",
+    ),
+    Column(
+        "interior_minima",
+        "points below all of their eight neighbours",
+        kind="int",
+        label="interior minima",
+    ),
+    Column(
+        "quadratic_residual",
+        "rms residual of the best quadratic, of the surface's deviation",
+        label="residual of best quadratic",
+    ),
+    Column(
+        "sharpness",
+        "largest rise over the centre's loss, over one plus that loss",
+        label="sharpness",
+    ),
+    Column(
+        "centre_loss", "loss of the network, at the surface's centre", label="loss at the centre"
+    ),
     Column("lowest_loss", "lowest loss of the surface"),
     Column("highest_loss", "highest loss of the surface"),
 )

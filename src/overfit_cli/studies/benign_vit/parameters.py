@@ -34,7 +34,12 @@ class BenignVitParameters(StudyParameters):
     tokens: int = parameter(16, "tokens of a sample", symbol="M", at_least=2, at_most=10_000)
     d: int = parameter(1024, "features of a token", symbol="d", at_least=2, at_most=MOST)
     d_h: int = parameter(
-        512, "width of the queries and keys", symbol="d_h", at_least=1, at_most=MOST
+        512,
+        "width of the queries and keys",
+        symbol="d_h",
+        label="width of queries and keys",
+        at_least=1,
+        at_most=MOST,
     )
     d_v: int = parameter(512, "width of the values", symbol="d_v", at_least=1, at_most=10**6)
     sigma_p: float = parameter(
@@ -44,7 +49,9 @@ class BenignVitParameters(StudyParameters):
         4.0, "noise of token 2", symbol=r"\tilde{\sigma}_p", above=0, at_most=1e6
     )
     noise_per: Literal["feature", "token"] = parameter(
-        "feature", "unit of σ_p and σ̃_p: a feature, or a whole token, which is √d features"
+        "feature",
+        "unit of σ_p and σ̃_p: a feature, or a whole token, which is √d features",
+        label="unit of the noise",
     )
     learning_rate: float = parameter(0.1, "step size", symbol=r"\eta", above=0, at_most=1e6)
     epsilon: float = parameter(
@@ -52,40 +59,74 @@ class BenignVitParameters(StudyParameters):
     )
     test_samples: int = parameter(100, "test samples", at_least=1, at_most=100_000)
     initialisation: Literal["pytorch", "gaussian", "condition"] = parameter(
-        "pytorch", "PyTorch's default, divided; Gaussian; or Gaussian as Condition 4.1 requires it"
+        "pytorch",
+        "PyTorch's default, divided; Gaussian; or Gaussian as Condition 4.1 requires it",
+        label="initial weights",
     )
     init_divisor: float = parameter(
-        16.0, "divisor of PyTorch's default initialisation", above=0, at_most=1e9
+        16.0,
+        "divisor of PyTorch's default initialisation",
+        label="divisor of initial weights",
+        above=0,
+        at_most=1e9,
     )
     sigma_h: float = parameter(
-        0.00113, "deviation of a Gaussian W_Q and W_K", symbol=r"\sigma_h", above=0, at_most=1e6
+        0.00113,
+        "deviation of a Gaussian W_Q and W_K",
+        symbol=r"\sigma_h",
+        label="deviation of W_Q and W_K",
+        above=0,
+        at_most=1e6,
     )
     sigma_v: float = parameter(
-        0.00113, "deviation of a Gaussian W_V", symbol=r"\sigma_V", above=0, at_most=1e6
+        0.00113,
+        "deviation of a Gaussian W_V",
+        symbol=r"\sigma_V",
+        label="deviation of W_V",
+        above=0,
+        at_most=1e6,
     )
     output_scale: float = parameter(
         0.577,
         "norm of w_O, with Gaussian weights",
         symbol=r"\Vert w_O\Vert",
+        label="norm of the output layer",
         above=0,
         at_most=1e6,
     )
     sampling: Literal["direct", "law"] = parameter(
-        "direct", "draw every feature, or draw inner products in law, for any d and d_h"
+        "direct",
+        "draw every feature, or draw inner products in law, for any d and d_h",
+        label="sampling",
     )
     noise: Literal["isotropic", "orthogonal"] = parameter(
-        "isotropic", "noise of covariance I, or orthogonal to the signals as in definition 3.1"
+        "isotropic",
+        "noise of covariance I, or orthogonal to the signals as in definition 3.1",
+        label="kind of noise",
     )
     labels: Literal["coin", "balanced"] = parameter(
-        "coin", "training labels: each drawn by a coin, or equally many of both"
+        "coin",
+        "training labels: each drawn by a coin, or equally many of both",
+        label="training labels",
     )
     label_flip: float = parameter(
-        0.0, "chance that a training label is flipped", at_least=0, at_most=0.5
+        0.0,
+        "chance that a training label is flipped",
+        label="chance of a flipped label",
+        at_least=0,
+        at_most=0.5,
     )
-    max_steps: int = parameter(10_000, "most steps before a cell fails", at_least=1, at_most=10**18)
+    max_steps: int = parameter(
+        10_000,
+        "most steps before a cell fails",
+        label="most steps of a cell",
+        at_least=1,
+        at_most=10**18,
+    )
     leap: float = parameter(
         0.0,
         "largest change of a score or margin in one stride of many steps; 0 takes single steps",
+        label="largest change in a stride",
         at_least=0,
         at_most=1,
     )

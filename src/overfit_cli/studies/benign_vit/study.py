@@ -40,6 +40,7 @@ class BenignVit(Study[BenignVitParameters]):
     trajectory_columns = TRAJECTORY
     headline = "test_loss"
     threshold = theory.FIGURE_1_THRESHOLD
+    sides = ("benign", "harmful")
     claims_in = "overfit_cli.studies.benign_vit.claims"
     worlds_in = "overfit_cli.studies.benign_vit.claims.worlds"
     progress_columns = (

@@ -20,52 +20,93 @@ class MultiheadParameters(StudyParameters):
 
     heads: int = parameter(1, "attention heads", symbol="H", at_least=1, at_most=100_000)
     optimiser: Optimiser = parameter(
-        "gd", "optimiser; the normalised ones divide by the loss, or by the gradient's norm"
+        "gd",
+        "optimiser; the normalised ones divide by the loss, or by the gradient's norm",
+        label="optimiser",
     )
     learning_rate: float = parameter(
-        1.0, "step size, before the step rule", symbol=r"\eta", above=0, at_most=1e6
+        1.0,
+        "step size, before the step rule",
+        symbol=r"\eta",
+        label="base step size",
+        above=0,
+        at_most=1e6,
     )
     step_rule: StepRule = parameter(
-        "constant", "what multiplies the step size: 1, the root of heads, or heads"
+        "constant",
+        "what multiplies the step size: 1, the root of heads, or heads",
+        label="step rule",
     )
-    momentum: float = parameter(0.9, "momentum, for optimiser=momentum", at_least=0, below=1)
+    momentum: float = parameter(
+        0.9, "momentum, for optimiser=momentum", label="momentum", at_least=0, below=1
+    )
     training_steps: int = parameter(1000, "gradient steps of a cell", at_least=1, at_most=10**8)
     target_loss: float = parameter(
-        1e-3, "training loss to which steps are counted", above=0, at_most=10
+        1e-3,
+        "training loss to which steps are counted",
+        label="target training loss",
+        above=0,
+        at_most=10,
     )
     epsilon: float = parameter(
-        0.0, "training loss at which training ends", symbol=r"\epsilon", at_least=0, at_most=10
+        0.0,
+        "training loss at which training ends",
+        symbol=r"\epsilon",
+        label="training loss to stop at",
+        at_least=0,
+        at_most=10,
     )
-    trained: Literal["all", "attention"] = parameter("all", "what is trained: U and W, or W alone")
+    trained: Literal["all", "attention"] = parameter(
+        "all", "what is trained: U and W, or W alone", label="trained weights"
+    )
     first_phase: Literal["none", "signs", "positive"] = parameter(
-        "none", "section 5.1's first step from zero: left out, of step size ±1 by head, or of 1"
+        "none",
+        "section 5.1's first step from zero: left out, of step size ±1 by head, or of 1",
+        label="first phase",
     )
     first_samples: int = parameter(
-        100, "samples of the first phase, apart from n", symbol="n_1", at_least=1, at_most=10**6
+        100,
+        "samples of the first phase, apart from n",
+        symbol="n_1",
+        label="samples of the first phase",
+        at_least=1,
+        at_most=10**6,
     )
     initialisation: Literal["zero", "gaussian"] = parameter(
-        "zero", "initial weights, before the first phase"
+        "zero", "initial weights, before the first phase", label="initial weights"
     )
     sigma_init: float = parameter(
-        0.1, "deviation of Gaussian initial weights", symbol=r"\sigma", above=0, at_most=100
+        0.1,
+        "deviation of Gaussian initial weights",
+        symbol=r"\sigma",
+        label="deviation of initial weights",
+        above=0,
+        at_most=100,
     )
     head_width: Literal["full", "shared"] = parameter(
         "full",
         "whether W and U are full matrices, or products of factors of width d/H, so that any "
         "number of heads has as many parameters",
+        label="head width",
     )
     separate_heads: bool = parameter(
-        False, "train every head by itself, even those that begin alike and stay so"
+        False,
+        "train every head by itself, even those that begin alike and stay so",
+        label="separate training of heads",
     )
     n: int = parameter(100, "training samples", symbol="n", at_least=1, at_most=10**6)
     test_samples: int = parameter(300, "test samples", at_least=1, at_most=10**6)
     tokens: int = parameter(10, "tokens of a sample", symbol="T", at_least=2, at_most=1000)
     d: int = parameter(4, "features of a token", symbol="d", at_least=1, at_most=1000)
     certify: bool = parameter(
-        False, "hold the bounds of Proposition 1 and Corollary 1 to every logged step"
+        False,
+        "hold the bounds of Proposition 1 and Corollary 1 to every logged step",
+        label="check of the bounds",
     )
     machine: bool = parameter(
-        False, "compare W with the attention support vector machine's solution at logged steps"
+        False,
+        "compare W with the attention support vector machine's solution at logged steps",
+        label="attention SVM comparison",
     )
     dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
 

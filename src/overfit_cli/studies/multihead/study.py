@@ -1,4 +1,4 @@
-"""What the studies of one multi-head attention layer share: columns, batches and training."""
+"""What the studies of one multi-head attention layer share: figures, batches and training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.standard_figures import BOUNDARY, CURVES, HEATMAP, LINES, by_name
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 from overfit_cli.studies.multihead.problem import Problem
-from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
 from overfit_cli.training import Training
 from overfit_cli.words import plural
 
@@ -27,91 +27,6 @@ _LARGEST_BATCH = {"cpu": 1e6, "cuda": 2e8}
 BYTES_OF_LIBRARIES = 3e8
 _STEP_OVERHEAD = 1e5
 """A step's fixed cost, in products of two tokens' features."""
-
-CERTIFICATES = (
-    Column("model_gradient", "a head's gradient over Proposition 1's bound, most"),
-    Column("model_hessian", "a head's Hessian over Proposition 1's bound, most"),
-    Column("loss_gradient", "the loss's gradient over Corollary 1's bound, most"),
-    Column("loss_hessian", "the loss's Hessian over Corollary 1's bound, most"),
-    Column("loss_concavity", "the loss's concavity over Corollary 1's bound, most"),
-)
-
-_MEASURED = (
-    Column("test_loss", "test loss", symbol="L"),
-    Column("test_error", "share of test samples of the wrong sign"),
-    Column("train_error", "share of training samples of the wrong sign"),
-    Column("norm_w", "mean norm of W over heads", symbol=r"\frac{1}{H}\sum \|W_h\|"),
-    Column("norm_u", "norms of U over heads, their sum over √H", symbol=r"H^{-1/2}\sum \|U_h\|"),
-    Column("margin", "least margin over the norm of all U", symbol=r"\min y\Phi / \|U\|"),
-    Column("margin_average", "least margin over the averaged norm of U"),
-    Column("head_spread", "distance of heads from their mean, over its length, most"),
-)
-MACHINE = (
-    Column("machine_cosine", "cosine of W with the attention SVM's solution, mean over heads"),
-    Column("machine_margin", "margin of that solution, least over heads; 0 where there is none"),
-)
-_OF_MIXTURE = Column("attention", "softmax on relevant tokens, mean over samples and heads")
-_OF_PLANTED = (
-    Column("alignment_w", "cosine of W with the planted head's", symbol=r"\cos(W, W_*)"),
-    Column("alignment_u", "cosine of U with the planted head's", symbol=r"\cos(U, U_*)"),
-)
-
-
-def cell_columns(*own: Column) -> tuple[Column, ...]:
-    """Return the columns of a study's cells, its own after what all have."""
-    return (
-        Column("train_loss", "final training loss", symbol=r"\hat L"),
-        Column("log10_train_loss", "its decimal logarithm, which doesn't underflow"),
-        Column(
-            "mean_train_loss", "mean training loss over all steps", symbol=r"\frac{1}{K}\sum \hat L"
-        ),
-        Column("steps_to_target", "steps until the training loss is below the target", kind="int"),
-        *_MEASURED,
-        *own,
-        Column("margin_share", "least margin over the norm of all U, over γ_attn"),
-        *MACHINE,
-        *CERTIFICATES,
-        Column("theorem1_bound", "Theorem 1's bound on the mean training loss, θ the last step"),
-        Column("theorem1_heads", "decimal logarithm of the heads that Theorem 1 requires"),
-        Column("theorem2_bound", "Theorem 2's bound on test less training loss"),
-        Column("theorem2_heads", "decimal logarithm of the heads that Theorem 2 requires"),
-        Column("theorem_step_size", "decimal logarithm of the largest step size of both"),
-    )
-
-
-def step_columns(*own: Column) -> tuple[Column, ...]:
-    """Return the columns of a study's logged steps, its own after what all have."""
-    return (
-        Column("train_loss", "training loss", symbol=r"\hat L"),
-        Column("log10_train_loss", "its decimal logarithm"),
-        *_MEASURED,
-        *own,
-        Column("loss_times_step", "training loss times the step"),
-        *MACHINE,
-        *CERTIFICATES,
-    )
-
-
-MIXTURE_COLUMNS = (_OF_MIXTURE,)
-FIRST_PHASE = (
-    Column("first_coefficient", "what the first phase puts on the oracle classifier, over ζ"),
-    Column("first_deviation", "length of what it adds besides ζ/4 of it", symbol="P"),
-    Column("good_norm", "a head's norm over P1's bound, most"),
-    Column("good_output", "a sample's output over P2's bound, most"),
-    Column("optimal_noise", "noise over what Proposition 3 allows"),
-    Column("optimal_missed", "softmax that θ_opt misses over Proposition 3's bound, most"),
-    Column("optimal_margin", "Proposition 3's bound over the least margin of θ_opt"),
-    Column("ntk_margin", "largest margin of the tangent kernel", symbol=r"\gamma"),
-    Column("ntk_margin_bound", "what that margin can't exceed, by duality"),
-    Column("ntk_margin_constructed", "margin of section 5.2's θ⋆"),
-    Column("gamma_tangent", "the margin that equation (7) states", symbol=r"\gamma_*"),
-    Column("gamma_tangent_without", "what equation (7) would state were P zero"),
-    Column("tangent_heads", "decimal logarithm of the heads that Proposition 2's P3 takes"),
-    Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{lin}"),
-    Column("gamma_attention", "attention's margin", symbol=r"\gamma_{attn}"),
-)
-"""What is measured after the first phase, where bounds are held to what is measured."""
-PLANTED_COLUMNS = _OF_PLANTED
 
 
 class MultiheadStudy(Study[P]):

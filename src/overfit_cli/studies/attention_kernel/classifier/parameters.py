@@ -17,16 +17,28 @@ class ClassifierParameters(StudyParameters):
     learning_rate: float = parameter(1e-3, "step size", symbol=r"\eta", above=0, at_most=1e3)
     batch_size: int = parameter(32, "samples of a gradient step", at_least=1, at_most=100_000)
     training_steps: int = parameter(600, "gradient steps of a cell", at_least=1, at_most=10**7)
-    evaluate_every: int = parameter(50, "steps between two evaluations", at_least=1, at_most=10**7)
+    evaluate_every: int = parameter(
+        50,
+        "steps between two evaluations",
+        label="steps between evaluations",
+        at_least=1,
+        at_most=10**7,
+    )
     n: int = parameter(20_000, "training samples", symbol="N", at_least=2, at_most=10**6)
     test_samples: int = parameter(1000, "test samples", at_least=2, at_most=10**6)
     layers: int = parameter(2, "transformer layers", at_least=1, at_most=100)
     heads: int = parameter(2, "attention heads", symbol="H", at_least=1, at_most=100)
     d: int = parameter(64, "width of a token", symbol="D", at_least=1, at_most=10_000)
     hidden: int = parameter(128, "width of the hidden layers", at_least=1, at_most=100_000)
-    dropout: float = parameter(0.1, "chance that an activation is dropped", at_least=0, below=1)
+    dropout: float = parameter(
+        0.1, "chance that an activation is dropped", label="dropout", at_least=0, below=1
+    )
     weight_decay: float = parameter(
-        0.01, "decay of the weights, for adamw alone", at_least=0, at_most=1
+        0.01,
+        "decay of the weights, for adamw alone",
+        label="decay of the weights",
+        at_least=0,
+        at_most=1,
     )
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
 

@@ -19,7 +19,11 @@ P = TypeVar("P", bound=ClassifierParameters)
 
 BYTES_OF_LIBRARIES = 3e8
 
-_SILENT_HEAD = Column("silent_head", "share of the head's units that are zero on every test sample")
+_SILENT_HEAD = Column(
+    "silent_head",
+    "share of the head's units that are zero on every test sample",
+    label="share of silent head units",
+)
 
 
 class TransformerStudy(Study[P]):

@@ -32,11 +32,19 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
     headline = "rms_laplacian"
     columns = (
         *MEASURES,
-        Column("first_stage_loss", "loss after the first stage, on the same batch"),
+        Column(
+            "first_stage_loss",
+            "loss after the first stage, on the same batch",
+            label="loss after the first stage",
+        ),
     )
     trajectory_columns = (
-        Column("a", "step along the direction in W_Q", symbol="d_1"),
-        Column("b", "step along the direction in W_K", symbol="d_2"),
+        Column(
+            "a", "step along the direction in W_Q", symbol="d_1", label="step along W_Q's direction"
+        ),
+        Column(
+            "b", "step along the direction in W_K", symbol="d_2", label="step along W_K's direction"
+        ),
         Column("loss", "loss"),
     )
     progress_columns = ()

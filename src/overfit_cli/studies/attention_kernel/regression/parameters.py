@@ -30,26 +30,41 @@ class KernelRegressionParameters(StudyParameters):
 
     kernel: KernelName = parameter("gaussian", "attention kernel", symbol="S")
     trained: Literal["query", "value", "all"] = parameter(
-        "query", "what is trained: W_Q alone, W_V alone, or W_Q, W_K and W_V"
+        "query",
+        "what is trained: W_Q alone, W_V alone, or W_Q, W_K and W_V",
+        label="trained weights",
     )
     target: Literal["below", "inside", "mixed-sign"] = parameter(
-        "below", "labels below the token values' hull, inside it, or of random sign", symbol="y"
+        "below",
+        "labels below the token values' hull, inside it, or of random sign",
+        symbol="y",
+        label="place of the labels",
     )
     instance: Literal["random", "example"] = parameter(
-        "random", "drawn at random, or section 4.2.2's example, which fixes the sizes and target"
+        "random",
+        "drawn at random, or section 4.2.2's example, which fixes the sizes and target",
+        label="instance",
     )
     value_gap: float = parameter(
         0.0,
         "in the example, how far its two token values lie from 3",
         symbol=r"\epsilon",
+        label="gap of token values from 3",
         at_least=0,
         at_most=2.5,
     )
     label: float = parameter(
-        2.0, "in the example, the label of both tokens", symbol="y", at_least=-100, at_most=100
+        2.0,
+        "in the example, the label of both tokens",
+        symbol="y",
+        label="label of the example",
+        at_least=-100,
+        at_most=100,
     )
     weights: Literal["drawn", "identity"] = parameter(
-        "drawn", "in the example, W_Q and W_K: drawn, or both σ_W times the identity"
+        "drawn",
+        "in the example, W_Q and W_K: drawn, or both σ_W times the identity",
+        label="weights of the example",
     )
     n: int = parameter(4, "training samples", symbol="N", at_least=1, at_most=1000)
     tokens: int = parameter(4, "tokens of a sample", symbol="n", at_least=2, at_most=1000)
@@ -57,7 +72,12 @@ class KernelRegressionParameters(StudyParameters):
     d_h: int = parameter(8, "width of a head", symbol="d", at_least=1, at_most=10_000)
     heads: int = parameter(1, "attention heads", symbol="H", at_least=1, at_most=1000)
     sigma_w: float = parameter(
-        0.7, "deviation of the entries of W_Q and W_K", symbol=r"\sigma_W", above=0, at_most=100
+        0.7,
+        "deviation of the entries of W_Q and W_K",
+        symbol=r"\sigma_W",
+        label="deviation of W_Q and W_K",
+        above=0,
+        at_most=100,
     )
     learning_rate: float = parameter(0.1, "step size", symbol=r"\eta", above=0, at_most=1e6)
     training_steps: int = parameter(3000, "gradient steps of a cell", at_least=1, at_most=10**7)

@@ -9,12 +9,13 @@ from itertools import groupby
 
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.standard_figures import CURVES, LINES, by_name
+from overfit_cli.studies.attention_kernel.regression.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.attention_kernel.regression.parameters import (
     LARGEST_SPECTRUM,
     KernelRegressionParameters,
     RegressionCell,
 )
-from overfit_cli.study import Batches, CellResult, Cells, Column, Results, Study
+from overfit_cli.study import Batches, CellResult, Cells, Results, Study
 from overfit_cli.training import Training
 from overfit_cli.words import plural
 
@@ -57,60 +58,10 @@ class KernelRegression(Study[KernelRegressionParameters]):
     paper = "Song et al. 2024"
     parameters = KernelRegressionParameters
     headline = "relative_loss"
-    columns = (
-        Column("relative_loss", "final loss over the starting loss"),
-        Column("start_loss", "loss at the start", symbol="f(M_0)"),
-        Column("train_loss", "final loss", symbol="f(M_t)"),
-        Column("floor", "closed-form lower bound of the loss, where W_Q alone is trained"),
-        Column("floor_ratio", "final loss over that floor, where it isn't 0"),
-        Column("steps_to_millionth", "steps until the loss is 1e-6 of its start", kind="int"),
-        Column(
-            "gradient_query_start", "gradient in W_Q at the start", symbol=r"\|\nabla_{W^Q} f\|"
-        ),
-        Column("gradient_key_start", "gradient in W_K at the start", symbol=r"\|\nabla_{W^K} f\|"),
-        Column(
-            "gradient_value_start", "gradient in W_V at the start", symbol=r"\|\nabla_{W^V} f\|"
-        ),
-        Column("gradient", "final gradient in what is trained"),
-        Column("smallest_attention", "smallest attention at the end", symbol=r"\min S"),
-        Column("delta", "smallest singular value of ∂C/∂W_Q at the start", symbol=r"\delta"),
-        Column(
-            "lambda_b", "smallest singular value of B at the start", symbol=r"\underline{\lambda}^B"
-        ),
-        Column("stability", "step size times the largest curvature in W_V at the start"),
-        Column("rate_paper", "rate of Theorem 1 or 2 with the paper's constant", symbol=r"\alpha"),
-        Column("rate_corrected", "that rate with the corrected constant"),
-        Column("violations_paper", "steps above the bound of the paper's rate", kind="int"),
-        Column("violations_corrected", "steps above the bound of the corrected rate", kind="int"),
-        Column("pl_ratio_min", "smallest squared gradient over twice the loss, at logged steps"),
-        Column("descent", "fall of the loss over η times the squared gradients so far, least"),
-        Column("lipschitz_outputs", "change of the outputs over that of the weights, most"),
-        Column("lipschitz_gradients", "change of the gradient over that of the weights, most"),
-        Column("lemma_scores", "Lemma 2 (1, 2) or 7 (1, 2), left over right side, most"),
-        Column("lemma_gradients", "Lemma 2 (4, 5) or 7 (4), left over right side, most"),
-        Column("lemma_least", "Lemma 7 (3), left over right side, least"),
-        Column("lemma_outputs", "Lemma 3 (1) or 8 (1), left over right side, most"),
-        Column("lemma_change", "Lemma 3 (2) or 8 (2), left over right side, most"),
-        Column("log10_gamma", "decimal logarithm of Theorem 3's rate", symbol=r"\log_{10}\gamma"),
-        Column("condition_8", "decades by which condition (8) fails; negative where it holds"),
-        Column("condition_12", "decades by which condition (12) fails; negative where it holds"),
-    )
+    columns = MEASUREMENTS
+    trajectory_columns = TRAJECTORY
     claims_in = "overfit_cli.studies.attention_kernel.regression.claims"
     worlds_in = "overfit_cli.studies.attention_kernel.regression.claims.worlds"
-    trajectory_columns = (
-        Column("train_loss", "loss", symbol="f"),
-        Column("floor", "closed-form floor"),
-        Column("bound_paper", "theorem's bound, the paper's constant"),
-        Column("bound_corrected", "theorem's bound, corrected constant"),
-        Column("gradient_query", "gradient in W_Q", symbol=r"\|\nabla_{W^Q} f\|"),
-        Column("gradient_key", "gradient in W_K", symbol=r"\|\nabla_{W^K} f\|"),
-        Column("gradient_value", "gradient in W_V", symbol=r"\|\nabla_{W^V} f\|"),
-        Column("delta", "smallest singular value of ∂C/∂W_Q", symbol=r"\delta"),
-        Column("lambda_b", "smallest singular value of B", symbol=r"\lambda^B"),
-        Column("pl_ratio", "squared gradient over twice the loss"),
-        Column("pl_bound", "lower bound of that ratio here, from δ and S, or from B"),
-        Column("smallest_attention", "smallest attention", symbol=r"\min S"),
-    )
     progress_columns = (
         "train_loss",
         "gradient_query",

@@ -44,7 +44,10 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
     title = "Benign and harmful overfitting of a Vision Transformer on handwritten digits"
     paper = "Jiang et al. 2024"
     parameters = BenignVitImagesParameters
-    columns = (*_LOGGED, Column("epochs", "passes over the training samples"))
+    columns = (
+        *_LOGGED,
+        Column("epochs", "passes over the training samples", label="passes over the samples"),
+    )
     trajectory_columns = _LOGGED
     headline = "test_loss"
     claims_in = "overfit_cli.studies.benign_vit.images.claims"

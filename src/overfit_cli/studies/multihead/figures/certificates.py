@@ -30,12 +30,12 @@ RATIOS = {
 """Columns that are measured numbers over their bounds, with their names in the figure."""
 
 MARGINS = {
-    "gamma_linear": r"$\gamma_{lin}$, linear model",
+    "gamma_linear": r"$\gamma_{\mathrm{lin}}$, linear model",
     "gamma_tangent": r"$\gamma_\ast$, eq. (7)",
     "ntk_margin_constructed": r"tangent kernel, $\theta_\ast$",
     "ntk_margin": "tangent kernel, largest",
     "margin": "after training",
-    "gamma_attention": r"$\gamma_{attn}$, attention",
+    "gamma_attention": r"$\gamma_{\mathrm{attn}}$, attention",
 }
 """Columns that are margins."""
 

@@ -198,5 +198,5 @@ def _legend(rows: Sequence[Row], heads: Sequence[int]) -> Legend:
         if text
     ]
     found.append((Line2D([], [], color="0.5", linestyle=(0, (1, 1)), linewidth=0.8), "$1/t$"))
-    found.append((Line2D([], [], color="0.5", linewidth=0.8), r"$\gamma_{attn}$"))
+    found.append((Line2D([], [], color="0.5", linewidth=0.8), r"$\gamma_{\mathrm{attn}}$"))
     return found

@@ -12,16 +12,27 @@ class MultiheadMixtureParameters(MultiheadParameters):
     """Data model DM1: orthogonal patterns of length S, a share ζ of the tokens relevant."""
 
     relevant: int = parameter(
-        1, "relevant tokens of a sample, ζT", symbol=r"\zeta T", at_least=1, at_most=1000
+        1,
+        "relevant tokens of a sample, ζT",
+        symbol=r"\zeta T",
+        label="relevant tokens of a sample",
+        at_least=1,
+        at_most=1000,
     )
     patterns: int = parameter(
-        2, "patterns that say nothing about the label", symbol="M", at_least=1, at_most=1000
+        2,
+        "patterns that say nothing about the label",
+        symbol="M",
+        label="irrelevant patterns",
+        at_least=1,
+        at_most=1000,
     )
     strength: float = parameter(2.0, "length of all patterns", symbol="S", above=0, at_most=1000)
     sigma: float = parameter(
         0.1,
         "deviation of the noise on irrelevant tokens",
         symbol=r"\sigma",
+        label="deviation of the noise",
         at_least=0,
         at_most=100,
     )

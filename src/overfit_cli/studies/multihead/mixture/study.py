@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
-from overfit_cli.studies.multihead.problem import Problem
-from overfit_cli.studies.multihead.study import (
+from overfit_cli.studies.multihead.columns import (
     FIRST_PHASE,
     MIXTURE_COLUMNS,
-    MultiheadStudy,
     cell_columns,
     step_columns,
 )
+from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
+from overfit_cli.studies.multihead.problem import Problem
+from overfit_cli.studies.multihead.study import MultiheadStudy
 
 
 class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):

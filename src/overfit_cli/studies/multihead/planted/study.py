@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from overfit_cli.studies.multihead.columns import PLANTED_COLUMNS, cell_columns, step_columns
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.problem import Problem
-from overfit_cli.studies.multihead.study import (
-    PLANTED_COLUMNS,
-    MultiheadStudy,
-    cell_columns,
-    step_columns,
-)
+from overfit_cli.studies.multihead.study import MultiheadStudy
 
 
 class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):

@@ -27,11 +27,16 @@ class MultiheadSst2(Study[P]):
     headline = "mean_test_loss"
     columns = (
         *COLUMNS,
-        Column("mean_train_loss", "training loss, averaged over the steps: lower is faster"),
+        Column(
+            "mean_train_loss",
+            "training loss, averaged over the steps: lower is faster",
+            label="mean training loss",
+        ),
         Column(
             "steps_to_half",
             "steps until the training loss between two evaluations is below half of a guess's",
             kind="int",
+            label="steps to half a guess's loss",
         ),
     )
     trajectory_columns = TRAJECTORY_COLUMNS

@@ -15,41 +15,72 @@ from overfit_cli.study import Cell
 class SoftmaxConvergenceParameters(StudyParameters):
     """A two-layer network, its hidden weights trained by gradient descent on the squared loss."""
 
-    activation: Activation = parameter("softmax", "hidden units; softmax is over all of them")
+    activation: Activation = parameter(
+        "softmax", "hidden units; softmax is over all of them", label="activation"
+    )
     m: int = parameter(512, "hidden units", symbol="m", at_least=2, at_most=10**6)
     n: int = parameter(16, "training samples", symbol="n", at_least=1, at_most=10_000)
     d: int = parameter(8, "features of an input", symbol="d", at_least=1, at_most=10_000)
     outputs: int = parameter(
-        1, "outputs; the paper has 1 in Table 1, else d", at_least=1, at_most=100
+        1, "outputs; the paper has 1 in Table 1, else d", label="outputs", at_least=1, at_most=100
     )
     sigma: float = parameter(
-        1.0, "deviation of the initial weights", symbol=r"\sigma", above=0, at_most=10
+        1.0,
+        "deviation of the initial weights",
+        symbol=r"\sigma",
+        label="deviation of initial weights",
+        above=0,
+        at_most=10,
     )
     data: Literal["sphere", "ball", "digits"] = parameter(
         "sphere",
         "inputs: on the unit sphere, in the unit ball, or principal components of digits",
+        label="inputs",
     )
     initialisation: Initialisation = parameter(
-        "symmetric", "pairs of opposite hidden units, or independent ones, whose F(0) is subtracted"
+        "symmetric",
+        "pairs of opposite hidden units, or independent ones, whose F(0) is subtracted",
+        label="initial weights",
     )
     step_rule: Literal["stability", "paper"] = parameter(
         "stability",
         "step size: 1/(m λ_max), or Theorem 4.2's 0.1 λ/(m n² outputs²) without e^(16B)",
+        label="step rule",
     )
     step_factor: float = parameter(
-        1.0, "what multiplies the step size", symbol="c", above=0, at_most=1e6
+        1.0,
+        "what multiplies the step size",
+        symbol="c",
+        label="factor of the step size",
+        above=0,
+        at_most=1e6,
     )
     epsilon: float = parameter(
-        0.01, "‖F − Y‖² at which training ends", symbol=r"\epsilon", at_least=0, at_most=1000
+        0.01,
+        "‖F − Y‖² at which training ends",
+        symbol=r"\epsilon",
+        label="squared error to stop at",
+        at_least=0,
+        at_most=1000,
     )
     training_steps: int = parameter(
-        10_000, "gradient steps of a cell, at most", at_least=1, at_most=10**8
+        10_000,
+        "gradient steps of a cell, at most",
+        label="most gradient steps",
+        at_least=1,
+        at_most=10**8,
     )
     test_samples: int = parameter(
-        64, "inputs at which the network is held to kernel regression", at_least=1, at_most=10**5
+        64,
+        "inputs at which the network is held to kernel regression",
+        label="test inputs",
+        at_least=1,
+        at_most=10**5,
     )
     verify: bool = parameter(
-        False, "hold the Gram matrix to the Jacobian by autograd, before the first step"
+        False,
+        "hold the Gram matrix to the Jacobian by autograd, before the first step",
+        label="check of the Gram matrix",
     )
     dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
 

@@ -8,11 +8,12 @@ from itertools import groupby
 
 from overfit_cli.figure import Figure, FigureOptions, drawn_by, fitted_by
 from overfit_cli.standard_figures import BOUNDARY, CURVES, HEATMAP, LINES, by_name
+from overfit_cli.studies.softmax_network.convergence.columns import AT_STEPS, MEASUREMENTS
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,
 )
-from overfit_cli.study import Batches, CellResult, Cells, Column, Results, Study
+from overfit_cli.study import Batches, CellResult, Cells, Results, Study
 from overfit_cli.training import Training
 from overfit_cli.words import plural
 
@@ -24,20 +25,6 @@ _LARGEST_BATCH = {"cpu": 2e5, "cuda": 2e8}
 
 BYTES_OF_LIBRARIES = 3e8
 _STEP_OVERHEAD = 1e4
-
-AT_STEPS = (
-    Column("train_loss", "training loss, ½‖F − Y‖²", symbol="L"),
-    Column("ntk_loss", "the same of regression with the tangent kernel", symbol=r"L_{ntk}"),
-    Column("lambda_min", "smallest eigenvalue of the Gram matrix", symbol=r"\lambda_{min}(H)"),
-    Column("lambda_max", "largest eigenvalue of the Gram matrix", symbol=r"\lambda_{max}(H)"),
-    Column("movement", "farthest that a hidden unit's weights have moved", symbol="R"),
-    Column("kernel_drift", "change of the Gram matrix", symbol=r"\|H - H^*\|_F"),
-    Column("test_drift", "change of the kernel at a test input, most", symbol=r"\epsilon_{test}"),
-    Column("train_gap", "network less kernel regression by (24), over the labels' norm"),
-    Column("gradient_gap", "the same with the gradient of (23), step size η / (m λ_max)"),
-    Column("test_gap", "network less kernel regression at test inputs, root mean square"),
-    Column("test_gap_most", "the same at the worst test input"),
-)
 
 
 class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
@@ -52,33 +39,7 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
     paper = "Cao et al. 2024"
     parameters = SoftmaxConvergenceParameters
     headline = "steps_to_epsilon"
-    columns = (
-        Column("steps_to_epsilon", "steps until ‖F − Y‖² is ε", kind="int"),
-        Column("ntk_steps", "the same of regression with the tangent kernel", kind="int"),
-        Column("limit_steps", "the same with that of infinitely many hidden units", kind="int"),
-        Column("steps_over_ntk", "steps over those of the tangent kernel"),
-        Column("steps_over_limit", "steps over those of infinitely many hidden units"),
-        *AT_STEPS,
-        Column("lambda_start", "smallest eigenvalue at the start", symbol=r"\lambda"),
-        Column("kappa", "condition number at the start", symbol=r"\kappa"),
-        Column("lambda_limit", "smallest eigenvalue for infinitely many hidden units"),
-        Column("kappa_limit", "condition number for infinitely many hidden units"),
-        Column("step_size", "step size", symbol=r"\eta"),
-        Column("rate_ratio", "‖F − Y‖² over what Theorem 4.2's rate leaves of it, most"),
-        Column("contraction", "mean contraction of log ‖F − Y‖² over that of the stated rate"),
-        Column("gradient_growth", "decades by which a step along the gradient of (23) grows"),
-        Column("gram_error", "JJᵀ by autograd less mH, over its largest entry"),
-        Column("start_output", "largest output before the first step"),
-        Column("shift_change", "change of outputs where all hidden units move alike"),
-        Column("width_missing", "decades of hidden units that Theorem 4.2 lacks"),
-        Column("step_size_beyond", "decades by which the step size is above Theorem 4.2's"),
-        Column("drift_share", "change of the Gram matrix over R n outputs"),
-        Column(
-            "drift_over_bound", "decades of the change of the Gram matrix over Lemma 5.1's bound"
-        ),
-        Column("movement_over_bound", "decades of the movement over Lemma 5.3's bound"),
-        Column("gap_over_bound", "worst test gap over Theorem F.2's bound, its O taken for 1"),
-    )
+    columns = MEASUREMENTS
     trajectory_columns = AT_STEPS
     claims_in = "overfit_cli.studies.softmax_network.convergence.claims"
     worlds_in = "overfit_cli.studies.softmax_network.convergence.claims.worlds"

@@ -23,39 +23,76 @@ class SoftmaxDiffusionParameters(StudyParameters):
         "softmax",
         "what denoises: a network, the truth, the exact posterior over the training points, or "
         "their mean",
+        label="denoiser",
     )
     target: Literal["mixture", "digits"] = parameter(
-        "mixture", "what is learned: Gaussians on a circle, or principal components of digits"
+        "mixture",
+        "what is learned: Gaussians on a circle, or principal components of digits",
+        label="target distribution",
     )
     modes: int = parameter(6, "Gaussians of the mixture", at_least=1, at_most=1000)
     radius: float = parameter(
-        0.7, "distance of the mixture's modes from 0", symbol="r", at_least=0, at_most=1
+        0.7,
+        "distance of the mixture's modes from 0",
+        symbol="r",
+        label="radius of the modes",
+        at_least=0,
+        at_most=1,
     )
     deviation: float = parameter(
-        0.08, "deviation of each mode, in every coordinate", at_least=0, at_most=1
+        0.08,
+        "deviation of each mode, in every coordinate",
+        label="deviation of a mode",
+        at_least=0,
+        at_most=1,
     )
     d: int = parameter(2, "dimension of the points", symbol="d", at_least=1, at_most=64)
     n: int = parameter(400, "training points", symbol="n", at_least=2, at_most=100_000)
-    noisings: int = parameter(1, "noisy copies of each training point", at_least=1, at_most=1000)
+    noisings: int = parameter(
+        1,
+        "noisy copies of each training point",
+        label="noisy copies of a point",
+        at_least=1,
+        at_most=1000,
+    )
     validation: int = parameter(
-        800, "points on which networks are tuned", at_least=10, at_most=100_000
+        800,
+        "points on which networks are tuned",
+        label="validation points",
+        at_least=10,
+        at_most=100_000,
     )
     m: int = parameter(256, "hidden units", symbol="m", at_least=2, at_most=10**6)
     sigma: float = parameter(
-        1.0, "deviation of the initial weights", symbol=r"\sigma", above=0, at_most=100
+        1.0,
+        "deviation of the initial weights",
+        symbol=r"\sigma",
+        label="deviation of initial weights",
+        above=0,
+        at_most=100,
     )
-    optimiser: Literal["adam", "gd"] = parameter("adam", "how networks are trained")
+    optimiser: Literal["adam", "gd"] = parameter(
+        "adam", "how networks are trained", label="optimiser"
+    )
     output_scale: Literal["root", "paper"] = parameter(
-        "root", "outputs: as in the paper, m ⟨a, softmax⟩, or these over √m"
+        "root",
+        "outputs: as in the paper, m ⟨a, softmax⟩, or these over √m",
+        label="scale of the outputs",
     )
     training_steps: int = parameter(
-        1000, "gradient steps with each step size, at most", at_least=1, at_most=10**7
+        1000,
+        "gradient steps with each step size, at most",
+        label="most gradient steps",
+        at_least=1,
+        at_most=10**7,
     )
     first_time: float = parameter(
         0.02, "time at which noising begins", symbol="T_0", above=0, at_most=10
     )
     last_time: float = parameter(1.0, "time at which noising ends", symbol="T", above=0, at_most=10)
-    sampling_steps: int = parameter(100, "steps of the backward process", at_least=2, at_most=10**5)
+    sampling_steps: int = parameter(
+        100, "steps of the backward process", label="backward steps", at_least=2, at_most=10**5
+    )
     samples: int = parameter(1000, "samples drawn", at_least=10, at_most=10**6)
     dtype: Literal["float32", "float64"] = parameter("float32", "networks' precision")
 

@@ -17,13 +17,37 @@ from overfit_cli.training import Training
 BYTES_OF_LIBRARIES = 3e8
 
 LOSSES = (
-    Column("train_loss", "loss on training points, best step size", symbol=r"\|F - x(0)\|^2"),
-    Column("validation_loss", "the same on the validation draw, by which networks are tuned"),
-    Column("step_size", "step size that is best on the validation draw", symbol=r"\eta"),
+    Column(
+        "train_loss",
+        "loss on training points, best step size",
+        symbol=r"\|F - x(0)\|^2",
+        label="loss on training points",
+    ),
+    Column(
+        "validation_loss",
+        "the same on the validation draw, by which networks are tuned",
+        label="loss on validation points",
+    ),
+    Column(
+        "step_size",
+        "step size that is best on the validation draw",
+        symbol=r"\eta",
+        label="best step size",
+    ),
 )
 ERRORS = (
-    Column("score_error", "squared error of the score", symbol=r"\|s - \nabla \log p_t\|^2"),
-    Column("denoiser_error", "the same weighted by 4 sinh² t", symbol=r"\|F - F_*\|^2"),
+    Column(
+        "score_error",
+        "squared error of the score",
+        symbol=r"\|s - \nabla \log p_t\|^2",
+        label="score error",
+    ),
+    Column(
+        "denoiser_error",
+        "the same weighted by 4 sinh² t",
+        symbol=r"\|F - F_*\|^2",
+        label="denoiser error",
+    ),
     Column("denoising_loss", "loss on test points", symbol=r"\|F - x(0)\|^2"),
     Column("score_square", "squared score", symbol=r"\|\nabla \log p_t\|^2"),
 )
@@ -44,37 +68,71 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
     headline = "score_error"
     columns = (
         *ERRORS,
-        Column("score_share", "score error over the squared score, both means over t"),
-        Column("sliced_wasserstein", "sliced Wasserstein distance of samples to fresh draws"),
-        Column("wasserstein_fresh", "the same of as many other fresh draws"),
+        Column(
+            "score_share",
+            "score error over the squared score, both means over t",
+            label="relative score error",
+        ),
+        Column(
+            "sliced_wasserstein",
+            "sliced Wasserstein distance of samples to fresh draws",
+            label="sliced Wasserstein distance",
+        ),
+        Column(
+            "wasserstein_fresh",
+            "the same of as many other fresh draws",
+            label="Wasserstein of fresh draws",
+        ),
         Column(
             "neighbour_ratio",
             "samples' distance to the nearest training point over that of fresh draws",
+            label="nearest-neighbour ratio",
         ),
-        Column("neighbour_ratio_copies", "the same of training points, noised as samples are"),
-        Column("memorised", "0 where samples are as near as fresh draws, 1 as such copies"),
+        Column(
+            "neighbour_ratio_copies",
+            "the same of training points, noised as samples are",
+            label="neighbour ratio of copies",
+        ),
+        Column(
+            "memorised",
+            "0 where samples are as near as fresh draws, 1 as such copies",
+            label="memorisation",
+        ),
         *LOSSES,
-        Column("best_step", "gradient step that is best on the validation draw", kind="int"),
+        Column(
+            "best_step",
+            "gradient step that is best on the validation draw",
+            kind="int",
+            label="best gradient step",
+        ),
         Column(
             "lambda_limit",
             "smallest eigenvalue of the kernel of infinitely many hidden units, at most",
             symbol=r"\lambda",
+            label="eigenvalue at infinite width",
         ),
-        Column("width_missing", "decades of hidden units that Theorem 6.6 lacks, at least"),
         Column(
-            "step_size_beyond", "decades by which gradient descent's step is above Theorem 6.6's"
+            "width_missing",
+            "decades of hidden units that Theorem 6.6 lacks, at least",
+            label="decades of width missing",
+        ),
+        Column(
+            "step_size_beyond",
+            "decades by which gradient descent's step is above Theorem 6.6's",
+            label="decades of excess step size",
         ),
         Column(
             "bound_over_error",
             "decades of Theorem 6.6's 1/(λ√n) over the error weighted by 4 sinh² t, at least",
+            label="log₁₀ bound over error",
         ),
     )
     trajectory_columns = (
         *LOSSES,
         Column("time", "time", symbol="t"),
         *ERRORS,
-        Column("sample_1", "first coordinate of a sample"),
-        Column("sample_2", "second coordinate of a sample"),
+        Column("sample_1", "first coordinate of a sample", label="first coordinate"),
+        Column("sample_2", "second coordinate of a sample", label="second coordinate"),
     )
     progress_columns = ("train_loss", "validation_loss", "step_size")
     claims_in = "overfit_cli.studies.softmax_network.diffusion.claims"

@@ -52,7 +52,7 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("samples over hidden units $n/m$")
-    grid[0, 0].set_ylabel(r"$\lambda_{min}(H^*)$")
+    grid[0, 0].set_ylabel(r"$\lambda_{\mathrm{min}}(H^*)$")
     legend: Legend = [
         (Line2D([], [], color=colour, marker="o", markersize=2.5), f"$d$ = {d}")
         for d, colour in zip(dimensions, shades, strict=True)

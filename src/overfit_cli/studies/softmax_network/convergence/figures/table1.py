@@ -24,7 +24,10 @@ LABELS = {
     "width": "sufficient\nwidth $m$",
     "kappa": r"condition number $\kappa$" "\nof the widest",
 }
-RULES = {"stability": r"$\eta = 1/(m\lambda_{max})$", "paper": r"$\eta \propto \lambda/(mn^2)$"}
+RULES = {
+    "stability": r"$\eta = 1/(m\lambda_{\mathrm{max}})$",
+    "paper": r"$\eta \propto \lambda/(mn^2)$",
+}
 
 
 @styled
