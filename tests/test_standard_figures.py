@@ -40,7 +40,7 @@ def test_a_second_drawing_gives_the_same_bytes(
 ) -> None:
     some, written = fail(cells, cells["n"] == 2), []
     for folder in ("one", "two"):
-        save(draw_heatmap(data_of(some), replace(SIDES, law=LAW)), tmp_path / folder / name)
+        save(draw_heatmap(data_of(some), replace(SIDES, law=(LAW,))), tmp_path / folder / name)
         written.append((tmp_path / folder / name).read_bytes())
         assert [path.name for path in (tmp_path / folder).iterdir()] == [name]
     assert written[0].startswith(start)

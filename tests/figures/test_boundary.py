@@ -22,7 +22,7 @@ from tests.fake_study import (
 
 def test_a_boundary_recovers_the_law_on_logarithmic_axes(tmp_path: Path) -> None:
     noisy = fake_cells(NS, SNRS, seeds=5, noise=0.1)
-    figure = draw_boundary(data_of(noisy), replace(SIDES, law=LAW))
+    figure = draw_boundary(data_of(noisy), replace(SIDES, law=(LAW,)))
     axes = figure.axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     points = axes.containers[0].lines[0]  # type: ignore[attr-defined]

@@ -78,7 +78,7 @@ def test_a_threshold_makes_two_colours_with_a_legend(cells: pd.DataFrame, tmp_pa
 
 
 def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame, tmp_path: Path) -> None:
-    figure = draw_heatmap(data_of(cells), replace(OPTIONS, law=LAW))
+    figure = draw_heatmap(data_of(cells), replace(OPTIONS, law=(LAW,)))
     (line,) = figure.axes[0].lines
     snr, n = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
     known = np.isfinite(snr)
@@ -235,7 +235,7 @@ def test_a_constant_column_is_drawn(cells: pd.DataFrame) -> None:
 def test_a_third_parameter_makes_panels_in_the_same_colours(tmp_path: Path) -> None:
     parts = [fake_cells(NS, SNRS, kernel=name) for name in ("gaussian", "softmax")]
     parts[0]["test_loss"] *= 0.5
-    figure = draw_heatmap(data_of(pd.concat(parts)), replace(OPTIONS, by="kernel", law=LAW))
+    figure = draw_heatmap(data_of(pd.concat(parts)), replace(OPTIONS, by="kernel", law=(LAW,)))
     panels = [axes for axes in figure.axes if axes.get_title(loc="left").startswith("kernel = ")]
     meshes = [found for axes in panels for found in axes.collections if isinstance(found, QuadMesh)]
     assert {axes.get_title(loc="left") for axes in panels} == {

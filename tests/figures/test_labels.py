@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from matplotlib.figure import Figure
 
-from overfit_cli.figures.style import image
+from overfit_cli.figures.picture import image
 from overfit_cli.parameters import ParameterInfo, describe
 from overfit_cli.registry import installed_studies
 from overfit_cli.study import AnyStudy, Column

@@ -8,7 +8,7 @@ from overfit_cli.analysis.best import best_of_sweep
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import parameter_values, split_by, varying_parameters
 from overfit_cli.figures.curves import draw_columns, draw_panels
-from overfit_cli.figures.labels import settings
+from overfit_cli.figures.labels import short_settings
 from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.picture import Picture, styled
 
@@ -45,7 +45,7 @@ def _at_best_step_sizes(part: Panel) -> tuple[Panel, str]:
 
 def _in_words(data: FigureData, others: list[str]) -> str:
     each = [
-        f"{settings(data.study, values)} {cells[RATE].iloc[0]:g}".strip()
+        f"{short_settings(data.study, values)} {cells[RATE].iloc[0]:g}".strip()
         for values, cells in split_by(data, others)
     ]
     return f"Best step size{'s' if len(each) > 1 else ''}: {', '.join(each)}."

@@ -27,7 +27,16 @@ from overfit_cli.figures.inputs import (
 from overfit_cli.figures.labels import symbol_of
 from overfit_cli.figures.panels import panels_of_runs
 from overfit_cli.figures.picture import Picture, new_figure, styled
-from overfit_cli.figures.style import HIGH, PALETTE, WIDE, Legend, log_ticks, plain, wrapped
+from overfit_cli.figures.style import (
+    HIGH,
+    PALETTE,
+    WIDE,
+    Legend,
+    log_ticks,
+    plain,
+    typeset,
+    wrapped,
+)
 from overfit_cli.study import AnyStudy
 
 _BLACK = "0.15"
@@ -70,15 +79,15 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     x, y, threshold = _inputs(data, options, value)
     equations = asked_equations(data, options, (x, y))
     found = _boundaries(data, options, (x.name, y.name, value), threshold)
+    _refuse_nothing(found, label, threshold)
     figure, axes = new_figure(height=3.0)
     _dress(axes, x, y, pd.concat([one.rows for one in found]))
     legend: Legend = []
     for one in found:
         legend += _draw_points(axes, one, y)
         legend.append((_draw_fit(axes, one, y), _fit_in_words(data.study, one.fit, x, y)))
-        legend += _beyond_in_words(data.study, one, y, threshold)
-    legend += draw_equations([axes], equations, x, y, data)
-    axes.legend(*zip(*legend, strict=True), loc="best", fontsize=6.5)
+    legend += draw_equations(figure, [axes], equations, x, y, data)
+    _write_inside(axes, legend, _beyond_in_words(data.study, found, y, threshold), found)
     figure.facts.append(
         f"Where {label} crosses {plain(threshold)}, for each {y.label}: {_points_in_words(found)}; "
         "the line is a fitted power law, with 95 % intervals by bootstrap over seeds."
@@ -117,6 +126,17 @@ def _boundaries(
         beyond = off.groupby(y)["side"].agg(_one_side)
         found.append(Crossed(part.title, colour, rows, beyond, fit_power_law(curves, y)))
     return found
+
+
+def _refuse_nothing(found: Sequence[Crossed], label: str, threshold: float) -> None:
+    """Refuse to draw a boundary that lies nowhere on the grid."""
+    if any(_within(one.rows).any() for one in found):
+        return
+    sides = sorted({side for one in found for side in one.beyond} - {"unknown"})
+    stays = f"; it stays {' or '.join(sides)} throughout" if sides else ""
+    raise UserError(
+        f"--threshold {threshold:g}: {typeset(label)} crosses it nowhere on this grid{stays}."
+    )
 
 
 def _within(rows: pd.DataFrame) -> pd.Series[bool]:
@@ -203,17 +223,37 @@ def _between(*numbers: float) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def _beyond_in_words(study: AnyStudy, one: Crossed, y: Axis, threshold: float) -> Legend:
+def _beyond_in_words(
+    study: AnyStudy, found: Sequence[Crossed], y: Axis, threshold: float
+) -> list[str]:
     """Say at which values of y the median lies beyond the grid, and on which side."""
-    nothing = Line2D([], [], linestyle="none")
+    symbol = symbol_of(study, y.name)
     return [
-        (
-            nothing,
-            f"${symbol_of(study, y.name)}$ = {listed(values.index.tolist(), y)}: "
-            + (f"{side} {plain(threshold)} throughout" if side != "unknown" else "not known"),
-        )
+        (f"{one.title}, " if one.title else "")
+        + f"${symbol}$ = {listed(values.index.tolist(), y)}: "
+        + ("not known" if side == "unknown" else f"{side} {plain(threshold)} throughout")
+        for one in found
         for side, values in one.beyond.groupby(one.beyond)
     ]
+
+
+def _write_inside(
+    axes: matplotlib.axes.Axes, legend: Legend, notes: Sequence[str], found: Sequence[Crossed]
+) -> None:
+    """Put the legend above the boundary, and the notes below it: it falls or rises."""
+    falls = all(one.fit is None or one.fit.exponent.value > 0 for one in found)
+    artists, texts = zip(*legend, strict=True)
+    axes.legend(artists, texts, loc="upper right" if falls else "upper left", fontsize=6.5)
+    place = (0.02, "left") if falls else (0.98, "right")
+    axes.text(
+        place[0],
+        0.02,
+        "\n".join(notes),
+        transform=axes.transAxes,
+        ha=place[1],
+        va="bottom",
+        fontsize=6.5,
+    )
 
 
 def listed(values: Sequence[float], axis: Axis) -> str:

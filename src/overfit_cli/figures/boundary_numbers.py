@@ -10,9 +10,11 @@ import matplotlib.axes
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from overfit_cli.analysis.boundaries import Boundary, Curves
 from overfit_cli.figure import FigureData
+from overfit_cli.figures.labels import axis_label, setting
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.powers import EXPECTED
 from overfit_cli.figures.style import (
@@ -24,7 +26,6 @@ from overfit_cli.figures.style import (
     log_ticks,
     plain,
 )
-from overfit_cli.parameters import describe
 from overfit_cli.words import plural
 
 _BINS = 24
@@ -39,7 +40,7 @@ class BoundaryWords:
         equation: the equation with an open p, in mathtext.
         value: the measured column in words.
         constant, exponent: those that are expected.
-        expected: what these are, for the legend.
+        expected_constant, expected_exponent: what these are, for beside their lines.
     """
 
     product: str
@@ -47,7 +48,8 @@ class BoundaryWords:
     value: str
     constant: float
     exponent: float
-    expected: str
+    expected_constant: str
+    expected_exponent: str
 
 
 def draw_boundary_numbers(
@@ -70,27 +72,42 @@ def draw_boundary_numbers(
     beyond = _draw_intervals(constants, {one.at: (one.median, one.low, one.high) for one in found})
     fits = {one.at: one.fit for one in found if one.fit is not None}
     _draw_intervals(exponents, {at: fit.exponent[:3] for at, fit in fits.items()})
-    constants.axhline(words.constant, **EXPECTED)
-    exponents.axhline(words.exponent, **EXPECTED)
+    _draw_reference(constants, words.constant, words.expected_constant)
+    _draw_reference(exponents, words.exponent, words.expected_exponent)
     constants.set_ylabel(f"{words.product} at the crossing")
     exponents.set_ylabel(f"$p$ of {words.equation}")
-    described = describe(data.study.parameters)[axis]
     for axes in (constants, exponents):
-        axes.set(xscale="log", xlabel=f"{described.meaning} ${described.symbol}$")
+        axes.set(xscale="log", xlabel=axis_label(data.study, axis))
         axes.set_xlim(found[0].at / 2, found[-1].at * 2)
     across = _draw_across(losses, data, axis, curves, words)
     figure.facts.append(f"{_title(found, data.cells, curves, words)}.")
-    legend_below(figure, [*_legend(beyond, words), *across], columns=4)
+    legend_below(figure, [*_legend(beyond), *across], columns=4)
     return figure
 
 
-def _legend(beyond: bool, words: BoundaryWords) -> Legend:
+def _legend(beyond: bool) -> Legend:
     arrow = Line2D([], [], color=PALETTE[0], marker="^", linestyle="")
     return [
         (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
         *([(arrow, "beyond the grid")] if beyond else []),
-        (Line2D([], [], **EXPECTED), words.expected),
     ]
+
+
+def _draw_reference(axes: matplotlib.axes.Axes, level: float, name: str) -> None:
+    """Draw a horizontal line, with its name on it at the right end."""
+    axes.axhline(level, **EXPECTED)
+    axes.annotate(
+        name,
+        (0.7, level),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=6.5,
+        color=EXPECTED["color"],
+        path_effects=[withStroke(linewidth=2, foreground="white")],
+    )
 
 
 def _draw_intervals(
@@ -120,7 +137,7 @@ def _draw_across(
 ) -> Legend:
     """Draw the column's mean against y · x^p for the ends and the middle of the parameter."""
     done = data.cells[data.cells["status"] == "done"]
-    values = np.sort(done[axis].unique())
+    values = sorted(done[axis].unique().tolist())
     shown = sorted({values[0], values[len(values) // 2], values[-1]})
     colours = colours_of_map(np.linspace(0, 0.85, len(shown)).tolist())
     handles: Legend = []
@@ -133,8 +150,8 @@ def _draw_across(
         means = some[curves.value].groupby(bins).mean()
         centres = np.exp(logs.groupby(bins).mean())
         (line,) = axes.plot(centres, means, color=colour, linestyle=dash)
-        handles.append((line, f"{axis} = {plain(float(value))}"))
-    axes.axhline(curves.threshold, **EXPECTED)
+        handles.append((line, setting(data.study, axis, value)))
+    _draw_reference(axes, curves.threshold, f"threshold {plain(curves.threshold)}")
     symbol = {column.name: column.symbol for column in data.study.columns}[curves.value]
     axes.set(xscale="log", yscale="log", xlabel=words.product)
     axes.set_ylabel(f"mean {words.value} ${symbol}$")

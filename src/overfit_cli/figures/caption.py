@@ -25,7 +25,7 @@ def caption(figure: Figure, picture: Picture, data: FigureData, commands: Sequen
         data: what it was drawn from.
         commands: those that made the cells, and the one that drew the figure.
     """
-    shows = " ".join([f"{figure.title}.", *picture.facts])
+    shows = " ".join(picture.facts or [f"{figure.title}."])
     source = f" After {figure.source}." if figure.source else ""
     parts = [typeset(shows) + source, _cells_in_words(data), _settings_in_words(data)]
     wrapped = [textwrap.fill(part, _WIDTH, break_on_hyphens=False) for part in parts if part]

@@ -42,10 +42,10 @@ def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]
         rows: from top to bottom, by their labels.
     """
     columns = [name for looks in rows.values() for name in looks]
-    gathered, kind = gather_curves([one.data for one in settings], columns, few=1, middle="median")
+    gathered = gather_curves([one.data for one in settings], columns, few=1, middle="median")
     figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
     grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
-    for place, (setting, curves) in enumerate(zip(settings, gathered, strict=True)):
+    for place, (setting, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
         for axes, looks in zip(grid[:, place], rows.values(), strict=True):
             for curve in curves:
                 _draw(axes, curve, looks)
@@ -55,7 +55,7 @@ def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]
         grid[-1, place].set_xlabel("gradient steps")
     for axes, label in zip(grid[:, 0], rows, strict=True):
         axes.set_ylabel(label)
-    figure.facts.append(f"Lines: {kind}.")
+    figure.facts.append(f"Lines: {gathered.kind}.")
     return figure
 
 

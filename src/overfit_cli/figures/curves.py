@@ -73,19 +73,19 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     columns = _columns(parts[0].data, options.value)
     threshold = checked_threshold(options.threshold)
     geometric = spans_widely(_drawn(parts, columns[0]))
-    gathered, kind = gather_curves(
+    gathered = gather_curves(
         [part.data for part in parts],
         columns,
         few=len(PALETTE),
         middle="geometric mean" if geometric else "mean",
         each_seed=bool(options.each_seed),
     )
-    curves = [curve for of_panel in gathered for curve in of_panel]
+    curves = [curve for of_panel in gathered.curves for curve in of_panel]
     columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]
     figure, all_axes = new_panels(len(parts), height=2.8, share_y=False)
     texts = list(dict.fromkeys(curve.text for curve in curves))
     thin = bool(options.each_seed)
-    for axes, of_panel in zip(all_axes, gathered, strict=True):
+    for axes, of_panel in zip(all_axes, gathered.curves, strict=True):
         _scale(axes, of_panel or curves, columns, options)
         _draw(axes, of_panel, columns, texts, thin=thin)
     legend = _legend(study, columns, texts)
@@ -98,8 +98,8 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     for axes in all_axes:
         axes.set_xlabel(study.step)
     title_panels(all_axes, [part.title for part in parts])
-    figure.facts.append(_fact(study, columns, kind))
-    legend_below(figure, legend, columns=2 * len(parts))
+    figure.facts.append(_fact(study, columns, gathered.kind))
+    legend_below(figure, legend, 2 * len(parts), gathered.heading)
     return figure
 
 
@@ -107,15 +107,17 @@ def draw_columns(part: Panel, columns: Sequence[str]) -> Picture:
     """Draw the same cells' columns as `draw_curves` does, a panel a column; call it `styled`."""
     study = part.data.study
     chosen = _columns(part.data, ",".join(columns))
-    [curves], kind = gather_curves([part.data], chosen, few=len(PALETTE))
+    gathered = gather_curves([part.data], chosen, few=len(PALETTE))
+    [curves] = gathered.curves
     texts = list(dict.fromkeys(curve.text for curve in curves))
     figure, all_axes = new_panels(len(chosen), height=2.8, share_y=False)
     for axes, name in zip(all_axes, chosen, strict=True):
         _scale(axes, curves, [name], FigureOptions())
         _draw(axes, curves, [name], texts, thin=False)
         axes.set(xlabel=study.step, ylabel=wrapped(axis_label(study, name, logged=True), HIGH))
-    figure.facts.append(_fact(study, chosen, kind))
-    legend_below(figure, _legend(study, chosen[:1], texts), columns=2 * len(chosen))
+    figure.facts.append(_fact(study, chosen, gathered.kind))
+    legend = _legend(study, chosen[:1], texts)
+    legend_below(figure, legend, 2 * len(chosen), gathered.heading)
     return figure
 
 

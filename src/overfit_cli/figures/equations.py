@@ -12,6 +12,7 @@ from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis
 from overfit_cli.figures.equation_curve import draw_equation
 from overfit_cli.figures.labels import spellings, symbol_of
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import Legend
 
 
@@ -28,7 +29,12 @@ def asked_equations(
 
 
 def draw_equations(
-    panels: Sequence[Axes], equations: Sequence[Equation], x: Axis, y: Axis, data: FigureData
+    figure: Picture,
+    panels: Sequence[Axes],
+    equations: Sequence[Equation],
+    x: Axis,
+    y: Axis,
+    data: FigureData,
 ) -> Legend:
     """Draw equations in every panel, each with a dash of its own; return their legend."""
     legend: Legend = []
@@ -37,5 +43,6 @@ def draw_equations(
         drawn = [draw_equation(axes, equation, x.name, y.name, place) for axes in panels]
         text = equation_in_mathtext(equation, symbols)
         seen = any(in_view for _, in_view in drawn)
+        figure.facts.append(f"Line: {text}.")
         legend.append((drawn[0][0], text if seen else f"{text} (out of view)"))
     return legend

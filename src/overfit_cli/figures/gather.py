@@ -13,7 +13,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.axis import parameter_values, split_by, varying_parameters
 from overfit_cli.figures.geometric import logarithms
-from overfit_cli.figures.labels import settings
+from overfit_cli.figures.labels import heading, short_settings
 from overfit_cli.words import plural
 
 BAND = 3
@@ -40,6 +40,21 @@ class Curve:
     high: pd.DataFrame
 
 
+@dataclass(frozen=True)
+class Gathered:
+    """Curves, and what holds for all of them.
+
+    Attributes:
+        curves: of each part.
+        kind: what a curve and its band are.
+        heading: of a legend: the parameters whose values are words in the curves' texts.
+    """
+
+    curves: list[list[Curve]]
+    kind: str
+    heading: str
+
+
 def gather_curves(
     parts: Sequence[FigureData],
     columns: list[str],
@@ -47,8 +62,8 @@ def gather_curves(
     few: int,
     middle: Middle = "mean",
     each_seed: bool = False,
-) -> tuple[list[list[Curve]], str]:
-    """Return each part's curves in the order of their parameters, and what holds for all of them.
+) -> Gathered:
+    """Return each part's curves in the order of their parameters.
 
     Args:
         parts: with logged steps; a part with no number to draw has no curve.
@@ -79,7 +94,7 @@ def gather_curves(
     if not any(found):
         raise UserError(f"--value {columns[0]}: no cell that is done has a number logged there.")
     kind = "a line for each seed" if each_seed else _in_words(everything, averaged, middle)
-    return found, kind
+    return Gathered(found, kind, heading(parts[0].study, shown))
 
 
 def _logged_only(part: FigureData) -> FigureData:
@@ -112,7 +127,7 @@ def _curves(
         return []
     found = []
     for values, cells in split_by(part, names):
-        text = settings(part.study, {name: values[name] for name in shown})
+        text = short_settings(part.study, {name: values[name] for name in shown})
         of_setting = steps[steps["key"].isin(cells["key"])]
         found.append(_curve(text, of_setting, columns, middle))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,10 @@ _OUTLINE: list[AbstractPathEffect] = [
 ]
 
 
+Overlay = Callable[[matplotlib.axes.Axes, Panel], Legend]
+"""What a study draws on a panel of its data; it returns what a legend says of that."""
+
+
 @dataclass(frozen=True)
 class Map:
     """What a map is drawn from: its axes, its column, and a grid for each panel."""
@@ -89,6 +93,11 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
         UserError: if x or y can't be an axis, another parameter varies, the column is unknown or
             empty, the threshold isn't finite, or an equation is none.
     """
+    return draw_map(data, options, lambda axes, part: [])
+
+
+def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay) -> Picture:
+    """Draw a heatmap with more on each of its panels; call it `styled`."""
     shown = lay_out_map(data, options)
     figure, all_axes = new_map(shown)
     mesh = _draw_colours(all_axes, shown, data, options)
@@ -96,6 +105,8 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
     if isinstance(mesh.norm, LogNorm):
         log_ticks(bar.ax.yaxis, float(mesh.norm.vmin or 1), float(mesh.norm.vmax or 1))
     legend = _draw_contours(all_axes, shown, _level(data, options, shown))
+    more = [overlay(axes, part) for axes, part in zip(all_axes, shown.parts, strict=True)]
+    legend += next((entries for entries in more if entries), [])
     finish_map(figure, all_axes, shown, data, options, legend)
     return figure
 
@@ -137,7 +148,7 @@ def finish_map(
 ) -> None:
     """Draw equations and what has no number over a map, and its legend below."""
     equations = asked_equations(data, options, (shown.x, shown.y))
-    legend = legend + draw_equations(all_axes, equations, shown.x, shown.y, data)
+    legend = legend + draw_equations(figure, all_axes, equations, shown.x, shown.y, data)
     for state in HATCHES if not data.refined else ():
         masks = [getattr(grid, state) for grid in shown.grids]
         patches = [

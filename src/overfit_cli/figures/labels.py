@@ -54,20 +54,44 @@ def symbol_of(study: AnyStudy, name: str) -> str:
 
 
 def setting(study: AnyStudy, name: str, value: object) -> str:
-    """Return a parameter's value for a legend or a title: `$N$ = 5`, `softmax`, `seed 3`."""
+    """Return a parameter's value for a title: `$N$ = 5`, `attention kernel: softmax`, `seed 3`."""
+    if is_word(study, name):
+        return f"{describe(study.parameters)[name].label}: {value}"
+    return short_setting(study, name, value)
+
+
+def short_setting(study: AnyStudy, name: str, value: object) -> str:
+    """Return a parameter's value for a legend, where words stand for themselves: `softmax`."""
     if name in (RUN, "seed"):
         return str(value) if name == RUN else f"seed {value}"
     info = describe(study.parameters)[name]
-    if info.kind in ("literal", "text"):
+    if is_word(study, name):
         return str(value)
     called = f"${info.symbol}$" if info.symbol else info.label
     unit = f" {info.unit}" if info.unit else ""
     return f"{called} = {brief(value)}{unit}"
 
 
+def is_word(study: AnyStudy, name: str) -> bool:
+    """Return whether a parameter's values are words."""
+    described = describe(study.parameters)
+    return name in described and described[name].kind in ("literal", "text")
+
+
 def settings(study: AnyStudy, values: Mapping[str, object]) -> str:
-    """Return several parameters' values, with commas between."""
+    """Return several parameters' values for a title, with commas between."""
     return ", ".join(setting(study, name, value) for name, value in values.items())
+
+
+def short_settings(study: AnyStudy, values: Mapping[str, object]) -> str:
+    """Return several parameters' values for a legend, whose heading names what words are of."""
+    return ", ".join(short_setting(study, name, value) for name, value in values.items())
+
+
+def heading(study: AnyStudy, names: Collection[str]) -> str:
+    """Return a legend's heading: the parameters whose values stand in it as words."""
+    described = describe(study.parameters)
+    return ", ".join(described[name].label for name in names if is_word(study, name))
 
 
 def spellings(study: AnyStudy, names: Collection[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from overfit_cli.figures.inputs import (
     measured,
     with_numbers,
 )
-from overfit_cli.figures.labels import settings
+from overfit_cli.figures.labels import heading, short_settings
 from overfit_cli.figures.panels import panels, panels_that_help
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
@@ -73,9 +73,9 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
     Points are means over seeds, with a band of one standard deviation, or with each seed's own line
-    where they are fewer than three or the user wants it; means are geometric where the column is
-    positive and spans a factor of a million. Where x isn't a number, points stand side by side,
-    with bars. Where every seed failed there is a cross on top. More settings than colours get
+    where they are fewer than three or the user wants it; means are geometric on a logarithmic axis,
+    and where the column spans a factor of a million. Where x isn't a number, points stand side by
+    side, with bars. Where every seed failed there is a cross on top. More settings than colours get
     panels, if those of one parameter suffice.
 
     Raises:
@@ -86,8 +86,8 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     value, label = measured(data, options.value)
     threshold = checked_threshold(options.threshold)
     numbers = with_numbers(data, value)[value]
-    geometric = spans_widely(numbers)
     log = checked_scale(is_log(options, "value"), numbers, factor=10)
+    geometric = log or spans_widely(numbers)
     by = options.by or _panels(data, x)
     parts = panels(data, by)
     names = [name for name in varying_parameters(data) if name not in (x.name, by)]
@@ -115,7 +115,8 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     all_axes[0].set_ylabel(wrapped(label, HIGH))
     title_panels(all_axes, [part.title for part in parts])
     figure.facts += _facts(data, x, label, geometric=geometric, each=each)
-    legend_below(figure, _legend(texts, gathered, threshold), columns=2 * len(parts))
+    legend = _legend(texts, gathered, threshold)
+    legend_below(figure, legend, 2 * len(parts), heading(data.study, names))
     return figure
 
 
@@ -144,7 +145,7 @@ def _each_seed(data: FigureData, options: FigureOptions) -> bool:
 
 def _lines(data: FigureData, names: list[str], x: Axis, value: str, geometric: bool) -> list[Line]:
     return [
-        _line(settings(data.study, values), cells, x, value, geometric)
+        _line(short_settings(data.study, values), cells, x, value, geometric)
         for values, cells in split_by(data, names)
     ]
 

@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from overfit_cli.analysis.intervals import Estimate
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.geometric import logarithms
+from overfit_cli.figures.labels import axis_label
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, PALETTE, legend_below, log_ticks
-from overfit_cli.parameters import describe
 from overfit_cli.words import plural
 
 EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
@@ -59,8 +59,7 @@ def draw_powers(
     for panels, (name, row) in zip(grid, rows.items(), strict=True):
         for axes, axis in zip(panels, row.exponents, strict=False):
             _draw(axes, row, axis, value)
-            described = describe(data.study.parameters)[axis]
-            axes.set_xlabel(f"{described.meaning} ${described.symbol}$")
+            axes.set_xlabel(axis_label(data.study, axis))
         for spare in panels[len(row.exponents) :]:
             spare.remove()
         panels[0].set_ylabel(f"{name}: {label}")
@@ -90,7 +89,20 @@ def _draw(axes: matplotlib.axes.Axes, row: FittedPowers, axis: str, value: str) 
     log_ticks(axes.yaxis, float(low), float(high))
     axes.margins(0.12)
     axes.set_title(
-        f"{exponent.value:.2f} [{exponent.low:.2f}, {exponent.high:.2f}]\ntheorem {theorem:g}"
+        f"power {exponent.value:.2f} [{exponent.low:.2f}, {exponent.high:.2f}]".replace("-", "−"),
+        fontsize=7,
+    )
+    # The theorem's power stands where its line leaves room: above a falling one, below a rising.
+    falls = exponent.value < 0.05
+    axes.text(
+        0.96,
+        0.94 if falls else 0.06,
+        f"theorem: {theorem:g}".replace("-", "−"),
+        transform=axes.transAxes,
+        ha="right",
+        va="top" if falls else "bottom",
+        fontsize=6.5,
+        color=EXPECTED["color"],
     )
 
 

@@ -34,6 +34,8 @@ def draw_means_where_sampled(axes: Axes, grid: Grid, look: dict[str, Any]) -> An
         c=grid.mean[rows, columns],
         s=9,
         edgecolors="none",
+        clip_on=False,
+        zorder=3,
         **look,
     )
 
@@ -68,7 +70,7 @@ def draw_known_boundary(
 def draw_sampled(axes: Axes, cells: pd.DataFrame, x: Axis, y: Axis) -> None:
     """Dot the places where cells were run."""
     places = cells[[x.name, y.name]].drop_duplicates()
-    axes.plot(places[x.name], places[y.name], color="white", mec="black", **_DOT)
+    axes.plot(places[x.name], places[y.name], color="white", mec="black", clip_on=False, **_DOT)
 
 
 def legend_of_refined(ends: str) -> Legend:

@@ -74,8 +74,8 @@ def colours_of_map(shares: Sequence[float]) -> list[ColorType]:
     return [tuple(rgb) for rgb in matplotlib.colormaps[matplotlib.rcParams["image.cmap"]](shares)]
 
 
-def legend_below(figure: Figure, handles: Legend, columns: int = 3) -> None:
-    """Put a legend under the axes, in as many columns as fit."""
+def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
+    """Put a legend under the axes, in as many columns as fit, with a heading if there is one."""
     if not handles:
         return
     artists = [artist for artist, _ in handles]
@@ -84,7 +84,14 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3) -> None:
     texts = [wrapped(text, fit) for _, text in handles]
     while columns > 1 and _letters_across(texts, columns) > fit:
         columns -= 1
-    figure.legend(artists, texts, loc="outside lower center", ncols=columns)
+    figure.legend(
+        artists,
+        texts,
+        loc="outside lower center",
+        ncols=columns,
+        title=heading or None,
+        title_fontsize=size,
+    )
 
 
 def _letters_across(texts: list[str], columns: int) -> int:
@@ -134,14 +141,21 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
 
 
 def brief(value: object) -> str:
-    """Write a parameter's value for a title or a legend: numbers with up to four digits."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    """Write a parameter's value for a title or a legend: real numbers with up to four digits.
+
+    The very small and large are powers of ten, whole numbers only where they are round.
+    """
+    if isinstance(value, float):
+        return plain(float(f"{value:.4g}"))
+    if isinstance(value, int) and value >= 1e5 and value == float(f"{value:.3g}"):
+        return power(value)
+    return str(value)
 
 
 def plain(value: float) -> str:
     """Write a number for a tick: `0.05`, `200`, and the very small and large as powers of ten."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:g}"
+        return f"{value:g}".replace("-", "−")
     return power(value)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
@@ -49,23 +50,20 @@ def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> 
     highest = max(float(surface.heights.max()) for surface in surfaces)
     most = max(-lowest, highest) or 1.0
     scale, levels = Normalize(-most, most), MaxNLocator(LEVELS).tick_values(lowest, highest)
-    figure = Picture(PAGE, 0.3 + 2.5 * len(surfaces))
-    grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.3, 1, 0.55))
-    shown = []
+    figure = Picture(PAGE, 0.4 + 2.3 * len(surfaces))
+    grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.45, 1, 0.72))
     for row, surface in enumerate(surfaces):
         solid: Any = figure.add_subplot(grid[row, 0], projection="3d")
         _draw_solid(solid, surface, scale, (lowest, highest))
-        solid.set_title(surface.title, loc="left", y=0.98)
         axes = figure.add_subplot(grid[row, 1])
-        shown.append(axes)
         filled = axes.contourf(
             surface.across, surface.up, surface.heights.T, levels, cmap=DIVERGING, norm=scale
         )
         axes.contour(filled, colors="0.25", linewidths=0.35)
         axes.plot(0, 0, "+", color="black", markersize=6)
-        axes.set(xlabel=labels[0], ylabel=labels[1], aspect="equal")
-        _draw_table(figure.add_subplot(grid[row, 2]), surface)
-    figure.colorbar(filled, ax=shown, label=labels[2], shrink=0.7, location="left")
+        axes.set(xlabel=labels[0], ylabel=labels[1], aspect="equal", title=surface.title)
+        figure.colorbar(filled, ax=axes, label=labels[2], shrink=0.9, pad=0.02)
+        _write_measures(figure.add_subplot(grid[row, 2]), surface)
     return figure
 
 
@@ -84,18 +82,15 @@ def _draw_solid(
     axes.tick_params(axis="z", pad=1)
     axes.xaxis.labelpad = axes.yaxis.labelpad = -14
     axes.view_init(elev=28, azim=-60)
-    axes.set_box_aspect((1, 1, 0.75), zoom=1.2)
+    axes.set_box_aspect((1, 1, 0.75), zoom=1.25)
 
 
-def _draw_table(axes: Any, surface: Surface) -> None:
-    """Write a surface's measures, a line for each."""
+def _write_measures(axes: Axes, surface: Surface) -> None:
+    """Write a surface's measures as a small table, a line for each."""
     axes.axis("off")
-    rows = [[name, number] for name, number in surface.measures.items()]
-    table = axes.table(rows, loc="center", edges="horizontal", colWidths=[0.68, 0.32])
-    table.auto_set_font_size(False)
-    table.set_fontsize(6.5)
-    table.scale(1, 1.15)
-    for (_, column), cell in table.get_celld().items():
-        cell.set_text_props(ha="left" if column == 0 else "right")
-        cell.set_linewidth(0.3)
-        cell.PAD = 0.02
+    for row, (name, number) in enumerate(surface.measures.items()):
+        height = 0.86 - 0.14 * row
+        axes.text(0.0, height, name, transform=axes.transAxes, fontsize=6.5)
+        axes.text(1.0, height, number, transform=axes.transAxes, fontsize=6.5, ha="right")
+        axes.plot((0, 1), (height - 0.04,) * 2, color="0.8", linewidth=0.4, clip_on=False)
+    axes.set(xlim=(0, 1), ylim=(0, 1))

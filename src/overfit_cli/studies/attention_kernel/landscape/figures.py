@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import varying_parameters
-from overfit_cli.figures.labels import settings
+from overfit_cli.figures.axis import split_by, varying_parameters
+from overfit_cli.figures.labels import short_settings
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.surface import Surface, draw_surfaces
 
@@ -32,7 +34,8 @@ def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
     shown = cells[(cells["seed"] == first["seed"]) & (cells["pair"] == first["pair"])]
     names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
     rows = [
-        _surface(row, names, data) for _, row in shown.sort_values([*names, "kernel"]).iterrows()
+        _surface(cells_of_one.iloc[0], names, data)
+        for _, cells_of_one in split_by(replace(data, cells=shown), [*names, "kernel"])
     ]
     figure: Picture = draw_surfaces(rows, (*DIRECTIONS, r"$\Delta L$"))
     figure.facts.append(
@@ -48,9 +51,11 @@ def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
     across, up = (np.unique(points[name].to_numpy(dtype=np.float64)) for name in ("a", "b"))
     heights = points["loss"].to_numpy(dtype=np.float64).reshape(len(across), len(up))
     return Surface(
-        title=settings(data.study, {"kernel": row["kernel"], **{one: row[one] for one in names}}),
+        title=short_settings(
+            data.study, {"kernel": row["kernel"], **{one: row[one] for one in names}}
+        ),
         measures={
-            "loss at the centre": f"{row['centre_loss']:.4f}",
+            "loss at centre": f"{row['centre_loss']:.4f}",
             "interior minima": f"{int(row['interior_minima'])}",
             "rms Laplacian": f"{row['rms_laplacian']:.3g}",
             "quadratic residual": f"{row['quadratic_residual']:.2g}",

@@ -19,12 +19,13 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
 )
 
 _WORDS = BoundaryWords(
-    product="N·SNR²",
-    equation="N·SNR$^p$ = $C$",
+    product=r"$N \cdot \mathrm{SNR}^2$",
+    equation=r"$N \cdot \mathrm{SNR}^p = C$",
     value="test loss",
     constant=FIGURE_1_CONSTANT,
     exponent=FIGURE_1_EXPONENT,
-    expected="figure 1's 1000; the theorems' 2; the threshold",
+    expected_constant="figure 1: 1000",
+    expected_exponent="theorems: 2",
 )
 
 

@@ -54,7 +54,7 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
     """Draw attention, inner products and values, a column of panels for each setting.
 
     Attention is from each class of token on each: colour says on which, dash of which. Several
-    seeds are a mean with a band of one standard deviation. Vertical lines mark where stages 1 and
+    seeds are a median with a band of their middle half. Vertical lines mark where stages 1 and
     2 of the proof end, at the median over the seeds that are fitted.
 
     Raises:
@@ -71,12 +71,16 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
     settings = [
         SettingPanels(
             part.data,
-            _title(_parameters(part), of_part),
+            _title(_parameters(part)),
             [(step, _STAGES[name]) for name, step in medians.items()],
         )
-        for part, of_part, medians in zip(parts, ends, marked, strict=True)
+        for part, medians in zip(parts, marked, strict=True)
     ]
     figure = draw_curve_grid(settings, _ROWS)
+    figure.facts += [
+        _stages_in_words(_parameters(part), of_part)
+        for part, of_part in zip(parts, ends, strict=True)
+    ]
     for axes in figure.axes[: len(parts)]:
         axes.set_ylim(-0.03, 1.03)
     legend_below(figure, _legend({name for medians in marked for name in medians}), columns=4)
@@ -106,16 +110,20 @@ def _medians(ends: Sequence[StageEnds]) -> dict[str, float]:
     }
 
 
-def _title(parameters: BenignVitParameters, ends: Sequence[StageEnds]) -> str:
+def _title(parameters: BenignVitParameters) -> str:
     norm = f"$\\Vert\\mu\\Vert$ = {brief(parameters.signal_norm)}"
+    return f"$N$ = {parameters.n}, {norm}: predicted {predicted_regime(parameters)}"
+
+
+def _stages_in_words(parameters: BenignVitParameters, ends: Sequence[StageEnds]) -> str:
+    """When the proof's stages end, for a caption."""
     lead = ""
     if not all(np.isfinite(end.first) for end in ends):
         most = max(end.lead for end in ends)
         lead = f" (lead up to {most:.2g} of {3 * parameters.tokens})"
     return (
-        f"$N$ = {parameters.n}, {norm}: predicted {predicted_regime(parameters)}\n"
-        f"stage 1 {_when([end.first for end in ends])}{lead}\n"
-        f"stage 2 {_when([end.second for end in ends])}"
+        f"{_title(parameters)}: stage 1 {_when([end.first for end in ends])}{lead}, stage 2 "
+        f"{_when([end.second for end in ends])}."
     )
 
 

@@ -82,7 +82,8 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     kind = ""
     for of_row, row in zip(grid, rows, strict=True):
         each = [_of_heads(part.data, count) for part in parts for count in heads]
-        curves, kind = gather_curves(each, list(row.columns), few=1, middle="median")
+        gathered = gather_curves(each, list(row.columns), few=1, middle="median")
+        curves, kind = gathered.curves, gathered.kind
         of_parts = [curves[at : at + len(heads)] for at in range(0, len(curves), len(heads))]
         for axes, part, of_part in zip(of_row, parts, of_parts, strict=True):
             _draw(axes, row, part, dict(zip(heads, of_part, strict=True)))

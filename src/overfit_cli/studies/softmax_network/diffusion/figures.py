@@ -75,7 +75,7 @@ def draw_score(data: FigureData, options: FigureOptions) -> Picture:
         axes[0].set_ylabel(label)
         if several:
             draw_series(axes[1], cells, "n", value, by="model", looks=LOOKS)
-    grid[0, 0].set_title(f"n = {largest}")
+    grid[0, 0].set_title(f"$n$ = {largest}")
     grid[-1, 0].set_xlabel("time $t$")
     if several:
         grid[0, 1].set_title("mean over $t$")

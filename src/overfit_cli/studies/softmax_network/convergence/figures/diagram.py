@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from overfit_cli.analysis.contour import contour
-from overfit_cli.analysis.intervals import mean_estimate
+from overfit_cli.analysis.intervals import Estimate, mean_estimate
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.heatmap import draw_heatmap
+from overfit_cli.figures.heatmap import draw_map
 from overfit_cli.figures.inputs import measured, with_numbers
-from overfit_cli.figures.panels import panels
-from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import HIGHLIGHT, plain
+from overfit_cli.figures.labels import axis_label
+from overfit_cli.figures.panels import Panel
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import HIGHLIGHT, Legend, plain
 from overfit_cli.studies.softmax_network.convergence.widths import ENOUGH, with_slow_cells
 from overfit_cli.words import plural
 
@@ -27,8 +31,9 @@ def has_grid(data: FigureData) -> bool:
     return bool((data.cells[["n", "m"]].nunique() > 1).all())
 
 
+@styled
 def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the heatmap, and over n and m a fitted contour m ∝ n^p with p's interval in each panel.
+    """Draw the heatmap, and over n and m a fitted contour m ∝ n^p with p's interval above it.
 
     For steps it is that of the widths that suffice: below it training takes more than twice the
     steps of infinitely many hidden units. For another column it is where that has the threshold, or
@@ -37,37 +42,52 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
     Raises:
         UserError: as the heatmap does.
     """
-    figure = draw_heatmap(data, options)
-    if (options.x, options.y) != ("n", "m"):
-        return figure
-    value, at_value = _contour_of(data, options)
-    for axes, part in zip(figure.axes, panels(data, options.by), strict=False):
-        cells = part.data.cells
-        if value == "steps_over_limit":
-            cells = with_slow_cells(cells)
-        found = contour(cells, "m", "n", value, at_value)
-        if found is None:
-            continue
-        at = np.log(found.middle.index.to_numpy(float))
-        power = mean_estimate(found.powers)
-        through = float(found.middle.mean() - power.value * at.mean())
-        line = np.exp(through + power.value * at)
-        axes.plot(np.exp(at), line, color=HIGHLIGHT, linewidth=1.2)
-        axes.plot(np.exp(at), np.exp(found.middle), "o", color=HIGHLIGHT, markersize=2.5)
-        stated = np.exp(found.middle.mean() + STATED * (at - at.mean()))
-        axes.plot(np.exp(at), stated, ":", color=HIGHLIGHT, linewidth=1.2)
-        words = (
-            f"{value.replace('_', ' ')} = {plain(at_value)}\n$m \\propto n^{{{power.value:.2f}}}$"
-        )
-        if math.isfinite(power.high - power.low):
-            words += f" [{power.low:.2f}, {power.high:.2f}]"
-        if found.left_out:
-            words += f"\n{plural(found.left_out, 'seed')} left out"
-        words = words.replace("-", "−")
-        lines = [Line2D([], [], color=HIGHLIGHT, linestyle=one) for one in ("-", ":")]
-        texts = [words, f"Table 1: $n^{{{STATED}}}$"]
-        axes.legend(lines, texts, loc="upper left", fontsize=6)
-    return figure
+    if (options.x, options.y) != ("n", "m") or data.less:
+        return draw_map(data, options, lambda axes, part: [])
+    value, level = _contour_of(data, options)
+    return draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
+
+
+def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
+    """Draw the contour with its fit, and Table 1's power; put the fitted one in the title."""
+    cells = part.data.cells
+    if value == "steps_over_limit":
+        cells = with_slow_cells(cells)
+    found = contour(cells, "m", "n", value, level)
+    if found is None:
+        return []
+    at = np.log(found.middle.index.to_numpy(float))
+    power = mean_estimate(found.powers)
+    outlined: dict[str, Any] = {
+        "color": HIGHLIGHT,
+        "path_effects": [withStroke(linewidth=2.4, foreground="white")],
+    }
+    axes.plot(np.exp(at), np.exp(found.middle), "o", color=HIGHLIGHT, markersize=2.5, zorder=3)
+    middle = float(found.middle.mean())
+    for exponent, dash in ((power.value, "-"), (STATED, ":")):
+        line = np.exp(middle + exponent * (at - at.mean()))
+        axes.plot(np.exp(at), line, linestyle=dash, **outlined)
+    figure = axes.get_figure(root=True)
+    if found.left_out and isinstance(figure, Picture):
+        left_out = plural(found.left_out, "seed")
+        figure.facts.append(f"{part.title}: {left_out} left out, without a crossing on the grid.")
+    axes.set_title(_title(part.title, power), fontsize=7)
+    label = axis_label(part.data.study, value)
+    return [
+        (
+            Line2D([], [], linestyle="-", marker="o", markersize=2.5, **outlined),
+            f"{label} = {plain(level)}, and its fit",
+        ),
+        (Line2D([], [], linestyle=":", **outlined), f"Table 1: $m \\propto n^{STATED}$"),
+    ]
+
+
+def _title(title: str, power: Estimate) -> str:
+    """A panel's title: what it is of, and the power with its interval."""
+    words = f"$m \\propto n^{{{power.value:.2f}}}$"
+    if math.isfinite(power.high - power.low):
+        words += f" [{power.low:.2f}, {power.high:.2f}]".replace("-", "−")
+    return f"{title.partition(': ')[2] or title}: {words}" if title else words
 
 
 def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
