@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # Each process that a test starts would compile the package anew without its byte code.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-all lint docs error-rates bench reproduce results clean
+.PHONY: help demo test test-all lint docs pictures error-rates bench reproduce results clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,6 +33,9 @@ lint: $(VENV)/installed-dev  ## run ruff, mypy and the import linter
 
 docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate
+
+pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, from the kept runs
+	$(BIN)/python -m docs.pictures
 
 error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: half an hour
 	$(BIN)/python -m docs.calibrate

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from docs.pictures import gallery
 from overfit_cli.cli.tables import (
     COLUMN_HEADINGS,
     PARAMETER_HEADINGS,
@@ -42,6 +43,8 @@ def _part(kind: str, name: str) -> str:
         return _table(COLUMN_HEADINGS, column_rows(find_study(name)))
     if kind == "trajectories":
         return _table(COLUMN_HEADINGS, column_rows(find_study(name), trajectories=True))
+    if kind == "gallery":
+        return gallery()
     if kind == "help":
         return f"```\n{_help(name)}\n```\n"
     raise ValueError(f"there is no generated part of kind {kind!r}")

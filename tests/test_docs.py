@@ -203,11 +203,22 @@ def test_every_overfit_command_in_the_readme_is_one_that_runs(
     monkeypatch.setattr("overfit_cli.cli.running.LONGEST_DRY_RUN", 0.0)
     monkeypatch.setattr("overfit_cli.cli.running.LEAST_FOR_PROBE", 0.0)
     command = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", line)][1:]
-    for source in (word for word in command if word.startswith("results/")):
-        shutil.copytree(ROOT / source, tmp_path / source)
+    tour = tmp_path / "tour"
+    tour.mkdir()
+    for source in (word for word in command if word.startswith(("results/", "../results/"))):
+        kept = source.removeprefix("../")
+        shutil.copytree(ROOT / kept, tour / source)
     if command[0] == "sweep" and "--dry-run" not in command:
         command.append("--dry-run")
-    run(*command, cwd=tmp_path)
+    run(*command, cwd=tour)
+
+
+def test_the_tour_leaves_the_kept_results_as_they_are() -> None:
+    """It is taken in a folder of its own, and what it draws from kept runs goes there too."""
+    text = (ROOT / "README.md").read_text()
+    assert "mkdir tour\ncd tour\n" in text.partition("## A tour")[2].partition("$ overfit")[0]
+    for line in README_COMMANDS:
+        assert "../results" not in line or "--out " in line, line
 
 
 def test_the_files_open_as_they_are_in_pandas() -> None:

@@ -16,6 +16,7 @@ _SIGNS = {
     "top": "ᵀ",
     "Vert": "‖",
 }
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _ACCENTS = {
     "hat": "\N{COMBINING CIRCUMFLEX ACCENT}",
     "tilde": "\N{COMBINING TILDE}",
@@ -30,6 +31,7 @@ def plain(symbol: str) -> str:
     accents = "|".join(_ACCENTS)
     text = re.sub(rf"\\(?!(?:{accents})\b)([A-Za-z]+)( ?)", _sign, text)
     text = re.sub(rf"\\({accents})(?:\{{(.)\}}| (.))", _accented, text)
+    text = re.sub(r"\^\{?(\d+)\}?", lambda power: power[1].translate(_RAISED), text)
     text = re.sub(r"\^\{(.{2,}?)\}", r"^(\1)", text)
     return re.sub(r"\{(.*?)\}", r"\1", text).replace("^ᵀ", "ᵀ")
 

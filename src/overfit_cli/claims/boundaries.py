@@ -32,7 +32,8 @@ def changes(found: Sequence[Boundary], of: BySeed) -> dict[float, Estimate]:
     logs = seed_logarithms(found, of)
     if (beyond := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
         raise inconclusive(
-            f"{beyond} of {len(logs)} seeds cross beyond the grid at the first value of the axis."
+            f"Seeds that cross beyond the grid at the first value of the axis: {beyond} of "
+            f"{len(logs)}."
         )
     level = level_of_each(len(logs.columns) - 1)
     estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
@@ -54,8 +55,8 @@ def power_along(found: Sequence[Boundary], of: BySeed, to: Sequence[float]) -> E
     logs = seed_logarithms(found, of)
     if (beyond := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
         raise inconclusive(
-            f"{beyond} of {len(logs)} seeds cross beyond the grid at some value of the axis, and "
-            "have no power."
+            f"Seeds that cross beyond the grid at some value of the axis, and have no power: "
+            f"{beyond} of {len(logs)}."
         )
     return mean_estimate(np.polyfit(np.log(to), logs.to_numpy().T, 1)[0])
 

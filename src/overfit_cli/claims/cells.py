@@ -54,7 +54,7 @@ class Selection:
         for name, count in self.fewest.items():
             if (there := chosen[name].nunique()) < count:
                 raise not_run(
-                    f"It takes {count} values of {name}, and there are {there}"
+                    f"It needs {count} values of {name}; these cells have {there}"
                     f"{self._for_example()}."
                 )
         return chosen

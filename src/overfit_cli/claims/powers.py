@@ -36,7 +36,9 @@ def fitted_powers(
     varied = varying(fitted, axes)
     constant = [name for name in needed if name not in varied]
     if constant:
-        raise not_run(f"In these {len(cells)} cells {', '.join(constant)} takes one value.")
+        raise not_run(
+            f"These cells have one value of {' and one of '.join(constant)}; it needs several."
+        )
     found = scaling_exponents(fitted, varied, value, level_of_each(len(varied)))
     if found is None:
         raise inconclusive("No seed has cells that tell the axes apart.")

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from overfit_cli.analysis.intervals import level_of_each
 from overfit_cli.claim import Measurement, Verdict
+from overfit_cli.words import plural
 
 FEWEST_RUNS = 4
 """Of each sample: with fewer, chance gives every order more often than that."""
@@ -44,7 +45,8 @@ def worst_is_lower(one: ArrayLike, other: ArrayLike, *, note: str = "") -> Measu
     runs, needed = len(lower), 0
     verdict: Verdict = "inconclusive"
     if runs < FEWEST_RUNS:
-        note = f"{note} It takes {FEWEST_RUNS} seeds, and there are {runs}.".strip()
+        note = f"{note} It needs {FEWEST_RUNS} seeds; these cells have {plural(runs, 'seed')}."
+        note = note.strip()
     else:
         needed = lowest_needed(runs)
         if needed > runs:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from overfit_cli.analysis.intervals import Estimate, level_of_each, share_estimate
 from overfit_cli.claim import Interval, Measurement, Verdict
+from overfit_cli.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +80,8 @@ def judged(
 ) -> Measurement:
     """Return the measurement of a claim that one number decides."""
     if found.seeds < margin.fewest_seeds:
-        note = f"{note} It takes {margin.fewest_seeds} seeds, and there are {found.seeds}.".strip()
+        there = plural(found.seeds, "seed")
+        note = f"{note} It needs {margin.fewest_seeds} seeds; these cells have {there}.".strip()
     return Measurement(
         verdict=margin.verdict(found),
         value=found.value,

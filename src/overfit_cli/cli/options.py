@@ -233,7 +233,7 @@ def read_path(flag: str, text: str | None) -> Path | None:
     if text is None:
         return None
     if not text.strip():
-        raise UserError(f"{flag} '': it takes a path, not nothing.")
+        raise UserError(f"{flag} '': give a path.")
     if not is_text(text):
         raise UserError(f"{flag} {text}: the name isn't text; it takes a path in UTF-8.")
     try:

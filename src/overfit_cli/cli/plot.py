@@ -27,8 +27,6 @@ from overfit_cli.figure import Figure, FigureOptions
 if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
 
-_SHOWS, _LOOKS = "What it shows", "How it looks"
-
 
 def plot(
     figure: Annotated[
@@ -60,26 +58,21 @@ def plot(
     ] = None,
     x: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Parameter on the horizontal axis.", rich_help_panel=_SHOWS
-        ),
+        typer.Option(metavar="NAME", help="Parameter on the horizontal axis."),
     ] = None,
     y: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Parameter on the vertical axis.", rich_help_panel=_SHOWS
-        ),
+        typer.Option(metavar="NAME", help="Parameter on the vertical axis."),
     ] = None,
     value: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Measured column to draw.", rich_help_panel=_SHOWS),
+        typer.Option(metavar="COLUMN", help="Measured column to draw."),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help="Parameter with a panel for each value; of boundaries, a colour.",
-            rich_help_panel=_SHOWS,
         ),
     ] = None,
     each_seed: Annotated[
@@ -87,63 +80,53 @@ def plot(
         typer.Option(
             "--each-seed/--band",
             help="A line for each seed, or their mean with a band.",
-            rich_help_panel=_SHOWS,
         ),
     ] = None,
     threshold: Annotated[
         str | None,
-        typer.Option(
-            metavar="T", help="Value that separates the two sides.", rich_help_panel=_SHOWS
-        ),
+        typer.Option(metavar="T", help="Value that separates the two sides."),
     ] = None,
     law: Annotated[
         list[str] | None,
         typer.Option(
             metavar="EQUATION",
             help="Equation of a curve to draw, such as 'N * SNR**2 = 1000'; may be repeated.",
-            rich_help_panel=_SHOWS,
         ),
     ] = None,
     no_law: Annotated[
         bool,
-        typer.Option("--no-law", help="Leave out the study's own.", rich_help_panel=_SHOWS),
+        typer.Option("--no-law", help="Leave out the study's own."),
     ] = False,
     where: Where = None,
     title: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Title; $...$ is typeset.", rich_help_panel=_LOOKS),
+        typer.Option(metavar="TEXT", help="Title; $...$ is typeset."),
     ] = None,
     size: Annotated[
         str | None,
         typer.Option(
             metavar="column|page|WIDTHxHEIGHT",
             help="Size: that of a paper's column or page, or inches (85x65mm: millimetres).",
-            rich_help_panel=_LOOKS,
         ),
     ] = None,
     dpi: Annotated[
         str | None,
-        typer.Option(metavar="D", help="Dots per inch.  [default: 300]", rich_help_panel=_LOOKS),
+        typer.Option(metavar="D", help="Dots per inch.  [default: 300]"),
     ] = None,
     cmap: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Map of colours, by matplotlib's name.", rich_help_panel=_LOOKS
-        ),
+        typer.Option(metavar="NAME", help="Map of colours, by matplotlib's name."),
     ] = None,
     log: Annotated[
         str | None,
         typer.Option(
             metavar="x,y,value|none",
             help="Which axes are logarithmic; the others are linear.",
-            rich_help_panel=_LOOKS,
         ),
     ] = None,
     style: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE.mplstyle", help="Style sheet of matplotlib's.", rich_help_panel=_LOOKS
-        ),
+        typer.Option(metavar="FILE.mplstyle", help="Style sheet of matplotlib's."),
     ] = None,
     data_folder: DataFolder = None,
 ) -> int:

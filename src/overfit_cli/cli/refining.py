@@ -53,7 +53,7 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
     level = f"{refinement.target.threshold:g}"
     following = ["plot", refinement.target.figure, "--from", str(place), "--threshold", level]
     for sentence in [
-        *([f"{plan.stale} cells there are stale, of another version."] if plan.stale else []),
+        *([f"Stale cells there, of another version: {plan.stale}."] if plan.stale else []),
         _done(refinement, total, reused),
         *left_in_words(total),
         *_in_words(refinement, found),

@@ -8,6 +8,7 @@ import typer
 
 from overfit_cli.cli.common import RESULTS, console
 from overfit_cli.cli.options import Where, read_path
+from overfit_cli.words import plural
 
 
 def report(
@@ -48,10 +49,13 @@ def report(
         output.print(sentence, soft_wrap=False)
     if len(shown) < len(judged):
         left = len(judged) - len(shown)
-        output.print(f"{left} claims need other cells than these; report.md says which.")
+        need = "needs" if left == 1 else "need"
+        output.print(
+            f"{plural(left, 'claim')} {need} other cells than these; report.md says which."
+        )
     for path in write_report(judged, folder):
         output.print(f"Written: {path}")
     failed = [one.name for one in judged if one.measurement.verdict == "fails"]
     if failed:
-        output.print(f"{len(failed)} of {len(judged)} claims fail: {', '.join(failed)}.")
+        output.print(f"Claims that fail: {len(failed)} of {len(judged)}: {', '.join(failed)}.")
     return 1 if strict and failed else 0

@@ -29,9 +29,11 @@ from overfit_cli.figures.panels import panels_of_runs
 from overfit_cli.figures.picture import Picture, new_figure, styled
 from overfit_cli.figures.style import (
     HIGH,
+    HIGHLIGHT,
     PALETTE,
     WIDE,
     Legend,
+    legend_below,
     log_ticks,
     plain,
     typeset,
@@ -85,12 +87,18 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     legend: Legend = []
     for one in found:
         legend += _draw_points(axes, one, y)
-        legend.append((_draw_fit(axes, one, y), _fit_in_words(data.study, one.fit, x, y)))
-    legend += draw_equations(figure, [axes], equations, x, y, data)
-    _write_inside(axes, legend, _beyond_in_words(data.study, found, y, threshold), found)
+        legend.append((_draw_fit(axes, one, y), _fit_in_words(data.study, one, x, y)))
+    colour = HIGHLIGHT if len(found) == 1 else _BLACK
+    legend += draw_equations(figure, [axes], equations, x, y, data, colour=colour)
+    beyond = _beyond_in_words(data.study, found, y, threshold)
+    if len(found) == 1:
+        _write_inside(axes, legend, beyond, found[0])
+    else:
+        legend_below(figure, legend, columns=1)
+        figure.facts += [f"{sentence}." for sentence in beyond]
     figure.facts.append(
         f"Where {label} crosses {plain(threshold)}, for each {y.label}: {_points_in_words(found)}; "
-        "the line is a fitted power law, with 95 % intervals by bootstrap over seeds."
+        "dashed is a fitted power law, y · x^p = C, with 95 % intervals by bootstrap over seeds."
     )
     return figure
 
@@ -168,11 +176,14 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> 
 
 
 def _draw_points(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Legend:
-    """Draw full points where all seeds cross, open ones where some don't; return legend entries."""
+    """Draw full points where all seeds cross, open ones where some don't.
+
+    Of several boundaries, whose lines are named, points have no entry in the legend.
+    """
     seen = one.rows[_within(one.rows)]
     entries: Legend = []
     for some, text, face in (
-        (seen[seen["never"] == 0], one.title or _points_in_words([one]), one.colour),
+        (seen[seen["never"] == 0], _points_in_words([one]), one.colour),
         (seen[seen["never"] > 0], "some seeds cross off the grid", "white"),
     ):
         if some.empty:
@@ -191,7 +202,7 @@ def _draw_points(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Legend:
             zorder=3,
         )
         entries.append((points, text))
-    return entries
+    return [] if one.title else entries
 
 
 def _points_in_words(found: Sequence[Crossed]) -> str:
@@ -203,18 +214,21 @@ def _points_in_words(found: Sequence[Crossed]) -> str:
 def _draw_fit(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Line2D:
     """Draw the fit over the values of y it is fitted to; an empty line where there is no fit."""
     if one.fit is None:
-        return Line2D([], [], linestyle="none")
+        return Line2D([], [], linestyle="none", marker="o" if one.title else "", color=one.colour)
     ends = one.rows.loc[_within(one.rows), y.name].to_numpy(dtype=np.float64)[[0, -1]]
     at = (one.fit.constant.value / ends) ** (1 / one.fit.exponent.value)
     (line,) = axes.plot(at, ends, color=one.colour if one.title else _BLACK, linestyle="--")
-    return line
+    return Line2D([], [], color=one.colour, linestyle="--", marker="o") if one.title else line
 
 
-def _fit_in_words(study: AnyStudy, fit: PowerLaw | None, x: Axis, y: Axis) -> str:
+def _fit_in_words(study: AnyStudy, one: Crossed, x: Axis, y: Axis) -> str:
     equation = rf"${{{symbol_of(study, y.name)}}} \cdot {{{symbol_of(study, x.name)}}}^p = C$"
-    if fit is None:
-        return f"no fit of {equation}: fewer than three points"
-    exponent, constant = (_between(*found[:3]) for found in (fit.exponent, fit.constant))
+    title = f"{one.title}: " if one.title else ""
+    if one.fit is None:
+        return f"{title}no fit of {equation}, fewer than three points"
+    exponent, constant = (_between(*found[:3]) for found in (one.fit.exponent, one.fit.constant))
+    if one.title:
+        return f"{one.title}:\n$p$ = {exponent}, $C$ = {constant}"
     return f"{equation}\n$p$ = {exponent}\n$C$ = {constant}"
 
 
@@ -238,10 +252,10 @@ def _beyond_in_words(
 
 
 def _write_inside(
-    axes: matplotlib.axes.Axes, legend: Legend, notes: Sequence[str], found: Sequence[Crossed]
+    axes: matplotlib.axes.Axes, legend: Legend, notes: Sequence[str], one: Crossed
 ) -> None:
     """Put the legend above the boundary, and the notes below it: it falls or rises."""
-    falls = all(one.fit is None or one.fit.exponent.value > 0 for one in found)
+    falls = one.fit is None or one.fit.exponent.value > 0
     artists, texts = zip(*legend, strict=True)
     axes.legend(artists, texts, loc="upper right" if falls else "upper left", fontsize=6.5)
     place = (0.02, "left") if falls else (0.98, "right")

@@ -167,10 +167,10 @@ def _title(
     never, count = sum(one.never for one in found), sum(one.curves for one in found)
     parts = [
         f"where the {words.value} crosses {curves.threshold:g}: median and quartiles of "
-        f"{words.product}, p with its 95 % interval; {cells['seed'].nunique()} seeds"
+        f"{words.product}, p with its 95 % interval; {plural(cells['seed'].nunique(), 'seed')}"
     ]
     if never:
-        parts.append(f"{never} of {count} curves never cross")
+        parts.append(f"curves that never cross: {never} of {count}")
     if failed:
         parts.append(f"{plural(failed, 'failed cell')} left out")
     return "; ".join(parts)

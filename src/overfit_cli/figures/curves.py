@@ -30,13 +30,13 @@ from overfit_cli.figures.style import (
     colours_of_map,
     legend_below,
     log_ticks,
+    named_of,
     plain,
     wrapped,
 )
 from overfit_cli.study import AnyStudy
 
 DASHES: tuple[LineStyleType, ...] = ("-", "--", ":", "-.")
-NAMED = 6  # of more curves than the palette has colours, so many are in the legend
 
 
 @styled
@@ -223,9 +223,7 @@ def _legend(study: AnyStudy, columns: list[str], texts: list[str]) -> Legend:
         return [(Line2D([], [], color=own), label) for label, own in entries]
     colours = _colours(len(texts))
     dashes = zip(DASHES, labels, strict=False) if len(columns) > 1 else ()
-    count = len(texts) if len(texts) <= len(PALETTE) else NAMED
-    named = np.unique(np.linspace(0, len(texts) - 1, count).round().astype(int))
-    cells = [(Line2D([], [], color=colours[i]), texts[i]) for i in named]
+    cells = [(Line2D([], [], color=colours[i]), texts[i]) for i in named_of(len(texts))]
     columns_ = [(Line2D([], [], color="0.3", linestyle=dash), text) for dash, text in dashes]
     return [*columns_, *cells]
 

@@ -23,7 +23,7 @@ CEILING = 1e100  # keeps the contouring's own arithmetic finite
 
 
 def draw_equation(
-    axes: Axes, equation: Equation, x: str, y: str, place: int = 0
+    axes: Axes, equation: Equation, x: str, y: str, place: int = 0, colour: str = HIGHLIGHT
 ) -> tuple[Line2D, bool]:
     """Draw the equation within the limits of `axes`; return the line, and whether it is in view.
 
@@ -33,13 +33,14 @@ def draw_equation(
         x: the parameter to the right.
         y: the parameter upward.
         place: which of several equations it is; each has a dash of its own.
+        colour: of all of them.
     """
     log_x, log_y = axes.get_xscale() == "log", axes.get_yscale() == "log"
     curve = equation_curve(
         equation, x, y, axes.get_xlim(), axes.get_ylim(), log_x=log_x, log_y=log_y
     )
     dash = DASHES[place % len(DASHES)]
-    line = Line2D(curve[:, 0], curve[:, 1], color=HIGHLIGHT, linestyle=dash)
+    line = Line2D(curve[:, 0], curve[:, 1], color=colour, linestyle=dash)
     white = matplotlib.patheffects.withStroke(linewidth=2.4, foreground="white")
     line.set_path_effects([white])  # keeps it readable on any colour
     axes.add_line(line)

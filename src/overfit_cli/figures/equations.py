@@ -13,7 +13,7 @@ from overfit_cli.figures.axis import Axis
 from overfit_cli.figures.equation_curve import draw_equation
 from overfit_cli.figures.labels import spellings, symbol_of
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import Legend
+from overfit_cli.figures.style import HIGHLIGHT, Legend
 
 
 def asked_equations(
@@ -35,12 +35,14 @@ def draw_equations(
     x: Axis,
     y: Axis,
     data: FigureData,
+    *,
+    colour: str = HIGHLIGHT,
 ) -> Legend:
     """Draw equations in every panel, each with a dash of its own; return their legend."""
     legend: Legend = []
     symbols = {axis.name: symbol_of(data.study, axis.name) for axis in (x, y)}
     for place, equation in enumerate(equations):
-        drawn = [draw_equation(axes, equation, x.name, y.name, place) for axes in panels]
+        drawn = [draw_equation(axes, equation, x.name, y.name, place, colour) for axes in panels]
         text = equation_in_mathtext(equation, symbols)
         seen = any(in_view for _, in_view in drawn)
         figure.facts.append(f"Line: {text}.")

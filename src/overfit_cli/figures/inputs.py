@@ -35,7 +35,8 @@ def two_axes(
             raise UserError(
                 f"--x {x.name} --y {y.name}: {name} varies too"
                 f" ({', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}), and its"
-                f" values would be mixed; make it an axis,{aside} or sweep with one value of it."
+                f" values would be mixed; make it an axis,{aside} or choose one value with --where "
+                f"{name}=VALUE."
             )
     return x, y
 

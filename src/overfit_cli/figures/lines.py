@@ -23,7 +23,7 @@ from overfit_cli.figures.inputs import (
     measured,
     with_numbers,
 )
-from overfit_cli.figures.labels import heading, short_settings
+from overfit_cli.figures.labels import heading, is_word, short_settings
 from overfit_cli.figures.panels import panels, panels_that_help
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
@@ -32,11 +32,14 @@ from overfit_cli.figures.style import (
     THRESHOLD,
     WIDE,
     Legend,
+    colours_of_map,
     legend_below,
     log_ticks,
+    named_of,
     plain,
     wrapped,
 )
+from overfit_cli.parameters import describe
 from overfit_cli.words import plural
 
 MARKERS = "os^Dvp*P"
@@ -93,18 +96,18 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     names = [name for name in varying_parameters(data) if name not in (x.name, by)]
     gathered = [_lines(part.data, names, x, value, geometric) for part in parts]
     texts = list(dict.fromkeys(line.text for lines in gathered for line in lines))
-    if len(texts) > len(PALETTE):
+    if len(texts) > len(PALETTE) and not _are_numbers(data, names):
         raise UserError(
             f"--x {x.name}: the other parameters have {len(texts)} settings here, and a figure "
             f"shows up to {len(PALETTE)} lines{_way_out(data, x)}"
         )
-    each = _each_seed(data, options)
+    each, looks = _each_seed(data, options), _looks(len(texts))
     figure, all_axes = new_panels(len(parts), height=2.8)
     for axes, lines in zip(all_axes, gathered, strict=True):
         _dress(axes, x, log=log or (geometric and options.log is None))
         for line in lines:
             place = texts.index(line.text)
-            look = {"color": PALETTE[place], "marker": MARKERS[place]}
+            look = looks[place]
             if x.scale == "category":
                 _draw_apart(axes, line, look, _BESIDE * (place - (len(texts) - 1) / 2))
             else:
@@ -112,6 +115,8 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
         if threshold is not None:
             axes.axhline(threshold, **THRESHOLD)
         axes.label_outer()
+        if axes.get_yscale() == "log":
+            log_ticks(axes.yaxis, *axes.get_ylim())
     all_axes[0].set_ylabel(wrapped(label, HIGH))
     title_panels(all_axes, [part.title for part in parts])
     figure.facts += _facts(data, x, label, geometric=geometric, each=each)
@@ -126,6 +131,20 @@ def _panels(data: FigureData, x: Axis) -> str | None:
     if not names or len(data.cells[names].drop_duplicates()) <= len(PALETTE):
         return None
     return panels_that_help(data.cells, names, len(PALETTE))
+
+
+def _are_numbers(data: FigureData, names: Sequence[str]) -> bool:
+    """Whether lines differ by one number alone, so that shades of a colour tell them apart."""
+    described = describe(data.study.parameters)
+    return len(names) == 1 and names[0] in described and not is_word(data.study, names[0])
+
+
+def _looks(count: int) -> list[dict[str, Any]]:
+    """How each of so many lines is drawn: in a colour and with a marker, or in a shade."""
+    if count <= len(PALETTE):
+        pairs = zip(PALETTE, MARKERS, strict=False)
+        return [{"color": colour, "marker": marker} for colour, marker in pairs]
+    return [{"color": one} for one in colours_of_map(np.linspace(0, 0.95, count).tolist())]
 
 
 def _way_out(data: FigureData, x: Axis) -> str:
@@ -175,9 +194,9 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
         log_ticks(axes.xaxis, float(x.positions[0]), float(x.positions[-1]))
     elif x.whole:
         axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    axes.margins(x=0.04)
     if log:
         axes.set_yscale("log")
-    axes.margins(x=0.04)
 
 
 def _draw_joined(
@@ -220,10 +239,11 @@ def _facts(data: FigureData, x: Axis, label: str, *, geometric: bool, each: bool
 
 
 def _legend(texts: list[str], gathered: Sequence[list[Line]], threshold: float | None) -> Legend:
+    looks = _looks(len(texts))
     legend: Legend = [
-        (Line2D([], [], color=PALETTE[place], marker=MARKERS[place]), text)
-        for place, text in enumerate(texts)
-        if text
+        (Line2D([], [], **looks[place]), texts[place])
+        for place in named_of(len(texts))
+        if texts[place]
     ]
     if any(line.failed.any() for lines in gathered for line in lines):
         legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), "every seed failed"))

@@ -37,6 +37,7 @@ PALETTE = tuple(f"C{place}" for place in range(len(_COLOURS)))  # a user's style
 DIVERGING = "RdBu_r"  # blue below, red above
 MUTED = ("#BFD7EA", "#F6D5B8")  # two sides, on which black text can be read
 THRESHOLD: dict[str, Any] = {"color": "0.4", "linestyle": (0, (4, 2)), "linewidth": 0.8}
+_NAMED = 6
 Legend = list[tuple[Any, str]]  # an artist, or a container of some, and its text
 RC: dict[str, Any] = {
     "axes.prop_cycle": cycler(color=_COLOURS),
@@ -74,6 +75,12 @@ def colours_of_map(shares: Sequence[float]) -> list[ColorType]:
     return [tuple(rgb) for rgb in matplotlib.colormaps[matplotlib.rcParams["image.cmap"]](shares)]
 
 
+def named_of(count: int) -> list[int]:
+    """Return which of so many lines a legend names: all, or a few of more than have colours."""
+    few = count if count <= len(PALETTE) else _NAMED
+    return [int(place) for place in np.unique(np.linspace(0, count - 1, few).round())]
+
+
 def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
     """Put a legend under the axes, in as many columns as fit, with a heading if there is one."""
     if not handles:
@@ -103,7 +110,8 @@ def _letters_across(texts: list[str], columns: int) -> int:
 
 def typeset(text: str) -> str:
     """Return a text in plain Unicode, its mathtext as it will look: to measure, or to print."""
-    return _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text)
+    plain_text = _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text)
+    return plain_text.replace(" ·", "·")
 
 
 _MATH = re.compile(r"\$[^$]*\$")

@@ -54,8 +54,8 @@ def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
     """
     if others := [name for name in varying_parameters(data) if name not in {*varying}]:
         raise UserError(
-            f"{', '.join(others)} varies here, which this figure doesn't draw; draw it from cells "
-            "of one value."
+            f"This figure doesn't draw {', '.join(others)}, which varies here; choose one value "
+            f"with --where {others[0]}=VALUE."
         )
     done = data.cells[data.cells["status"] == "done"]
     if done.empty:

@@ -20,6 +20,7 @@ from overfit_cli.studies.benign_vit.theory.steps import (
     StepScaling,
     step_scaling,
 )
+from overfit_cli.words import plural
 
 TOLERANCE = 0.1
 """By how much a power may differ from the theorem's, which hides logarithms."""
@@ -59,13 +60,13 @@ def _claim(regime: Regime, axis: str) -> Claim:
 def _judged_power(found: StepScaling, axis: str, margin: Margin, regime: Regime) -> Measurement:
     if found.failed:
         raise inconclusive(
-            f"{found.failed} cells of the regime failed, and they are the slow ones; a larger "
-            "max_steps tells."
+            f"{plural(found.failed, 'cell')} of the regime failed, and slow cells fail first; a "
+            "larger max_steps decides."
         )
     if found.fewest < LEAST_STEPS:
         raise inconclusive(
-            f"Some cells take {found.fewest} steps, and steps are whole: fewer than "
-            f"{LEAST_STEPS} are too coarse. A smaller step size tells: `overfit sweep "
+            f"Some cells take {plural(found.fewest, 'step')}, and steps are whole: fewer than "
+            f"{LEAST_STEPS} are too coarse. A smaller step size decides: `overfit sweep "
             f"scaling-{regime}`."
         )
     if axis not in found.exponents:

@@ -38,6 +38,7 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
     Regime,
     predicted_steps,
 )
+from overfit_cli.words import plural
 
 ORDER_OF_T = within_a_factor(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
 POWER_OF_LOSS: dict[Regime, Margin] = {
@@ -100,7 +101,7 @@ def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
             )
             for name, one in found.items()
         },
-        note=f"Steps of {len(cells)} cells.",
+        note=f"Steps of {plural(len(cells), 'cell')}.",
     )
 
 
@@ -117,7 +118,7 @@ def loss(cells: pd.DataFrame, side: Regime) -> Measurement:
             ),
             "power of ε in the test loss": (found["epsilon"], POWER_OF_LOSS[side]),
         },
-        note=f"{len(cells)} cells.",
+        note=f"{plural(len(cells), 'cell')}.",
     )
     errors = cells["test_error"]
     more = {"test error, least": errors.min(), "test error, most": errors.max()}

@@ -63,8 +63,8 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
     parts = sorted(by_setting(data), key=lambda part: predicted_regime(_parameters(part)))
     if len(parts) > MOST_SETTINGS:
         raise UserError(
-            f"There are {len(parts)} settings here; dynamics are drawn for up to {MOST_SETTINGS} "
-            "side by side."
+            f"There are {len(parts)} settings here, and up to {MOST_SETTINGS} fit side by side; "
+            "choose some with --where NAME=VALUE."
         )
     ends = [_ends(part) for part in parts]
     marked = [_medians(of_part) for of_part in ends]

@@ -57,5 +57,5 @@ def _check(collections: Mapping[str, str], data: FigureData) -> None:
         if data.collections.get(name, fingerprint) != fingerprint:
             raise UserError(
                 f"--data: {name} holds something else than when the cells were trained; name the "
-                "folder of then."
+                "folder that was used then."
             )

@@ -111,8 +111,8 @@ def _settings(data: FigureData) -> list[Panel]:
     parts = by_setting(replace(data, cells=alike, planned=planned))
     if len(parts) > MOST_SETTINGS:
         raise UserError(
-            f"There are {len(parts)} settings beside heads here; up to {MOST_SETTINGS} are drawn "
-            "side by side."
+            f"There are {len(parts)} settings beside heads here, and up to {MOST_SETTINGS} fit side "
+            "by side; choose some with --where NAME=VALUE."
         )
     return [
         Panel(

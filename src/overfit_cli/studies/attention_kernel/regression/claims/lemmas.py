@@ -17,6 +17,7 @@ from overfit_cli.claims.rules import (
     without_exception,
 )
 from overfit_cli.studies.attention_kernel.regression.claims.selection import SOURCE, selection
+from overfit_cli.words import plural
 
 
 class Place(NamedTuple):
@@ -149,8 +150,8 @@ def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
         decades = -float(np.log10(near.max()))
     return vacuous(
         found,
-        f"The bound is too loose to be broken: on {biting} seeds cells come within a factor of "
-        f"{1 / LOOSE:g} of it.",
+        f"The bound is too loose to be broken: on {plural(biting, 'seed')} cells come within a "
+        f"factor of {1 / LOOSE:g} of it.",
         {"decades between the bound and what is nearest": decades},
     )
 

@@ -22,6 +22,7 @@ from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     selection,
     zero_loss_of,
 )
+from overfit_cli.words import plural
 
 BITES = 0.5
 """A bound that ends above this share of the starting loss is met by whatever halves its loss."""
@@ -106,8 +107,8 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
     if broken.any() or biting >= FEWEST_WITHOUT_EXCEPTION:
         return found
     why = (
-        f"On {biting} seeds the bound falls below {BITES:g} of the start: elsewhere it can't be "
-        "broken."
+        f"On {plural(biting, 'seed')} the bound falls below {BITES:g} of the start: elsewhere it "
+        "can't be broken."
     )
     return vacuous(found, why, {"seeds on which the bound bites": biting})
 

@@ -1,0 +1,37 @@
+"""What a sweep proposes to do next works: for every preset, on its kept run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from overfit_cli.cli.naming import sweep_name
+from overfit_cli.cli.sentences import next_command
+from overfit_cli.cli.subject import find_subject
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.ranges import parse_seeds
+from overfit_cli.sweeps.store import RunDirectory
+from tests.command import call
+
+ROOT = Path(__file__).parents[2]
+PRESETS = sorted(path.stem for path in (ROOT / "experiments").glob("*.toml"))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_command_proposed_after_a_preset_works(
+    preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the cells that it gave, without training: a kept run has the name of its directory."""
+    if preset.startswith("heads-fig6"):
+        pytest.importorskip("transformers")
+    chosen = find_subject(str(ROOT / "experiments" / f"{preset}.toml"))
+    grid = make_grid(chosen.study, chosen.texts, parse_seeds(chosen.seeds), chosen.places)
+    kept = RunDirectory(ROOT / "results" / sweep_name(chosen, grid))
+    proposed = next_command(make_plan(grid, kept, "cpu", trajectories=False), kept, chosen)
+    assert proposed[0] in ("plot", "report")
+    assert str(kept.path) in proposed
+    where = ("--out", str(tmp_path / ("figure.png" if proposed[0] == "plot" else "report")))
+    call(*proposed, *where, cwd=tmp_path)
+    assert any(tmp_path.iterdir())
