@@ -17,22 +17,19 @@ from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.gather import Curve, gather_curves
 from overfit_cli.figures.panels import Panel, by_setting
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (
     COLUMN,
     Legend,
     colours_of_map,
     legend_below,
     log_ticks,
-    wrapped,
 )
 
 MOST_SETTINGS = 4
 DASHES: tuple[LineStyleType, ...] = ("-", "--")
 SMALLEST_LOSS = 1e-16
 """Where the axis of losses ends, though some go on falling."""
-
-_SETTING_LETTERS = 40
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,7 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
         if row.log:
             _scale_losses(of_row, [curve for of_one in curves for curve in of_one])
         of_row[0].set_ylabel(row.label)
-    for axes, part in zip(grid[0], parts, strict=True):
-        axes.set_title(wrapped(part.title, _SETTING_LETTERS))
+    title_panels(grid[0], [part.title for part in parts])
     for axes in grid[-1]:
         axes.set_xlabel("gradient steps")
     figure.facts.append(f"Lines: {kind}.")
@@ -111,8 +107,8 @@ def _settings(data: FigureData) -> list[Panel]:
     parts = by_setting(replace(data, cells=alike, planned=planned))
     if len(parts) > MOST_SETTINGS:
         raise UserError(
-            f"There are {len(parts)} settings beside heads here, and up to {MOST_SETTINGS} fit side "
-            "by side; choose some with --where NAME=VALUE."
+            f"There are {len(parts)} settings beside heads here, and up to {MOST_SETTINGS} fit "
+            "side by side; choose some with --where NAME=VALUE."
         )
     return [
         Panel(

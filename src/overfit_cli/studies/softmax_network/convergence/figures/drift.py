@@ -87,8 +87,8 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
         logged = steps[(steps["initialisation"] == way) & (steps["step"] > 0)]
         draw_series(over_steps, _common(logged), "step", "test_gap", marker=False)
         over_steps.set_xlabel("gradient steps")
-    grid[0, 0].set_ylabel("test gap, largest")
-    grid[1, 0].set_ylabel("test gap, widest")
+    grid[0, 0].set_ylabel("test gap")
+    grid[1, 0].set_ylabel("test gap of the widest")
     say_how_averaged(figure, cells)
     legend_below(figure, legend_of(cells), columns=3)
     return figure

@@ -1,0 +1,52 @@
+"""The documents' pictures: every figure is among them, and each is what its command draws."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from docs.pictures import ROOT, commands
+from overfit_cli.registry import figures_of, installed_studies
+from tests.command import call
+
+PICTURES = commands()
+REAL_DATA = {ROOT / "results/fig2-paper/figures/images.png"}
+"""Pictures that are drawn from data which doesn't come with the package."""
+
+
+def test_the_gallery_shows_every_figure_that_a_study_can_draw() -> None:
+    page = (ROOT / "docs" / "gallery.md").read_text()
+    names = {name for study in installed_studies() for name in figures_of(study)}
+    assert {name for name in names if f"**{name}**" not in page} == set()
+
+
+def test_every_picture_has_its_caption() -> None:
+    without = [path for path in PICTURES if not path.with_suffix(".txt").exists()]
+    assert without == []
+
+
+def test_no_picture_lies_there_that_nothing_draws() -> None:
+    drawn = {*ROOT.glob("results/*/figures/*"), *ROOT.glob("docs/pictures/*.*")}
+    known = {path.with_suffix(ending) for path in PICTURES for ending in (".png", ".txt")}
+    assert {path for path in drawn - known if path.suffix != ".mplstyle"} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in PICTURES])
+def test_a_picture_is_what_its_command_draws(path: Path, tmp_path: Path) -> None:
+    if path in REAL_DATA and "OVERFIT_DATA" not in os.environ:
+        pytest.skip("the images aren't there")
+    words = list(PICTURES[path])
+    if "--out" in words:
+        del words[words.index("--out") : words.index("--out") + 2]
+    call(*words, "--out", str(tmp_path / "drawn.png"), cwd=ROOT)
+    kept, drawn = (matplotlib.image.imread(one) for one in (path, tmp_path / "drawn.png"))
+    assert kept.shape == drawn.shape
+    assert np.abs(kept - drawn).mean() < 1e-3
+    told = [one.with_suffix(".txt").read_text() for one in (path, tmp_path / "drawn.png")]
+    first, second = (text.partition("\nCommands:")[0] for text in told)
+    assert first == second
