@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+from unittest import mock
 
 import matplotlib.figure
 import numpy as np
 import pandas as pd
+from matplotlib.text import Text
 
 from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.picture import save
+from overfit_cli.figures.picture import Picture, save
+from overfit_cli.figures.style import typeset
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.study import Cells, Column, Results, Study
 from overfit_cli.training import Training
@@ -103,6 +106,19 @@ def data_of(
 
 
 def words(figure: matplotlib.figure.Figure, folder: Path) -> str:
-    """Return the figure's SVG, in which its texts stand as they are."""
-    save(figure, folder / "words.svg")
-    return (folder / "words.svg").read_text()
+    """Save the figure, and return what a reader reads: every text that is drawn, and the facts.
+
+    Each stands on a line of its own, with its mathtext in plain Unicode.
+    """
+    drawn: dict[int, str] = {}
+    draw = Text.draw
+
+    def listen(text: Text, *arguments: Any, **options: Any) -> None:
+        if text.get_visible():
+            drawn[id(text)] = " ".join(typeset(text.get_text()).split())
+        draw(text, *arguments, **options)
+
+    with mock.patch.object(Text, "draw", listen):
+        save(figure, folder / "words.svg")
+    facts = figure.facts if isinstance(figure, Picture) else []
+    return "\n".join(["", *filter(None, drawn.values()), *map(typeset, facts), ""])

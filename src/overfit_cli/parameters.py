@@ -216,7 +216,7 @@ def parameter_named(model: type[StudyParameters], text: str) -> str:
     """
     if text in model.model_fields:
         return text
-    named = [name for name, info in describe(model).items() if info.plain_symbol == text]
+    named = [name for name, info in describe(model).items() if text and info.plain_symbol == text]
     return named[0] if len(named) == 1 else text
 
 

@@ -1,4 +1,4 @@
-"""Mathematical symbols for terminals and documents, from the mathtext that figures use."""
+"""Symbols and equations for terminals and documents, from the mathtext that figures use."""
 
 from __future__ import annotations
 
@@ -25,15 +25,30 @@ _ACCENTS = {
 
 
 def plain(symbol: str) -> str:
-    r"""Return a mathtext symbol in plain Unicode: `\tilde{\sigma}_p` becomes `σ̃_p`."""
-    text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", symbol.replace(r"\|", "‖"))
+    r"""Return a mathtext symbol in plain Unicode: `\tilde{\sigma}_p` becomes `σ̃_p`.
+
+    Equations too: `{N} \cdot \left(M + 1\right)^{2} = 10^{-3}` becomes `N·(M + 1)^2 = 10^(-3)`.
+    """
+    text = re.sub(r"\\(left|right)(?![A-Za-z])", "", symbol.replace(r"\|", "‖"))
+    text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", text.replace(r" \cdot ", r"\cdot "))
     text = re.sub(r"\\frac\{(.*?)\}\{(.*?)\}", r"\1/\2 ", text)
     accents = "|".join(_ACCENTS)
     text = re.sub(rf"\\(?!(?:{accents})\b)([A-Za-z]+)( ?)", _sign, text)
     text = re.sub(rf"\\({accents})(?:\{{(.)\}}| (.))", _accented, text)
     text = re.sub(r"\^\{?(\d+)\}?", lambda power: power[1].translate(_RAISED), text)
-    text = re.sub(r"\^\{(.{2,}?)\}", r"^(\1)", text)
-    return re.sub(r"\{(.*?)\}", r"\1", text).replace("^ᵀ", "ᵀ")
+    while (inner := _BRACES.sub(_without_braces, text)) != text:
+        text = inner
+    return text.replace("^ᵀ", "ᵀ").replace(r"\_", "_")
+
+
+_BRACES = re.compile(r"(\^|sqrt)?\{([^{}]*)\}")
+"""The innermost braces, with what they are of."""
+
+
+def _without_braces(found: re.Match[str]) -> str:
+    """An exponent or a root in parentheses where it is longer than a letter; else what is there."""
+    of, inside = {"sqrt": "√", None: ""}.get(found[1], found[1]), found[2]
+    return f"{of}({inside})" if of and len(inside) > 1 else f"{of}{inside}"
 
 
 def _sign(found: re.Match[str]) -> str:

@@ -6,9 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from overfit_cli.errors import UserError
 from overfit_cli.figures.boundary import draw_boundary
+from overfit_cli.figures.several import side_by_side
 from tests.fake_study import (
     LAW,
     NS,
@@ -20,27 +24,64 @@ from tests.fake_study import (
 )
 
 
+def points(axes: Axes, place: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Where the points of a boundary lie: snr and n."""
+    line = axes.containers[place].lines[0]  # type: ignore[attr-defined]
+    return np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+
+
+def legend(figure: Figure) -> list[str]:
+    inside = figure.axes[0].get_legend()
+    assert inside is not None
+    return [text.get_text() for text in inside.get_texts()]
+
+
 def test_a_boundary_recovers_the_law_on_logarithmic_axes(tmp_path: Path) -> None:
     noisy = fake_cells(NS, SNRS, seeds=5, noise=0.1)
     figure = draw_boundary(data_of(noisy), replace(SIDES, law=(LAW,)))
     axes = figure.axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    points = axes.containers[0].lines[0]  # type: ignore[attr-defined]
-    snr = np.asarray(points.get_xdata(), dtype=np.float64)
-    n = np.asarray(points.get_ydata(), dtype=np.float64)
+    snr, n = points(axes)
     np.testing.assert_allclose(n * snr**2, 1000, rtol=0.1)
     text = words(figure, tmp_path)
-    assert "where test loss crosses 0.2" in text
-    assert "median of 5 seeds, least to greatest" in text
-    assert LAW in text
-    assert "the grid" not in text
+    assert "Where test loss crosses 0.2, for each training samples N: median of 5 seeds" in text
+    assert "\nmedian of 5 seeds, least to greatest\n" in text
+    assert "\nN·SNR^2 = 1000\n" in text
+    assert "throughout" not in text
     assert "no fit" not in text
 
 
-def test_values_of_y_that_never_cross_are_counted_with_their_side(tmp_path: Path) -> None:
+def test_the_fitted_numbers_stand_in_the_legend_inside() -> None:
+    figure = draw_boundary(data_of(fake_cells(NS, SNRS, seeds=5, noise=0.1)), SIDES)
+    [fit] = [text for text in legend(figure) if "^p = C" in text]
+    equation, exponent, constant = fit.split("\n")
+    assert equation == r"${N} \cdot {\mathrm{SNR}}^p = C$"
+    value, low, high = (
+        float(number)
+        for number in exponent.removeprefix("$p$ = ")
+        .strip("]")
+        .replace("[", "")
+        .replace(",", "")
+        .split()
+    )
+    assert low <= value <= high
+    assert value == pytest.approx(2, abs=0.1)
+    assert constant.startswith("$C$ = ")
+    assert not figure.legends, "all of it is inside"
+
+
+def test_values_of_y_that_never_cross_are_named_with_their_side(tmp_path: Path) -> None:
     figure = draw_boundary(data_of(fake_cells([1, 2, 8, 10, 12, 900], SNRS[2:21])), SIDES)
     text = words(figure, tmp_path)
-    assert "off the grid at 3 of 6 values of n (2 above, 1 below)" in text
+    assert "N = 1, 2: above 0.2 throughout" in text
+    assert "N = 900: below 0.2 throughout" in text
+    assert points(figure.axes[0])[1].tolist() == [8, 10, 12]
+
+
+def test_neighbours_that_never_cross_are_named_as_a_range(tmp_path: Path) -> None:
+    ns = [1, 2, 3, 4, 16, 18, 20]
+    figure = draw_boundary(data_of(fake_cells(ns, SNRS[:10], seeds=1)), SIDES)
+    assert "N = 1 to 4: above 0.2 throughout" in words(figure, tmp_path)
 
 
 def test_values_of_y_at_which_some_seeds_never_cross_are_drawn_open(tmp_path: Path) -> None:
@@ -48,31 +89,78 @@ def test_values_of_y_at_which_some_seeds_never_cross_are_drawn_open(tmp_path: Pa
     never = (cells["n"] == 10) & (cells["seed"] == 0)
     cells.loc[never, "test_loss"] = 0.6
     figure = draw_boundary(data_of(cells), SIDES)
-    assert "some seeds cross beyond the grid" in words(figure, tmp_path)
-    open_points = figure.axes[0].containers[1].lines[0]  # type: ignore[attr-defined]
-    assert np.asarray(open_points.get_ydata()).tolist() == [10]
+    assert "some seeds cross off the grid" in words(figure, tmp_path)
+    assert points(figure.axes[0], 1)[1].tolist() == [10]
+    assert figure.axes[0].containers[1].lines[0].get_markerfacecolor() == "white"  # type: ignore[attr-defined]
 
 
 def test_few_rows_and_one_seed_are_drawn_without_a_fit(tmp_path: Path) -> None:
     figure = draw_boundary(data_of(fake_cells([5, 10], SNRS, seeds=1)), SIDES)
     text = words(figure, tmp_path)
-    assert "one seed" in text
-    assert "fewer than three points" in text
-
-
-def test_a_boundary_where_nothing_crosses_is_drawn_and_says_so(tmp_path: Path) -> None:
-    figure = draw_boundary(data_of(fake_cells([1, 2], [1.0, 2.0, 3.0])), SIDES)
-    assert "off the grid at 2 of 2 values of n (2 above)" in words(figure, tmp_path)
+    assert "\none seed\n" in text
+    assert "no fit of N·SNR^p = C: fewer than three points" in text
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"x": "snr", "y": "kernel"}, "--y kernel: a boundary needs an axis of positive numbers."),
-    ],
+    ("ns", "snrs", "side"), [([1, 2], [1.0, 2.0, 3.0], "above"), ([900, 999], SNRS[5:], "below")]
 )
-def test_what_a_boundary_cannot_show_is_refused(change: dict[str, object], sentence: str) -> None:
+def test_a_boundary_where_nothing_crosses_is_refused_with_its_side(
+    ns: list[int], snrs: list[float], side: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        draw_boundary(data_of(fake_cells(ns, snrs)), SIDES)
+    sentence = f"test loss crosses it nowhere on this grid; it stays {side} throughout."
+    assert str(refused.value) == f"--threshold 0.2: {sentence}"
+
+
+def test_what_a_boundary_cannot_show_is_refused() -> None:
     cells = pd.concat([fake_cells([5], SNRS), fake_cells([5], SNRS, kernel="gaussian")])
     with pytest.raises(UserError) as refused:
-        draw_boundary(data_of(cells), replace(SIDES, **change))  # type: ignore[arg-type]
-    assert sentence in str(refused.value)
+        draw_boundary(data_of(cells), replace(SIDES, x="snr", y="kernel"))
+    assert "--y kernel: a boundary needs an axis of positive numbers." in str(refused.value)
+
+
+# Several boundaries
+
+
+def test_each_value_of_a_parameter_has_a_boundary_of_its_colour(tmp_path: Path) -> None:
+    one, other = fake_cells(NS, SNRS), fake_cells(NS, SNRS, kernel="gaussian")
+    other["test_loss"] = [
+        0.7 / (1 + 2.5 * (n * snr**2 / 500) ** 1.5)
+        for n, snr in zip(other["n"], other["snr"], strict=True)
+    ]
+    figure = draw_boundary(data_of(pd.concat([other, one])), replace(SIDES, by="kernel"))
+    axes = figure.axes[0]
+    for place, constant in enumerate((1000, 500)):  # in the order of declaration
+        snr, n = points(axes, place)
+        np.testing.assert_allclose(n * snr**2, constant, rtol=0.1)
+    first, second = (axes.containers[place].lines[0].get_color() for place in (0, 1))  # type: ignore[attr-defined]
+    assert to_hex(first) != to_hex(second)
+    texts = legend(figure)
+    assert [text for text in texts if text.startswith("kernel")] == [
+        "kernel: softmax",
+        "kernel: gaussian",
+    ]
+    words(figure, tmp_path)
+
+
+def test_run_directories_are_overlaid_with_their_names(tmp_path: Path) -> None:
+    one, other = data_of(fake_cells(NS, SNRS)), data_of(fake_cells(NS, SNRS, noise=0.5))
+    figure = draw_boundary(side_by_side(["before", "after"], [one, other]), SIDES)
+    assert len(figure.axes) == 1
+    assert [text for text in legend(figure) if text in ("before", "after")] == ["before", "after"]
+    words(figure, tmp_path)
+
+
+def test_values_beyond_the_grid_are_named_for_each_boundary(tmp_path: Path) -> None:
+    one, other = data_of(fake_cells(NS, SNRS)), data_of(fake_cells([1, *NS], SNRS))
+    figure = draw_boundary(side_by_side(["before", "after"], [one, other]), SIDES)
+    text = words(figure, tmp_path)
+    assert "after, N = 1: above 0.2 throughout" in text
+    assert "before, N" not in text
+
+
+def test_more_boundaries_than_colours_are_refused() -> None:
+    widths = [fake_cells([5, 10], SNRS, seeds=1, width=2**power) for power in range(9)]
+    with pytest.raises(UserError, match=r"--by width: it makes 9 boundaries, .* up to 8"):
+        draw_boundary(data_of(pd.concat(widths)), replace(SIDES, by="width"))

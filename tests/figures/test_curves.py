@@ -42,8 +42,8 @@ def test_up_to_eight_cells_are_a_curve_each_named_by_what_varies(tmp_path: Path)
     assert len(figure.axes[0].lines) == 4 + 1
     assert figure.axes[0].get_yscale() == "log"
     text = words(figure, tmp_path)
-    assert "n = 20, seed = 1" in text
-    assert "snr = " not in text
+    assert "\nN = 20, seed 1\n" in text
+    assert "SNR" not in text
     assert "threshold 0.3" in text
 
 
@@ -54,7 +54,7 @@ def test_more_cells_are_averaged_over_seeds_where_all_of_them_ran(tmp_path: Path
     lines = figure.axes[0].lines
     assert [len(np.asarray(line.get_xdata())) for line in lines] == [20] * 3
     assert len(figure.axes[0].collections) == 3
-    assert "mean of 3 seeds, band of one deviation" in words(figure, tmp_path)
+    assert "mean of 3 seeds, band of one standard deviation." in words(figure, tmp_path)
 
 
 def test_cells_logged_at_other_steps_are_averaged_between_them(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_failed_cell_on_its_own_is_named_so(tmp_path: Path) -> None:
     logged = fake_trajectories(cells)
     logged.loc[logged["step"] > 10, "train_loss"] = np.inf
     data = data_of(fail(cells, cells["n"] == 5), None, logged)
-    assert "n = 5 (failed)" in words(draw_curves(data, FigureOptions()), tmp_path)
+    assert "\nN = 5 (failed)\n" in words(draw_curves(data, FigureOptions()), tmp_path)
 
 
 def test_many_settings_are_coloured_in_order_and_some_are_named(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_many_settings_are_coloured_in_order_and_some_are_named(tmp_path: Path) 
     figure = draw_curves(data, FigureOptions(value="train_loss"))
     assert len(figure.axes[0].lines) == 19
     text = words(figure, tmp_path)
-    assert "n = 2<" in text
-    assert "n = 20<" in text
+    assert "\nN = 2\n" in text
+    assert "\nN = 20\n" in text
 
 
 def test_a_small_span_or_a_sign_keeps_the_axis_linear() -> None:

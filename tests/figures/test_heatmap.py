@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.colors import LogNorm
+from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 
 from overfit_cli.errors import UserError
@@ -21,6 +22,7 @@ from tests.fake_study import (
     OPTIONS,
     SIDES,
     SNRS,
+    FakeStudy,
     data_of,
     fail,
     fake_cells,
@@ -48,8 +50,11 @@ def colours(figure: Figure) -> QuadMesh:
 
 def test_a_heatmap_says_what_it_shows(cells: pd.DataFrame, tmp_path: Path) -> None:
     text = words(draw_heatmap(data_of(cells), OPTIONS), tmp_path)
-    assert "test loss, mean of 3 seeds" in text
-    assert "training samples" in text
+    assert (
+        "Test loss over signal-to-noise ratio SNR and training samples N: mean of 3 seeds." in text
+    )
+    assert "\ntest loss\n" in text, "the colour bar is labelled"
+    assert "\ntraining samples N\n" in text
     assert "failed" not in text
     assert "missing" not in text
 
@@ -66,15 +71,46 @@ def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds(tmp_path: 
 
 def test_one_seed_is_not_called_a_mean(tmp_path: Path) -> None:
     text = words(draw_heatmap(data_of(fake_cells(NS, SNRS, seeds=1)), OPTIONS), tmp_path)
-    assert "test loss, one seed" in text
+    assert "training samples N: one seed." in text
+    assert "mean" not in text
 
 
-def test_a_threshold_makes_two_colours_with_a_legend(cells: pd.DataFrame, tmp_path: Path) -> None:
+def contour(figure: Figure) -> np.ndarray:
+    """The points of the threshold's contour, (points, 2); none without one."""
+    found = [one for one in figure.axes[0].collections if isinstance(one, QuadContourSet)]
+    return np.concatenate([part for one in found for part in one.allsegs[0]] or [np.empty((0, 2))])
+
+
+def test_the_contour_of_the_threshold_lies_where_the_means_cross(
+    cells: pd.DataFrame, tmp_path: Path
+) -> None:
     figure = draw_heatmap(data_of(cells), SIDES)
-    assert set(np.asarray(colours(figure).get_array()).ravel()) == {0.0, 1.0}
-    text = words(figure, tmp_path)
-    assert "at most 0.2" in text
-    assert "above 0.2" in text
+    snr, n = contour(figure).T
+    assert snr.size > 20
+    np.testing.assert_allclose(n * snr**2, 1000, rtol=0.06)  # it is interpolated between cells
+    assert "\ntest loss = 0.2\n" in words(figure, tmp_path)
+
+
+def test_without_a_threshold_or_a_crossing_there_is_no_contour(
+    cells: pd.DataFrame, tmp_path: Path
+) -> None:
+    for options in (OPTIONS, replace(SIDES, threshold=0.9)):
+        figure = draw_heatmap(data_of(cells), options)
+        assert not contour(figure).size
+        assert "test loss =" not in words(figure, tmp_path)
+
+
+class Headed(FakeStudy):
+    """A study that says where its headline changes sides."""
+
+    threshold = 0.3
+
+
+def test_a_study_draws_the_contour_of_its_own_headline(cells: pd.DataFrame, tmp_path: Path) -> None:
+    data = replace(data_of(cells), study=Headed())
+    assert "\ntest loss = 0.3\n" in words(draw_heatmap(data, OPTIONS), tmp_path)
+    other = draw_heatmap(data, replace(OPTIONS, value="steps"))
+    assert not contour(other).size, "its threshold is about its headline"
 
 
 def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame, tmp_path: Path) -> None:
@@ -84,12 +120,14 @@ def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame, tmp_path: 
     known = np.isfinite(snr)
     assert known.sum() > 100
     np.testing.assert_allclose((n * snr**2)[known], 1000, rtol=0.01)
-    assert LAW in words(figure, tmp_path)
+    text = words(figure, tmp_path)
+    assert "\nN·SNR^2 = 1000\n" in text
+    assert "\nLine: N·SNR^2 = 1000.\n" in text
 
 
 def test_a_law_that_lies_elsewhere_is_said_to(cells: pd.DataFrame, tmp_path: Path) -> None:
     figure = draw_heatmap(data_of(cells), replace(OPTIONS, law=("n * snr = 1e9",)))
-    assert "n * snr = 1e9 (out of view)" in words(figure, tmp_path)
+    assert "N·SNR = 10^9 (out of view)" in words(figure, tmp_path)
 
 
 def test_failed_and_missing_places_are_hatched_and_counted(
@@ -158,10 +196,23 @@ def test_unevenly_spaced_cells_end_midway_between_neighbours() -> None:
     assert corners[0, :, 0].tolist() == [0.5, 1.5, 3.0, 4.5, 5.5]
 
 
-def test_whole_numbers_get_whole_ticks(cells: pd.DataFrame) -> None:
-    figure = draw_heatmap(data_of(cells), OPTIONS)
-    ticks = figure.axes[0].get_yticks()
-    assert (ticks == ticks.round()).all()
+@pytest.mark.parametrize("ns", [NS, list(range(5, 17)), list(range(30, 39)), [1, 2], [3, 4, 5]])
+def test_whole_numbers_get_whole_ticks(ns: list[int], tmp_path: Path) -> None:
+    figure = draw_heatmap(data_of(fake_cells(ns, SNRS, seeds=1)), OPTIONS)
+    words(figure, tmp_path)
+    axes = figure.axes[0]
+    low, high = axes.get_ylim()
+    ticks = [at for at in axes.get_yticks() if low <= at <= high]
+    assert len(ticks) >= 2
+    assert all(at == round(at) for at in ticks)
+
+
+def test_no_colour_lies_beyond_what_was_measured(cells: pd.DataFrame) -> None:
+    axes = draw_heatmap(data_of(cells), OPTIONS).axes[0]
+    assert axes.get_xlim() == (1, 25)
+    assert axes.get_ylim() == (2, 20)
+    corners = np.asarray(colours(draw_heatmap(data_of(cells), OPTIONS)).get_coordinates())
+    assert (corners[..., 0].min(), corners[..., 0].max()) == (1, 25)
 
 
 def test_few_values_are_labelled_each_in_three_digits_if_there_is_room() -> None:
@@ -189,7 +240,8 @@ def test_steps_and_seconds_can_be_drawn(
     cells: pd.DataFrame, tmp_path: Path, value: str, label: str
 ) -> None:
     text = words(draw_heatmap(data_of(cells), replace(OPTIONS, value=value)), tmp_path)
-    assert f"{label}, mean of 3 seeds" in text
+    assert f"\n{label}\n" in text
+    assert f"{label.capitalize()} over" in text
 
 
 @pytest.mark.parametrize(
@@ -203,7 +255,7 @@ def test_steps_and_seconds_can_be_drawn(
         ({"value": "tets_loss"}, "fake measures no 'tets_loss'; did you mean 'test_loss'?"),
         ({"value": "snr"}, "--value snr: fake measures no 'snr'"),
         ({"threshold": float("nan")}, "--threshold nan: a threshold is a finite number."),
-        ({"law": "n * width = 3"}, "'width' is not an axis here"),
+        ({"law": ("n * width = 3",)}, "'width' is not an axis here"),
     ],
 )
 def test_what_a_heatmap_cannot_show_is_refused(
@@ -236,12 +288,12 @@ def test_a_third_parameter_makes_panels_in_the_same_colours(tmp_path: Path) -> N
     parts = [fake_cells(NS, SNRS, kernel=name) for name in ("gaussian", "softmax")]
     parts[0]["test_loss"] *= 0.5
     figure = draw_heatmap(data_of(pd.concat(parts)), replace(OPTIONS, by="kernel", law=(LAW,)))
-    panels = [axes for axes in figure.axes if axes.get_title(loc="left").startswith("kernel = ")]
+    panels = figure.axes[:2]
     meshes = [found for axes in panels for found in axes.collections if isinstance(found, QuadMesh)]
-    assert {axes.get_title(loc="left") for axes in panels} == {
-        "kernel = gaussian",
-        "kernel = softmax",
-    }
+    assert [axes.get_title(loc="left") for axes in panels] == [
+        "kernel: softmax",  # in the order of declaration, not of the alphabet
+        "kernel: gaussian",
+    ]
     assert all(axes.lines for axes in panels), "the law is drawn in every panel"
     scales = {(mesh.norm.vmin, mesh.norm.vmax) for mesh in meshes}
     assert len(meshes) == 2
@@ -265,21 +317,6 @@ def test_a_third_parameter_without_panels_is_refused_with_what_would_do(
         draw_heatmap(data_of(pd.concat([cells, other])), OPTIONS)
 
 
-def test_places_that_a_refined_sweep_sampled_are_dotted(
-    cells: pd.DataFrame, tmp_path: Path
-) -> None:
-    finer = fake_cells([10], [9.5, 10.5])
-    data = data_of(pd.concat([cells, finer]), cells)
-    figure = draw_heatmap(replace(data, refined=True), OPTIONS)
-    dots = figure.axes[0].lines[-1]
-    assert len(np.asarray(dots.get_xdata())) == len(NS) * len(SNRS) + 2
-    assert "sampled" in words(figure, tmp_path)
-    assert "sampled" not in words(draw_heatmap(data, OPTIONS), tmp_path)
-
-
 def test_panels_of_an_axis_are_refused(cells: pd.DataFrame) -> None:
     with pytest.raises(UserError, match="--by n: it is an axis already"):
         draw_heatmap(data_of(cells), replace(OPTIONS, by="n"))
-    other = fake_cells(NS, SNRS, kernel="gaussian")
-    with pytest.raises(UserError, match="make it an axis, or sweep with one value of it"):
-        draw_boundary(data_of(pd.concat([cells, other])), SIDES)

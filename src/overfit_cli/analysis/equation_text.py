@@ -23,7 +23,7 @@ def equation_in_mathtext(equation: Equation, symbols: Mapping[str, str]) -> str:
 
 
 _SIGNS: Mapping[type[ast.operator], tuple[str, int, int]] = {
-    ast.Add: (" + ", _SUM, _SUM),
+    ast.Add: (" + ", _SUM, _PRODUCT),
     ast.Sub: (" - ", _SUM, _PRODUCT),
     ast.Mult: (r" \cdot ", _PRODUCT, _POWER),
     ast.Div: (" / ", _PRODUCT, _POWER),

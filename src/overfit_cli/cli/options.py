@@ -118,6 +118,27 @@ def _read_setting(setting: str) -> _Given:
     return name.strip(), f"--set {name.strip()}", text
 
 
+def by_name(
+    texts: Mapping[str, str], flags: Mapping[str, str], study: AnyStudy
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return texts and flags by the names of parameters, where the user writes symbols: `--SNR 5`.
+
+    Raises:
+        UserError: if a parameter is given by its name and by its symbol.
+    """
+    from overfit_cli.parameters import parameter_named
+
+    names = {written: parameter_named(study.parameters, written) for written in texts}
+    for name, times in Counter(names.values()).items():
+        if times > 1:
+            both = " and ".join(flags[written] for written in texts if names[written] == name)
+            raise UserError(f"{both}: {name} is given twice; give it once.")
+    return (
+        {name: texts[written] for written, name in names.items()},
+        {name: flags[written] for written, name in names.items()},
+    )
+
+
 class Command(TyperCommand):
     """A command that refuses an option given twice, if it takes one value."""
 

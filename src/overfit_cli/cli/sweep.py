@@ -14,6 +14,7 @@ from overfit_cli.cli.options import (
     DeviceName,
     Settings,
     SubjectAndParameters,
+    by_name,
     check_parameters,
     own_options,
     read_number,
@@ -110,6 +111,7 @@ def sweep(
     from overfit_cli.sweeps.store import RunDirectory
     from overfit_cli.sweeps.workers import Backend, jobs_on
 
+    texts, flags = by_name(texts, flags, chosen.study)
     check_parameters(flags, chosen.study, own, context)
     use_data(data)
     grid = _grid(chosen, seeds, texts, flags)

@@ -15,6 +15,7 @@ from overfit_cli.cli.options import (
     DeviceName,
     Settings,
     SubjectAndParameters,
+    by_name,
     check_parameters,
     own_options,
     read_one_of,
@@ -62,6 +63,7 @@ def train(
     own = own_options(context)
     typed, texts, flags = subject_and_settings(words or [], settings or [], own)
     chosen = find_subject(typed)
+    texts, flags = by_name(texts, flags, chosen.study)
     check_parameters(flags, chosen.study, own, context)
     use_data(data)
     seeds = (read_whole("--seed", seed, 0),)

@@ -131,8 +131,8 @@ def split_by(
     }
     places["seed"] = {seed: seed for seed in data.cells["seed"].unique()}
     order = pd.DataFrame({name: data.cells[name].map(places[name]) for name in names})
-    for _, at in order.groupby(list(names), sort=True):
-        cells = data.cells.loc[at.index]
+    for _, at in order.reset_index(drop=True).groupby(list(names), sort=True):
+        cells = data.cells.iloc[at.index]
         yield {name: cells[name].iloc[0] for name in names}, cells
 
 

@@ -39,14 +39,15 @@ def _at_best_step_sizes(part: Panel) -> tuple[Panel, str]:
     same = cells.assign(**{RATE: cells[RATE].iloc[0]})
     planned = part.data.planned.iloc[:0]
     words = _in_words(replace(part.data, cells=cells), others)
-    said = f"{part.title}: {words}" if part.title else words
+    said = f"{words.rstrip('.')} ({part.title})." if part.title else words
     return Panel(part.title, replace(part.data, cells=same, planned=planned)), said
 
 
 def _in_words(data: FigureData, others: list[str]) -> str:
     each = [
-        f"{short_settings(data.study, values)} {cells[RATE].iloc[0]:g}".strip()
+        f"{cells[RATE].iloc[0]:g}" + (f" for {text}" if text else "")
         for values, cells in split_by(data, others)
+        for text in [short_settings(data.study, values)]
     ]
     return f"Best step size{'s' if len(each) > 1 else ''}: {', '.join(each)}."
 

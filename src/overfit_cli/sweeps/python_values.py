@@ -12,7 +12,7 @@ import numpy as np
 
 from overfit_cli.errors import UserError
 from overfit_cli.parameter_values import unknown_parameter
-from overfit_cli.parameters import ParameterInfo, Value, describe
+from overfit_cli.parameters import ParameterInfo, Value, describe, parameter_named
 from overfit_cli.study import AnyStudy
 from overfit_cli.sweeps.grid import Grid, check_seeds, make_grid
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds, rounded
@@ -29,7 +29,7 @@ def grid_of_values(
 
     Args:
         study: the study.
-        given: by parameter one value, several, or a range as a text.
+        given: by parameter, its name or its symbol, one value, several, or a range as a text.
         seeds: how many or which, as a number, several, or a text.
         texts: the ranges of a preset, which hold where nothing is given.
         places: where the preset sets them, for messages.
@@ -39,14 +39,19 @@ def grid_of_values(
     """
     known = describe(study.parameters)
     values = dict(make_grid(study, texts, (0,), places).values)
-    for name, taken in given.items():
+    spelled: dict[str, str] = {}
+    for written, taken in given.items():
+        name = parameter_named(study.parameters, written)
         if name not in known:
             raise unknown_parameter(name, known, name)
+        if name in spelled:
+            raise UserError(f"{spelled[name]} and {written}: {name} is given twice; give it once.")
+        spelled[name] = written
         values[name] = _values(known[name], taken)
     chosen = _seeds(seeds)
     check_seeds(study, chosen, "seeds")
     ordered = {name: values[name] for name in known if name in values}
-    return Grid(study, ordered, chosen, {**places, **{name: name for name in given}})
+    return Grid(study, ordered, chosen, {**places, **spelled})
 
 
 def whole(name: str, given: Any, at_least: int) -> int:

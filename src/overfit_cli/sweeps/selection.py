@@ -11,7 +11,7 @@ import numpy as np
 from overfit_cli.errors import UserError, nearest, shortened
 from overfit_cli.figure import FigureData
 from overfit_cli.parameter_values import parse_value
-from overfit_cli.parameters import ParameterInfo, Value, describe
+from overfit_cli.parameters import ParameterInfo, Value, describe, parameter_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,23 +56,28 @@ class Selection:
 def read_selections(texts: Sequence[str], study: AnyStudy) -> list[Selection]:
     """Read conditions such as `n=5:20`, `snr=0.1:16`, `kernel=softmax,gaussian` or `seed=0:9`.
 
+    A parameter may be called by its symbol: `SNR=0.1:16`.
+
     Raises:
         UserError: for a name that is no parameter of the study, or a value that it doesn't take.
     """
     known = {**describe(study.parameters), "seed": _SEED}
-    return [_read(text, known, study.name) for text in texts]
+    return [_read(text, known, study) for text in texts]
 
 
-def _read(text: str, known: Mapping[str, ParameterInfo], study: str) -> Selection:
-    name, equals, values = (part.strip() for part in text.partition("="))
+def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy) -> Selection:
+    written, equals, values = (part.strip() for part in text.partition("="))
+    name = parameter_named(study.parameters, written)
     if not equals or not name or not values:
         raise UserError(
             f"--where {shortened(text)}: write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B."
         )
     if name not in known:
         hint = nearest(name, known)
-        raise UserError(f"--where {shortened(text)}: {study} has no parameter {name!r}; {hint}")
-    info, said = known[name], f"--where {name}"
+        raise UserError(
+            f"--where {shortened(text)}: {study.name} has no parameter {name!r}; {hint}"
+        )
+    info, said = known[name], f"--where {written}"
     between = values.count(":") == 1 and info.kind in ("int", "float")
     parts = values.split(":" if between else ",")
     read = tuple(parse_value(info, part, said) for part in parts)

@@ -1,0 +1,111 @@
+"""Logged columns in panels, and side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.axes
+import numpy as np
+import pandas as pd
+import pytest
+
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureOptions
+from overfit_cli.figures.curves import draw_columns, draw_curves
+from overfit_cli.figures.panels import Panel
+from overfit_cli.figures.picture import styled
+from tests.fake_study import data_of, fake_cells, fake_trajectories, words
+
+
+def drawn(axes: matplotlib.axes.Axes) -> list[list[float]]:
+    """The heights of each line that has more than a point."""
+    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
+    return [line.tolist() for line in lines if len(line) > 1]
+
+
+def titles(figure_axes: list[matplotlib.axes.Axes]) -> list[str]:
+    """What stands over the axes, however it is broken into lines."""
+    return [" ".join(axes.get_title(loc="left").split()) for axes in figure_axes]
+
+
+def test_curves_are_drawn_in_panels_with_one_colour_a_setting(tmp_path: Path) -> None:
+    cells = pd.concat([fake_cells([5, 10], [snr], seeds=5) for snr in (1.0, 2.0)])
+    data = data_of(cells, None, fake_trajectories(cells))
+    figure = draw_curves(data, FigureOptions(value="train_loss", by="snr", threshold=0.3))
+    left, right = figure.axes
+    assert titles([left, right]) == [r"$\mathrm{SNR}$ = 1", r"$\mathrm{SNR}$ = 2"]
+    for axes in (left, right):
+        assert len(axes.lines) == 2 + 1
+        assert axes.get_xlabel() == "gradient steps"
+    assert left.lines[0].get_color() == right.lines[0].get_color()
+    text = words(figure, tmp_path)
+    assert text.count("\nN = 5\n") == 1
+    assert text.count("\nthreshold 0.3\n") == 1
+    with pytest.raises(UserError, match=r"--by kernal: .* did you mean 'kernel'"):
+        draw_curves(data, FigureOptions(by="kernal"))
+
+
+def test_a_setting_has_its_name_and_colour_in_a_panel_that_has_no_other(tmp_path: Path) -> None:
+    cells = pd.concat([fake_cells([5, 10], [1.0], seeds=9), fake_cells([10], [2.0], seeds=9)])
+    data = data_of(cells, None, fake_trajectories(cells))
+    figure = draw_curves(data, FigureOptions(value="train_loss", by="snr"))
+    left, right = figure.axes
+    assert left.lines[1].get_color() == right.lines[0].get_color() != left.lines[0].get_color()
+    assert words(figure, tmp_path).count("\nN = 10\n") == 1
+
+
+def test_several_columns_are_told_apart_by_dashes(tmp_path: Path) -> None:
+    cells = fake_cells([5, 10], [1.0], seeds=1)
+    data = data_of(cells, None, fake_trajectories(cells))
+    figure = draw_curves(data, FigureOptions(value="train_loss, attention"))
+    lines = figure.axes[0].lines
+    assert [line.get_linestyle() for line in lines] == ["-", "--", "-", "--"]
+    assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
+    assert figure.axes[0].get_ylabel() == "", "one of them is no loss"
+    text = words(figure, tmp_path)
+    for word in ("training loss", "attention on the signal", "N = 5"):
+        assert f"\n{word}\n" in text
+
+
+def test_columns_without_a_number_or_named_twice_are_left_out() -> None:
+    cells = fake_cells([5, 10], [1.0], seeds=1)
+    logged = fake_trajectories(cells).assign(attention=np.nan)
+    data = data_of(cells, None, logged)
+    figure = draw_curves(data, FigureOptions(value="train_loss,attention"))
+    assert len(figure.axes[0].lines) == 2
+    assert figure.axes[0].get_ylabel() == "training loss"
+    twice = draw_curves(data, FigureOptions(value="train_loss,train_loss"))
+    assert len(twice.axes[0].lines) == 2
+    with pytest.raises(UserError, match="names of logged columns, commas between"):
+        draw_curves(data, FigureOptions(value="train_loss,,attention"))
+    with pytest.raises(UserError, match=r"--value atention: .* did you mean 'attention'"):
+        draw_curves(data, FigureOptions(value="train_loss,atention"))
+
+
+def test_curves_that_span_a_million_are_averaged_geometrically(tmp_path: Path) -> None:
+    cells = fake_cells([5], [1.0], seeds=9)
+    step = np.arange(3)
+    pieces = [
+        pd.DataFrame({"key": key, "step": step, "train_loss": 10.0 ** (-4 * step - seed % 3)})
+        for key, seed in zip(cells["key"], cells["seed"], strict=True)
+    ]
+    data = data_of(cells, None, pd.concat(pieces, ignore_index=True))
+    figure = draw_curves(data, FigureOptions(value="train_loss"))
+    assert drawn(figure.axes[0]) == [pytest.approx([1e-1, 1e-5, 1e-9])]
+    assert "geometric mean of 9 seeds" in words(figure, tmp_path)
+
+
+def test_columns_side_by_side_have_scales_of_their_own(tmp_path: Path) -> None:
+    cells = fake_cells([5, 10, 20], [1.0])
+    data = data_of(cells, None, fake_trajectories(cells))
+    figure = styled(draw_columns)(Panel("of all", data), ["train_loss", "attention"])
+    left, right = figure.axes
+    assert [axes.get_ylabel() for axes in (left, right)] == [
+        "training loss",
+        "attention on the signal",
+    ]
+    assert left.get_ylim() != right.get_ylim()
+    assert [len(axes.lines) for axes in (left, right)] == [3, 3]
+    assert left.lines[1].get_color() == right.lines[1].get_color()
+    text = words(figure, tmp_path)
+    assert text.count("\nN = 10\n") == 1

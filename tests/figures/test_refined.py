@@ -1,0 +1,133 @@
+"""Figures of a sweep that refined: cells lie where the boundary was uncertain, unevenly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import PathCollection, QuadMesh
+from matplotlib.figure import Figure
+
+from overfit_cli.analysis.crossings import crossings, medians_by_row
+from overfit_cli.figure import FigureData
+from overfit_cli.figures.cutoff import draw_cutoff
+from overfit_cli.figures.heatmap import draw_heatmap
+from tests.fake_study import OPTIONS, SIDES, FakeStudy, data_of, fake_cells, words
+
+NS = [2, 4, 8, 12, 16, 20]
+COARSE = np.linspace(1, 25, 9).tolist()
+
+
+class Named(FakeStudy):
+    sides = ("benign", "harmful")
+
+
+def refined(seeds: int = 6, noise: float = 0.3) -> FigureData:
+    """A coarse grid of two seeds, and all seeds of each row near its own crossing."""
+    rows = [fake_cells(NS, COARSE, seeds=2, noise=noise)]
+    for n in NS:
+        at = float(np.sqrt(1000 / n))
+        near = [round(at * factor, 3) for factor in (0.8, 0.9, 1.1, 1.25)]
+        rows.append(fake_cells([n], near, seeds=seeds, noise=noise))
+    cells = pd.concat(rows, ignore_index=True).query("snr <= 25")
+    return replace(data_of(cells.reset_index(drop=True)), study=Named(), refined=True)
+
+
+def dots(figure: Figure) -> np.ndarray:
+    """Where the sampled places are drawn, (places, 2)."""
+    return np.asarray(figure.axes[0].lines[-1].get_xydata(), dtype=np.float64)
+
+
+def places(data: FigureData) -> set[tuple[float, float]]:
+    return set(data.cells[["snr", "n"]].itertuples(index=False, name=None))
+
+
+def test_a_heatmap_colours_sampled_places_alone_by_their_means(tmp_path: Path) -> None:
+    data = refined()
+    figure = draw_heatmap(data, OPTIONS)
+    [points] = figure.axes[0].collections
+    assert isinstance(points, PathCollection)
+    where = [tuple(place) for place in np.asarray(points.get_offsets()).tolist()]
+    assert set(where) == places(data)
+    mean = data.cells.groupby(["snr", "n"])["test_loss"].mean()
+    colours = np.asarray(points.get_array())
+    np.testing.assert_allclose(colours, [mean[place] for place in where])
+    text = words(figure, tmp_path)
+    assert "missing" not in text
+    assert "sampled" not in text, "all that has a colour is"
+    whole = draw_heatmap(replace(data, refined=False), OPTIONS)
+    assert any(isinstance(one, QuadMesh) for one in whole.axes[0].collections)
+
+
+def test_a_cutoff_colours_the_plane_by_the_probability_of_a_side(tmp_path: Path) -> None:
+    figure = draw_cutoff(refined(), SIDES)
+    [mesh] = (one for one in figure.axes[0].collections if isinstance(one, QuadMesh))
+    likely = np.asarray(mesh.get_array())
+    assert likely.min() >= 0
+    assert likely.max() <= 1
+    corners = np.asarray(mesh.get_coordinates())
+    snr, n = (corners[:-1, :-1] + corners[1:, 1:]).reshape(-1, 2).T / 2
+    product = n * snr**2
+    assert likely.ravel()[product < 300].mean() > 0.95
+    assert likely.ravel()[product > 3000].mean() < 0.05
+    text = words(figure, tmp_path)
+    assert "probability of test loss > 0.2 (harmful)" in text
+    assert "by logistic regression on the cells that were sampled" in text
+    assert "missing" not in text
+
+
+def test_the_boundary_is_the_median_crossing_of_each_row(tmp_path: Path) -> None:
+    data = refined()
+    figure = draw_cutoff(data, SIDES)
+    line = figure.axes[0].lines[0]
+    found = medians_by_row(crossings(data.cells, "snr", "n", "test_loss", 0.2), "n")
+    known = found[(found["crossing"] > 0) & (found["crossing"] <= 25)]
+    drawn = np.asarray(line.get_xydata(), dtype=np.float64)
+    drawn = drawn[np.isfinite(drawn).all(axis=1)]
+    np.testing.assert_allclose(drawn, known[["crossing", "n"]].to_numpy())
+    text = words(figure, tmp_path)
+    assert "\nmedian crossing\n" in text
+    assert "\nsampled\n" in text
+
+
+@pytest.mark.parametrize(("seeds", "band"), [(6, "95 % interval"), (3, "least to greatest")])
+def test_the_band_is_called_what_it_is(seeds: int, band: str, tmp_path: Path) -> None:
+    text = words(draw_cutoff(refined(seeds), SIDES), tmp_path)
+    both = {"95 % interval", "least to greatest"}
+    assert f"\n{band}\n" in text
+    assert not any(other in text for other in both - {band})
+
+
+def test_every_sampled_place_has_a_dot() -> None:
+    data = refined()
+    drawn = dots(draw_cutoff(data, SIDES))
+    assert {tuple(place) for place in drawn.tolist()} == places(data)
+    assert len(drawn) == len(places(data))
+
+
+def test_cells_of_one_side_are_one_colour_without_a_boundary(tmp_path: Path) -> None:
+    data = refined()
+    figure = draw_cutoff(data, replace(SIDES, threshold=0.9))
+    [mesh] = (one for one in figure.axes[0].collections if isinstance(one, QuadMesh))
+    assert set(np.asarray(mesh.get_array()).ravel()) == {0.0}
+    line = np.asarray(figure.axes[0].lines[0].get_xydata(), dtype=np.float64)
+    assert not np.isfinite(line).all(axis=1).any()
+    words(figure, tmp_path)
+
+
+def test_panels_of_a_refined_sweep_have_a_boundary_each(tmp_path: Path) -> None:
+    one = refined()
+    other = one.cells.assign(kernel="gaussian", snr=one.cells["snr"] / 1.25)
+    data = replace(one, cells=pd.concat([other, one.cells], ignore_index=True))
+    figure = draw_cutoff(data, replace(SIDES, by="kernel"))
+    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == [
+        "kernel: softmax",
+        "kernel: gaussian",
+    ]
+    first, second = (np.asarray(axes.lines[0].get_xdata(), float) for axes in figure.axes[:2])
+    assert np.isfinite(first).sum() > 3
+    np.testing.assert_allclose(second, first / 1.25)
+    words(figure, tmp_path)
