@@ -64,6 +64,7 @@ class FigureData:
         runs: what several run directories are called, if there are several: cells, plan and
             trajectories are then those of all, and a column `run` says whose.
         less: what is subtracted, if every column is a difference of two run directories'.
+        differs: in words, how settings that don't vary differ between run directories.
     """
 
     study: AnyStudy
@@ -74,6 +75,7 @@ class FigureData:
     collections: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
     less: str = ""
+    differs: tuple[str, ...] = ()
 
 
 def _at(place: str) -> Any:

@@ -27,9 +27,10 @@ _ACCENTS = {
 def plain(symbol: str) -> str:
     r"""Return a mathtext symbol in plain Unicode: `\tilde{\sigma}_p` becomes `σ̃_p`.
 
-    Equations too: `{N} \cdot \left(M + 1\right)^{2} = 10^{-3}` becomes `N·(M + 1)^2 = 10^(-3)`.
+    Equations too: `{N} \cdot \left(M + 1\right)^{2} = 10^{-3}` becomes `N·(M + 1)² = 10^(-3)`.
     """
     text = re.sub(r"\\(left|right)(?![A-Za-z])", "", symbol.replace(r"\|", "‖"))
+    text = text.replace(r"\,", " ")
     text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", text.replace(r" \cdot ", r"\cdot "))
     text = re.sub(r"\\frac\{(.*?)\}\{(.*?)\}", r"\1/\2 ", text)
     accents = "|".join(_ACCENTS)

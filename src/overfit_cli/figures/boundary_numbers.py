@@ -15,10 +15,10 @@ from matplotlib.patheffects import withStroke
 from overfit_cli.analysis.boundaries import Boundary, Curves
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.labels import axis_label, setting
-from overfit_cli.figures.picture import Picture
+from overfit_cli.figures.picture import Picture, is_narrow
 from overfit_cli.figures.powers import EXPECTED
 from overfit_cli.figures.style import (
-    COLUMN,
+    PAGE,
     PALETTE,
     Legend,
     colours_of_map,
@@ -67,8 +67,9 @@ def draw_boundary_numbers(
         curves: what crosses what.
         words: how it is called.
     """
-    figure = Picture(2 * COLUMN + 0.2, 2.5)
-    constants, exponents, losses = figure.subplots(1, 3)
+    narrow = is_narrow()
+    figure = Picture(PAGE, 6.6 if narrow else 2.5)
+    constants, exponents, losses = figure.subplots(3, 1) if narrow else figure.subplots(1, 3)
     beyond = _draw_intervals(constants, {one.at: (one.median, one.low, one.high) for one in found})
     fits = {one.at: one.fit for one in found if one.fit is not None}
     _draw_intervals(exponents, {at: fit.exponent[:3] for at, fit in fits.items()})

@@ -61,6 +61,10 @@ def _settings_in_words(data: FigureData) -> str:
         for name, values in parameter_values(data).items()
         if len(values) == 1 and name in described
     }
+    for sentence in data.differs:
+        same.pop(sentence.partition(" ")[0], None)
     paper = f" ({study.paper})" if study.paper else ""
     texts = [f"{name} {brief(value)}" for name, value in same.items()]
-    return f"Settings: {study.name}{paper}, version {study.version}: {', '.join(texts)}."
+    differs = f" They differ in: {'; '.join(data.differs)}." if data.differs else ""
+    settings = ", ".join(texts)
+    return f"Settings: {study.name}{paper}, version {study.version}: {settings}.{differs}"

@@ -11,7 +11,7 @@ from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.gather import Curve, gather_curves
-from overfit_cli.figures.picture import Picture
+from overfit_cli.figures.picture import Picture, title_panels
 from overfit_cli.figures.style import COLUMN
 
 Look = tuple[ColorType, LineStyleType]
@@ -51,8 +51,8 @@ def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]
                 _draw(axes, curve, looks)
             for step, dash in setting.marks:
                 axes.axvline(step, color="0.5", linestyle=dash, linewidth=0.8)
-        grid[0, place].set_title(setting.title)
         grid[-1, place].set_xlabel("gradient steps")
+    title_panels(grid[0], [setting.title for setting in settings])
     for axes, label in zip(grid[:, 0], rows, strict=True):
         axes.set_ylabel(label)
     figure.facts.append(f"Lines: {gathered.kind}.")

@@ -66,16 +66,16 @@ class Map:
     label: str
     parts: Sequence[Panel]
     grids: Sequence[Grid]
+    refined: bool
 
     @property
     def facts(self) -> list[str]:
         """What a caption says of it."""
         left_out = sum(grid.left_out for grid in self.grids)
         failed = f"; {plural(left_out, 'failed cell')} left out" if left_out else ""
-        return [
-            f"{self.label[:1].upper()}{self.label[1:]} over {self.x.label} and {self.y.label}: "
-            f"{seeds_in_words(self.grids)}{failed}."
-        ]
+        seeds = "sampled unevenly" if self.refined else seeds_in_words(self.grids)
+        value = f"{self.label[:1].upper()}{self.label[1:]}{',' if ',' in self.label else ''}"
+        return [f"{value} over {self.x.label} and {self.y.label}: {seeds}{failed}."]
 
 
 @styled
@@ -123,7 +123,8 @@ def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
     asked_equations(data, options, (x, y))
     with_numbers(data, value)
     parts = panels_of_runs(data, options.by)
-    return Map(x, y, value, label, parts, [lay_out(part.data, x, y, value) for part in parts])
+    grids = [lay_out(part.data, x, y, value) for part in parts]
+    return Map(x, y, value, label, parts, grids, data.refined)
 
 
 def new_map(shown: Map) -> tuple[Picture, list[matplotlib.axes.Axes]]:

@@ -235,7 +235,8 @@ def _facts(data: FigureData, x: Axis, label: str, *, geometric: bool, each: bool
         spread = "a thin line for each seed"
     of = f"{kind} of {seeds} seeds, {spread}" if seeds > 1 else "one seed"
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    return [f"{label[:1].upper()}{label[1:]} against {x.label}: {of}{left_out}."]
+    comma = "," if "," in label else ""
+    return [f"{label[:1].upper()}{label[1:]}{comma} against {x.label}: {of}{left_out}."]
 
 
 def _legend(texts: list[str], gathered: Sequence[list[Line]], threshold: float | None) -> Legend:

@@ -85,6 +85,10 @@ class Picture(Figure):
 
     Args:
         width, height: in inches, where the user names no size.
+        least: the least width at which everything on it can be read.
+
+    Raises:
+        UserError: if the user names a smaller width.
 
     Attributes:
         look: its own.
@@ -92,8 +96,12 @@ class Picture(Figure):
         caption: a text for beside it; empty until it is whole.
     """
 
-    def __init__(self, width: float, height: float) -> None:
+    def __init__(self, width: float, height: float, *, least: float = 0.0) -> None:
         self.look = _look.get()
+        if self.look.width is not None and self.look.width < least:
+            raise UserError(
+                f"--size: this figure needs a width of {least:g} inches or more, as --size page has."
+            )
         self.facts: list[str] = []
         self.caption = ""
         size = (self.look.width or width, self.look.height or height)
@@ -117,6 +125,12 @@ class Picture(Figure):
     def _repr_png_(self) -> bytes:
         # What a notebook looks for: without pyplot it would show the figure's name only.
         return image(self, "png")
+
+
+def is_narrow() -> bool:
+    """Return whether the user wants a picture in which few panels fit side by side."""
+    width = _look.get().width
+    return width is not None and width < 3 * NARROWEST_PANEL
 
 
 def new_figure(*, width: float = COLUMN, height: float = 2.6) -> tuple[Picture, Axes]:
@@ -152,11 +166,11 @@ def new_panels(
 
 def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
     """Give panels their titles, each of one line, smaller where one is too long for its panel."""
-    longest = max(len(typeset(title)) for title in titles)
+    longest = max((len(typeset(title)) for title in titles), default=0)
     for axes, title in zip(all_axes, titles, strict=True):
         figure = axes.get_figure(root=True)
         room = axes.get_position().width * (figure.get_figwidth() if figure else PAGE)
-        fits = 17 * room  # letters of the usual size
+        fits = 15 * room  # letters of the usual size
         axes.set_title(title, fontsize=8 if longest <= fits else max(5.5, 8 * fits / longest))
 
 

@@ -16,7 +16,7 @@ from overfit_cli.figure import FigureData
 from overfit_cli.figures.geometric import logarithms
 from overfit_cli.figures.labels import axis_label
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import COLUMN, PALETTE, legend_below, log_ticks
+from overfit_cli.figures.style import PAGE, PALETTE, legend_below, log_ticks
 from overfit_cli.words import plural
 
 EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
@@ -54,7 +54,7 @@ def draw_powers(
         label: the column in words.
     """
     across = max(len(row.exponents) for row in rows.values())
-    figure = Picture(2 * COLUMN + 0.2, 2.0 * len(rows) + 0.4)
+    figure = Picture(PAGE, 2.0 * len(rows) + 0.4, least=1.6 * across)
     grid = figure.subplots(len(rows), across, squeeze=False, sharey="row")
     for panels, (name, row) in zip(grid, rows.items(), strict=True):
         for axes, axis in zip(panels, row.exponents, strict=False):

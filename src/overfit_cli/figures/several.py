@@ -10,8 +10,9 @@ import pandas as pd
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
-from overfit_cli.figures.axis import varying_parameters
+from overfit_cli.figures.axis import parameter_values, varying_parameters
 from overfit_cli.figures.labels import RUN
+from overfit_cli.figures.style import brief
 from overfit_cli.parameters import describe
 
 DIGITS = 12
@@ -44,7 +45,22 @@ def side_by_side(names: Sequence[str], parts: Sequence[FigureData]) -> FigureDat
         trajectories=trajectories,
         refined=any(part.refined for part in parts),
         runs=tuple(names),
+        differs=_differences(names, parts),
     )
+
+
+def _differences(names: Sequence[str], parts: Sequence[FigureData]) -> tuple[str, ...]:
+    """How parameters that have one value in each run differ between runs: `labels coin (fig1)`."""
+    found = []
+    values = [parameter_values(part) for part in parts]
+    for parameter in values[0]:
+        of_each = [of_part.get(parameter, ()) for of_part in values]
+        if all(len(taken) == 1 for taken in of_each) and len(set(of_each)) > 1:
+            told = [
+                f"{brief(taken[0])} ({name})" for name, taken in zip(names, of_each, strict=True)
+            ]
+            found.append(f"{parameter} {', '.join(told)}")
+    return tuple(found)
 
 
 def _check_alike(first: FigureData, other: FigureData, called: str, name: str) -> None:
@@ -102,7 +118,13 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
         status=np.where(failed, "failed", "done"),
     )
     cells = cells.drop(columns=["place", f"{column}_less", "status_less"])
-    return replace(data, cells=cells, planned=data.planned.iloc[:0], less=name)
+    return replace(
+        data,
+        cells=cells,
+        planned=data.planned.iloc[:0],
+        less=name,
+        differs=_differences(["here", name], [data, minus]),
+    )
 
 
 def _by_place(

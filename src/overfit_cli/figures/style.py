@@ -110,8 +110,7 @@ def _letters_across(texts: list[str], columns: int) -> int:
 
 def typeset(text: str) -> str:
     """Return a text in plain Unicode, its mathtext as it will look: to measure, or to print."""
-    plain_text = _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text)
-    return plain_text.replace(" ·", "·")
+    return _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text)
 
 
 _MATH = re.compile(r"\$[^$]*\$")

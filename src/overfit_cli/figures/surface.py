@@ -50,7 +50,7 @@ def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> 
     highest = max(float(surface.heights.max()) for surface in surfaces)
     most = max(-lowest, highest) or 1.0
     scale, levels = Normalize(-most, most), MaxNLocator(LEVELS).tick_values(lowest, highest)
-    figure = Picture(PAGE, 0.4 + 2.3 * len(surfaces))
+    figure = Picture(PAGE, 0.4 + 2.3 * len(surfaces), least=6.0)
     grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.45, 1, 0.72))
     for row, surface in enumerate(surfaces):
         solid: Any = figure.add_subplot(grid[row, 0], projection="3d")

@@ -78,7 +78,7 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
         )
     margins = _margins(cells)
     heights = [len(ratios), len(margins)] if margins else [len(ratios)]
-    figure = Picture(1.75 * COLUMN, 0.24 * sum(heights) + 1.3)
+    figure = Picture(1.75 * COLUMN, 0.24 * sum(heights) + 1.3, least=5.0)
     grid = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     _draw(grid[0], ratios)
     grid[0].set_xscale("log")

@@ -17,7 +17,7 @@ from overfit_cli.figures.heatmap import draw_map
 from overfit_cli.figures.inputs import measured, with_numbers
 from overfit_cli.figures.labels import axis_label
 from overfit_cli.figures.panels import Panel
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import HIGHLIGHT, Legend, plain
 from overfit_cli.studies.softmax_network.convergence.widths import ENOUGH, with_slow_cells
 from overfit_cli.words import plural
@@ -45,7 +45,10 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
     if (options.x, options.y) != ("n", "m") or data.less:
         return draw_map(data, options, lambda axes, part: [])
     value, level = _contour_of(data, options)
-    return draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
+    figure = draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
+    titled = [axes for axes in figure.axes if axes.get_title(loc="left")]
+    title_panels(titled, [axes.get_title(loc="left") for axes in titled])
+    return figure
 
 
 def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
@@ -71,7 +74,7 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
     if found.left_out and isinstance(figure, Picture):
         left_out = plural(found.left_out, "seed")
         figure.facts.append(f"{part.title}: {left_out} left out, without a crossing on the grid.")
-    axes.set_title(_title(part.title, power), fontsize=7)
+    axes.set_title(_title(part.title, power))
     label = axis_label(part.data.study, value)
     return [
         (
