@@ -100,7 +100,7 @@ class Picture(Figure):
         self.look = _look.get()
         if self.look.width is not None and self.look.width < least:
             raise UserError(
-                f"--size: this figure needs a width of {least:g} inches or more, as --size page has."
+                f"--size: this figure needs a width of {least:g} inches or more: --size page has it."
             )
         self.facts: list[str] = []
         self.caption = ""
