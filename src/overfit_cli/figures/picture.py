@@ -99,9 +99,7 @@ class Picture(Figure):
     def __init__(self, width: float, height: float, *, least: float = 0.0) -> None:
         self.look = _look.get()
         if self.look.width is not None and self.look.width < least:
-            raise UserError(
-                f"--size: this figure needs a width of {least:g} inches or more: --size page has it."
-            )
+            raise UserError(f"--size: this figure needs {least:g} inches or more: --size page.")
         self.facts: list[str] = []
         self.caption = ""
         size = (self.look.width or width, self.look.height or height)

@@ -82,7 +82,7 @@ def _draw_solid(
     axes.tick_params(axis="z", pad=1)
     axes.xaxis.labelpad = axes.yaxis.labelpad = -14
     axes.view_init(elev=28, azim=-60)
-    axes.set_box_aspect((1, 1, 0.75), zoom=1.25)
+    axes.set_box_aspect((1, 1, 0.75), zoom=1.08)
 
 
 def _write_measures(axes: Axes, surface: Surface) -> None:

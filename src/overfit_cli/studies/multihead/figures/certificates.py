@@ -12,7 +12,7 @@ import pandas as pd
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import COLUMN, HIGHLIGHT, PALETTE
+from overfit_cli.figures.style import COLUMN, HIGHLIGHT, PALETTE, plain
 from overfit_cli.studies.multihead.claims.bounds import log10_step_sizes
 from overfit_cli.words import plural
 
@@ -99,7 +99,7 @@ def _ratios(cells: pd.DataFrame) -> list[Row]:
             held = cells[cells.get("optimal_noise", pd.Series(2.0, cells.index)) <= 1]
         values = _numbers(held, column)
         if len(values):
-            found.append(_row(name, values, f"at most {values.max():.2g}"))
+            found.append(_row(name, values, f"at most {_two_digits(values.max())}"))
     return found
 
 
@@ -118,7 +118,7 @@ def _theorems(cells: pd.DataFrame) -> list[Row]:
         )
         steps = log10_step_sizes(from_zero) - _numbers(from_zero, "theorem_step_size")
         if len(ratio):
-            note = f"at most {ratio.max():.2g}"
+            note = f"at most {_two_digits(ratio.max())}"
             if (heads > 0).any() or (steps > 0).any():
                 note = (
                     f"vacuous: {heads.median():.0f} decades of $H$ too few,\n"
@@ -126,6 +126,11 @@ def _theorems(cells: pd.DataFrame) -> list[Row]:
                 )
             found.append(_row(f"Theorem {number}", ratio, note))
     return found
+
+
+def _two_digits(number: float) -> str:
+    """Write a number with two digits, the very small as a power of ten."""
+    return plain(float(f"{number:.2g}"))
 
 
 def _row(name: str, ratios: pd.Series[float], note: str) -> Row:
