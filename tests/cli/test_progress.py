@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import io
 import itertools
+import math
 import os
 import re
 import signal
@@ -23,14 +24,16 @@ from overfit_cli.cli import progress
 from overfit_cli.cli.progress import Progress
 from overfit_cli.cli.sweep_diagram import SweepDiagram, diagram_of
 from overfit_cli.cli.time_left import TimeLeft
+from overfit_cli.study import CellResult
 from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.loading import load_headlines
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
 from overfit_cli.sweeps.workers import Workforce
 from tests.command import call, environment
 from tests.screen import shown
-from tests.toy_runs import TOY
+from tests.toy_runs import TOY, toy_cells
 
 TITLE = "test_loss over snr (across) and n (up)"
 LINE = re.compile(r"(\d+) of (\d+) cells(?:, \d+ failed)?; (.*)")
@@ -235,6 +238,24 @@ def test_a_point_is_the_mean_over_other_axes_and_seeds_of_the_cells_that_have_a_
         f"  1{' ' * 46}4",
         "4   ░░▒▒▓▓██ 8   × 2 points failed   ",
     ]
+
+
+def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_measured(
+    tmp_path: Path,
+) -> None:
+    directory = RunDirectory(tmp_path / "out")
+    directory.prepare()
+    done, failed, never = toy_cells(n="1:3", snr="1")
+    for result in (
+        CellResult(done, reason="it failed at first"),
+        CellResult(done, {"test_loss": 0.25}),
+        CellResult(done, reason="and in another sweep"),
+        CellResult(failed, {"test_loss": 0.5}, reason="diverged"),
+    ):
+        directory.write(TOY, [result])
+    headlines = load_headlines(directory, TOY)
+    assert headlines == {done.key: 0.25, failed.key: pytest.approx(math.nan, nan_ok=True)}
+    assert never.key not in headlines
 
 
 # The time that is left
