@@ -50,20 +50,20 @@ def test_the_ends_of_x_some_of_y_and_the_scale_are_labelled() -> None:
     assert len(lines) == 22
 
 
-def test_failed_cells_are_crosses_and_those_to_come_are_dots_and_both_are_counted() -> None:
+def test_failed_points_are_crosses_and_those_to_come_are_dots_and_both_are_counted() -> None:
     table: dict[tuple[Value, Value], float | None] = {(1, 1): 0.1, (2, 1): None, (1, 2): 0.9}
     table[2, 2] = float("nan")
     lines = printed([1, 2, 3], [1, 2], table)
     assert lines[1].strip(" 2") == "█" * 16 + "×" * 16 + "·" * 16
     assert lines[2].rstrip().endswith("×" * 16 + "·" * 16)
-    assert "× failed 2" in lines[-1]
-    assert "· to come 2" in lines[-1]
+    assert "× 2 points failed" in lines[-1]
+    assert "· 2 points to come" in lines[-1]
 
 
 def test_it_draws_before_the_first_cell_has_arrived() -> None:
     lines = printed(SNRS, NS, {})
     assert "·" * 40 in lines[1]
-    assert lines[-1] == "· to come 760"
+    assert lines[-1] == "· 760 points to come"
 
 
 def test_a_single_value_is_drawn() -> None:

@@ -8,12 +8,17 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Generator
 from pathlib import Path
+from typing import cast
 
+import joblib
 import pandas as pd
 import pytest
 
 import overfit_cli
+from overfit_cli.sweeps.interrupts import Interrupted, answering_interrupts, delaying_interrupts
+from overfit_cli.sweeps.workers import Workforce, in_parallel
 from tests.command import run, start, wait_for
 from tests.toy_runs import one_part_per_batch
 
@@ -155,6 +160,23 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
     resumed = run("sweep", "toy", *grid, "--jobs=1", "--out", "out", cwd=tmp_path)
     assert len(overfit_cli.load(tmp_path / "out")) == 14
     assert "there already" in resumed.stdout
+
+
+def test_results_that_nobody_takes_any_more_are_dropped_without_a_word() -> None:
+    calls = (joblib.delayed(time.sleep)(0.01) for _ in range(50))
+    results = cast("Generator[None]", in_parallel(Workforce(2, "threading"), calls, ahead=2))
+    next(results)
+    results.close()
+
+
+def test_an_interrupt_is_answered_when_what_must_not_be_torn_is_done() -> None:
+    steps = []
+    with pytest.raises(Interrupted), answering_interrupts():
+        with delaying_interrupts():
+            signal.raise_signal(signal.SIGINT)
+            steps.append("inside")
+        steps.append("after")
+    assert steps == ["inside"]
 
 
 def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(

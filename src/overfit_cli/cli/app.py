@@ -107,6 +107,7 @@ def _notes() -> Callable[..., None]:
         text = visible(f"note: {message}")
         if text not in said:
             said.add(text)
-            typer.echo(text, err=True)
+            # Unlike typer.echo, this leaves the picture of a running sweep whole.
+            sys.stderr.write(f"{text}\n")
 
     return say

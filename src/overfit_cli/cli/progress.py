@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -13,13 +14,16 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from overfit_cli.figures.terminal import phase_diagram
+from overfit_cli.cli.sweep_diagram import SweepDiagram, diagram_of
+from overfit_cli.cli.time_left import TimeLeft
+from overfit_cli.sweeps.interrupts import delaying_interrupts
 from overfit_cli.words import duration, plural
 
 if TYPE_CHECKING:
-    from overfit_cli.parameters import Value
     from overfit_cli.sweeps.plan import Plan
+    from overfit_cli.sweeps.store import RunDirectory
     from overfit_cli.sweeps.worker import TaskRecord
+    from overfit_cli.sweeps.workers import Workforce
 
 SECONDS_BETWEEN_LINES = 5.0
 _SMALLEST_WIDTH_OF_DIAGRAM = 60
@@ -31,95 +35,128 @@ class Progress:
 
     Args:
         plan: what runs.
+        workforce: who trains it.
+        directory: where the cells are that don't run again.
         output: where to show it.
     """
 
-    def __init__(self, plan: Plan, output: Console) -> None:
-        self._plan = plan
-        self._output = output
-        self._study = plan.grid.study
+    def __init__(
+        self, plan: Plan, workforce: Workforce, directory: RunDirectory, output: Console
+    ) -> None:
+        self._plan, self._workforce = plan, workforce
+        self._directory, self._output = directory, output
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
-        self._cells = self._failed = 0
+        self._cells = self._failed = self._batches = 0
+        cells = [cell for batch in plan.batches for cell in batch]
+        self._cell_of = {cell.key: cell for cell in cells}
+        self._work = sum(plan.grid.study.cost(cell) for cell in cells)
         self._work_done = 0.0
-        self._work = sum(self._study.cost(cell) for batch in plan.batches for cell in batch)
-        self._cell_of = {cell.key: cell for batch in plan.batches for cell in batch}
-        self._values: dict[tuple[float, float], list[float | None]] = {}
-        self._on_grid = all(
-            getattr(cell.parameters, name) in values
-            for name, values in plan.grid.axes.items()
-            for cell in self._cell_of.values()
-        )
+        self._time_left = TimeLeft(workforce.jobs)
+        self._diagram: SweepDiagram | None = None
         self._live: Live | None = None
 
     @contextmanager
     def shown(self) -> Iterator[Progress]:
-        """Show the progress while inside."""
-        if not self._output.is_terminal or not self._plan.batches:
+        """Show the progress while inside; at the end, however it comes, the diagram stays."""
+        if not self._plan.batches or not self._output.is_terminal:
             yield self
             return
-        with Live(console=self._output, auto_refresh=False, transient=True) as self._live:
-            self._live.update(self._picture(), refresh=True)
+        if self._output.width >= _SMALLEST_WIDTH_OF_DIAGRAM:
+            self._diagram = diagram_of(self._plan, self._directory)
+        try:
+            with delaying_interrupts():
+                self._begin()
             yield self
+        finally:
+            with delaying_interrupts():
+                self._end()
 
     def add(self, record: TaskRecord) -> None:
         """Take in a finished task, and show it."""
+        cells = [self._cell_of[key] for key, _ in record.headlines]
+        work = sum(self._plan.grid.study.cost(cell) for cell in cells)
+        self._cells += len(cells)
         self._failed += record.reasons.total()
-        for key, headline in record.headlines:
-            cell = self._cell_of[key]
-            self._cells += 1
-            self._work_done += self._study.cost(cell)
-            if len(self._plan.grid.axes) == 2:
-                y, x = (getattr(cell.parameters, name) for name in self._plan.grid.axes)
-                self._values.setdefault((x, y), []).append(headline)
+        self._batches += len(record.batches)
+        self._work_done += work
+        if record.seconds:  # none, where workers were killed before they could tell
+            self._time_left.learn(work, record.seconds)
+        if self._diagram is not None:
+            self._diagram.headline = record.headline or self._diagram.headline
+            for cell, (_, headline) in zip(cells, record.headlines, strict=True):
+                self._diagram.add(cell, headline)
+        self._show()
+
+    def count(self) -> str:
+        """Return how many of the cells are finished, in words."""
+        return f"{self._cells} of {plural(self._plan.to_run, 'cell')}"
+
+    def _begin(self) -> None:
+        """Show a picture that changes with each record, where the terminal can take it back."""
+        if not self._output.is_dumb_terminal:
+            self._live = Live(
+                console=self._output,
+                auto_refresh=False,
+                transient=True,
+                redirect_stderr=sys.stderr.isatty(),  # what goes to a file stays out of the picture
+            )
+            self._live.update(self._picture())
+            self._live.start(refresh=True)
+
+    def _end(self) -> None:
+        """Take the picture back, and leave the diagram."""
         if self._live is not None:
-            self._live.update(self._picture(), refresh=True)
+            self._live.stop()
+        if self._cells and (diagram := self._drawn()) is not None:
+            self._output.print(diagram)
+
+    def _show(self) -> None:
+        if self._live is not None:
+            with delaying_interrupts():
+                self._live.update(self._picture(), refresh=True)
         elif time.monotonic() >= self._next_line:
             # Fewer lines as time goes on: an hour's log stays readable.
             elapsed = time.monotonic() - self._began
             self._next_line = time.monotonic() + max(SECONDS_BETWEEN_LINES, 0.1 * elapsed)
             self._output.print(self._sentence())
 
-    def count(self) -> str:
-        """Return how many of the cells are finished, in words."""
-        return f"{self._cells} of {plural(self._plan.to_run, 'cell')}"
-
     def _sentence(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
-        return f"{self.count()}{failed}; {self._time_left()}"
+        return f"{self.count()}{failed}; {self._time() if self._cells else self._waits_for()}"
 
-    def _time_left(self) -> str:
-        elapsed = time.monotonic() - self._began
-        if not self._work_done:
-            return "starting"
-        left = elapsed * (self._work - self._work_done) / self._work_done
-        return f"{duration(elapsed)} so far, about {duration(left)} left"
+    def _waits_for(self) -> str:
+        """What comes before the first record: workers start, each job trains a batch."""
+        batches = self._plan.batches[: self._workforce.jobs]
+        count = sum(len(batch) for batch in batches)
+        first = "the first cell" if count == 1 else f"the first {plural(count, 'cell')}"
+        if not self._workforce.has_processes:
+            return f"waiting for {first}"
+        return f"waiting for {plural(self._workforce.jobs, 'worker')} to start and train {first}"
+
+    def _time(self) -> str:
+        """The time so far, and about how much is left once that is known."""
+        so_far = f"{duration(time.monotonic() - self._began)} so far"
+        batches = len(self._plan.batches) - self._batches
+        left = self._time_left.seconds(self._work - self._work_done, batches)
+        if left is None or not batches:
+            return so_far
+        about = f"about {duration(left)}" if left >= 1 else "less than 1 s"
+        return f"{so_far}, {about} left"
 
     def _picture(self) -> RenderableType:
         line = Table.grid(padding=(0, 1))
-        done = self._work_done / self._work
-        line.add_row(ProgressBar(total=1.0, completed=done, width=20), Text(self._sentence()))
-        diagram = self._diagram()
+        sentence = Text(self._sentence())
+        if self._cells:
+            bar = ProgressBar(total=self._work, completed=self._work_done, width=20)
+            line.add_row(bar, sentence)
+        else:
+            line.add_row(sentence)
+        diagram = self._drawn()
         return line if diagram is None else Group(diagram, line)
 
-    def _diagram(self) -> RenderableType | None:
-        axes = self._plan.grid.axes
-        if len(axes) != 2 or not self._on_grid or self._output.width < _SMALLEST_WIDTH_OF_DIAGRAM:
+    def _drawn(self) -> RenderableType | None:
+        if self._diagram is None:
             return None
-        (y_name, y_values), (x_name, x_values) = axes.items()
-        if any(isinstance(value, (str, bool)) for value in (*x_values, *y_values)):
-            return None
-        table: dict[tuple[Value, Value], float | None] = {
-            point: (sum(numbers) / len(numbers) if numbers else None)
-            for point, values in self._values.items()
-            for numbers in [[value for value in values if value is not None]]
-        }
-        return phase_diagram(
-            cast("tuple[float, ...]", x_values),
-            cast("tuple[float, ...]", y_values),
-            table,
-            title=f"{self._study.headline or 'result'} over {x_name} (across) and {y_name} (up)",
-            width=min(self._output.width, 80),
-            height=max(4, min(24, self._output.height - _LINES_AROUND_DIAGRAM)),
-            log=True,
-        )
+        height = max(4, min(24, self._output.height - _LINES_AROUND_DIAGRAM))
+        return self._diagram.drawn(min(self._output.width, 80), height)

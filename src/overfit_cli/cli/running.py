@@ -146,15 +146,16 @@ class Runner:
             KeyboardInterrupt: when interrupted, after a sentence about what is kept.
         """
         execution = Execution(self.device, self.trajectories, fail_fast=self.fail_fast)
+        workforce = self.workforce(plan)
         with blaming(plan.grid.study, "the cost of a cell"):
-            progress = Progress(plan, self.output)
+            progress = Progress(plan, workforce, self.directory, self.output)
         try:
             with progress.shown():
                 return execute(
                     plan,
                     self.directory,
                     execution,
-                    self.workforce(plan),
+                    workforce,
                     on_record=progress.add,
                 )
         except KeyboardInterrupt:

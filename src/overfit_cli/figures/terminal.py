@@ -15,6 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from overfit_cli.parameters import Value
+from overfit_cli.words import plural
 
 Table = Mapping[tuple[Value, Value], float | None]
 UNICODE, ASCII = (" ░▒▓█", "×", "·"), (" -+*#", "x", ".")  # shades by value, failed, to come
@@ -47,7 +48,7 @@ def phase_diagram(
     Args:
         x_values: ascending, at least one.
         y_values: ascending, at least one.
-        table: values by (x, y); None for a cell that failed, absent for one that is to come.
+        table: values by point, as (x, y); None for a point that failed, absent for one to come.
         title: one line above the diagram.
         width: the most characters in a line.
         height: the most rows of cells; title, x labels and key come on top.
@@ -114,10 +115,10 @@ class _Diagram:
             key.append(f" {high:.3g}   ")
         if failed:
             brush.paint(key, None, 1)
-            key.append(f" failed {failed}   ")
+            key.append(f" {plural(failed, 'point')} failed   ")
         if coming > 0:
             brush.paint(key, math.nan, 1)
-            key.append(f" to come {coming}")
+            key.append(f" {plural(coming, 'point')} to come")
         return key
 
 

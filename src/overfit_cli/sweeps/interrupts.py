@@ -29,6 +29,16 @@ def ignoring_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def delaying_interrupts() -> Iterator[None]:
+    """Answer Ctrl-C at the end of what happens inside: half a picture couldn't be taken back."""
+    came = threading.Event()
+    with _handling(lambda number, frame: came.set()):
+        yield
+    if came.is_set():
+        signal.raise_signal(signal.SIGINT)
+
+
+@contextlib.contextmanager
 def _handling(handler: Any) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield

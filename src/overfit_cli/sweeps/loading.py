@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
@@ -13,6 +17,7 @@ from overfit_cli.functions.study import FunctionStudy
 from overfit_cli.registry import find_study, study_names
 from overfit_cli.study import AnyStudy
 from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.part_file import Refusal
 from overfit_cli.sweeps.provenance import planned_cells
 from overfit_cli.sweeps.schema import CELLS
 from overfit_cli.sweeps.store import RunDirectory
@@ -47,6 +52,36 @@ def load_study_and_cells(directory: RunDirectory) -> tuple[AnyStudy, pd.DataFram
             "same axes makes them anew."
         )
     return study, cells
+
+
+def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]:
+    """Return the headline measurement of each cell by its key; nan where it failed.
+
+    It reads only the columns that it needs, because a sweep that goes on waits for it.
+
+    Raises:
+        UserError: if the directory can't be read.
+    """
+    wanted = ["key", "status", study.headline] if study.headline else None
+    found: dict[str, float] = {}
+    for part in directory.cells.read(wanted).values():
+        if isinstance(part, Refusal):
+            continue
+        for key, status, number in _headlines(part, study.headline):
+            known = status == "done" and number is not None
+            if known or key not in found:  # a cell that failed at first may be there twice
+                found[key] = number if known else math.nan
+    return found
+
+
+def _headlines(part: pa.Table, name: str) -> Iterator[tuple[str, str, Any]]:
+    """The key, the status and the headline of each row: without a name, the first measurement."""
+    names = part.column_names
+    name = name or next(iter(names[names.index("seconds") + 1 :]), "")
+    numbers = part.column(name).to_pylist() if name in names else [None] * part.num_rows
+    return zip(
+        part.column("key").to_pylist(), part.column("status").to_pylist(), numbers, strict=True
+    )
 
 
 def function_of(directory: RunDirectory) -> FunctionRecord | None:

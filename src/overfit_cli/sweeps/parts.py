@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,9 +41,13 @@ class PartFolder:
         self._indices: dict[str, pa.Table] = {}
         self._refused: set[str] = set()
 
-    def read(self) -> dict[Path, pa.Table | Refusal]:
-        """Return every part's rows, or why it is left out, as of one moment; the newest first."""
-        return self._at_one_moment(lambda path: read_part(path, self.kind))
+    def read(self, columns: Sequence[str] | None = None) -> dict[Path, pa.Table | Refusal]:
+        """Return every part's rows, or why it is left out, as of one moment; the newest first.
+
+        Args:
+            columns: which of its columns to read; None for all.
+        """
+        return self._at_one_moment(lambda path: read_part(path, self.kind, columns))
 
     def indices(self, most: int | None = None) -> dict[Path, pa.Table | Refusal]:
         """Return the indexed columns of the parts; each is read once, because parts stay.

@@ -26,6 +26,7 @@ class TaskRecord:
     Attributes:
         batches: the numbers of its batches.
         headlines: for each cell, its key and its headline measurement; None where it failed.
+        headline: the column that these are of; empty where nothing was measured.
         reasons: why cells failed, counted.
         seconds: how long the training took.
         parts: names of the part files that were written.
@@ -38,6 +39,7 @@ class TaskRecord:
     seconds: float = 0.0
     parts: tuple[str, ...] = ()
     problem: str = ""
+    headline: str = ""
 
     @property
     def trained(self) -> int:
@@ -95,22 +97,26 @@ def write_results(
             f"{directory} can't be written to ({reason_of(error)}); "
             "what was written is kept, and the same command goes on from there."
         )
+    headline = study.headline or _first_measurement(results)
     return TaskRecord(
         batches=tuple(batches),
-        headlines=tuple((result.cell.key, _headline(study, result)) for result in results),
-        reasons=Counter(result.reason for result in results if result.reason),
+        headlines=tuple(
+            (one.cell.key, None if one.reason else one.measurements.get(headline))
+            for one in results
+        ),
+        reasons=Counter(one.reason for one in results if one.reason),
         parts=tuple(parts),
         problem=problem,
+        headline=headline,
     )
+
+
+def _first_measurement(results: Sequence[CellResult]) -> str:
+    """The first column of the first cell that is done; empty where none is."""
+    done = (one.measurements for one in results if not one.reason)
+    return next((name for measurements in done for name in measurements), "")
 
 
 @functools.cache
 def _store(directory: Path) -> RunDirectory:
     return RunDirectory(directory)
-
-
-def _headline(study: AnyStudy, result: CellResult) -> float | None:
-    if result.reason:
-        return None
-    first = next(iter(result.measurements), "")
-    return result.measurements.get(study.headline or first)

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -85,7 +86,15 @@ def in_parallel(workforce: Workforce, calls: Iterable[Call], ahead: int) -> Iter
         with ignoring_interrupts():
             results = parallel(calls)
         try:
-            yield from results
+            for result in results:  # noqa: UP028 (`yield from` would pass GeneratorExit on)
+                yield result
+        except GeneratorExit:
+            # Ctrl-C came while a result was dealt with. joblib ends its workers; it would advise
+            # on the tasks that it cancels.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results.close()
+            raise
         except KeyboardInterrupt:
             if workforce.has_processes:
                 get_reusable_executor().shutdown(wait=False, kill_workers=True)

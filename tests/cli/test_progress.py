@@ -1,0 +1,312 @@
+"""What a sweep shows while it runs, and what stays on the screen."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import itertools
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import termios
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from overfit_cli.cli import progress
+from overfit_cli.cli.progress import Progress
+from overfit_cli.cli.sweep_diagram import SweepDiagram, diagram_of
+from overfit_cli.cli.time_left import TimeLeft
+from overfit_cli.study import CellResult
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.loading import load_headlines
+from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import TaskRecord
+from overfit_cli.sweeps.workers import Workforce
+from tests.command import call, environment
+from tests.screen import shown
+from tests.toy_runs import TOY, toy_cells
+
+TITLE = "test_loss over snr (across) and n (up)"
+LINE = re.compile(r"(\d+) of (\d+) cells(?:, \d+ failed)?; (.*)")
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commands in this process take their output for a terminal."""
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "LINES": "40"}.items():
+        monkeypatch.setenv(name, value)
+
+
+def pieces(descriptor: int) -> Iterator[str]:
+    """What is written to a terminal, until everybody has left it."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with contextlib.suppress(OSError):  # how Linux says that they have
+        while piece := os.read(descriptor, 65536):
+            yield decoder.decode(piece)
+
+
+def on_a_terminal(*arguments: str, cwd: Path, interrupt_at: str = "") -> tuple[int, str]:
+    """Run `overfit` on a terminal and return its exit code and output.
+
+    It is interrupted when it shows a text, if one is given; the interrupt goes to the whole
+    process group, as a terminal sends it.
+    """
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (40, 80))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "overfit_cli", *arguments],
+        cwd=cwd,
+        env=environment(TERM="xterm", LINES="40", TOY_PAUSE="0.1"),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    output, interrupted = "", not interrupt_at
+    try:
+        for piece in pieces(ours):
+            output += piece
+            if interrupt_at in output and not interrupted:
+                os.killpg(process.pid, signal.SIGINT)
+                interrupted = True
+        return process.wait(timeout=10), output
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def diagram_in(lines: Sequence[str]) -> list[str]:
+    """The one diagram among the lines: from its title to its key."""
+    titles = [index for index, line in enumerate(lines) if " (across) and " in line]
+    assert len(titles) == 1, lines
+    end = next(i for i in itertools.count(titles[0] + 1) if "   ░░▒▒▓▓██ " in lines[i])
+    return list(lines[titles[0] : end + 1])
+
+
+def test_the_diagram_stays_once_with_its_failures_before_the_summary(
+    tmp_path: Path, terminal: None
+) -> None:
+    grid = ("--n=1:4", "--snr=1:2:3", "--seeds=2", "--set=mood=diverges")
+    done = call("sweep", "toy", *grid, "--jobs=1", "--out=out", cwd=tmp_path, expect=1)
+    lines = shown(done.stdout)
+    diagram = diagram_in(lines)
+    assert diagram[0] == TITLE
+    failed = {line[0]: line.count("×") for line in diagram[1:5]}
+    assert failed == {"4": 0, "3": 48, "2": 0, "1": 48}
+    assert diagram[-1].endswith("× 6 points failed")
+    assert lines[lines.index(TITLE) - 1] == "24 to run, 1 job."
+    assert lines[lines.index(diagram[-1]) + 1].startswith("Done: 12 trained")
+    assert "24 of 24 cells, 12 failed; " in done.stdout
+    assert not any(LINE.match(line) or "━" in line for line in lines)
+
+
+def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
+    tmp_path: Path, terminal: None
+) -> None:
+    grid = ("sweep", "toy", "--n=1:12", "--snr=1:2:2", "--seeds=1", "--out=out")
+    code, output = on_a_terminal(*grid, "--jobs=2", cwd=tmp_path, interrupt_at=" 6 of 24 cells")
+    lines = shown(output)
+    assert code == 130
+    assert "0 of 24 cells; waiting for 2 workers to start and train the first 4 cells" in output
+    diagram = diagram_in(lines)
+    assert re.search(r"· \d+ points to come$", diagram[-1])
+    after = " ".join(lines[lines.index(diagram[-1]) + 1 :])
+    assert re.match(r"Interrupted after \d+ of 24 cells; they are kept in out, and the same", after)
+    assert not any("━" in line for line in lines)
+    resumed = shown(call(*grid, "--jobs=1", cwd=tmp_path).stdout)
+    assert "there already; " in resumed[1]
+    whole = shown(call(*grid, "--jobs=1", "--fresh", cwd=tmp_path).stdout)
+    assert diagram_in(resumed) == diagram_in(whole)
+    assert "to come" not in diagram_in(whole)[-1]
+
+
+def test_what_is_said_on_the_way_stands_above_the_diagram(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from pathlib import Path\n"
+        "def train(n: int = 1, snr: float = 1.0) -> dict[str, float]:\n"
+        "    Path('out/cells/mine.parquet').write_bytes(b'PAR1')\n"
+        "    return {'product': n * snr, 'sum': n + snr}\n"
+    )
+    grid = ("sweep", "mine.py", "--n=1:2", "--snr=1:2:2", "--jobs=1", "--out=out")
+    code, output = on_a_terminal(*grid, cwd=tmp_path)
+    lines = shown(output)
+    assert code == 0
+    assert lines[2].startswith("note: out/cells/mine.parquet is damaged and is set aside")
+    assert diagram_in(lines) == lines[4:9]
+    assert lines[4] == "product over snr (across) and n (up)"
+    assert lines[9].startswith("Done: 4 trained")
+
+
+def test_what_is_shown_before_the_first_result_says_what_it_waits_for(
+    tmp_path: Path, terminal: None
+) -> None:
+    grid = ("sweep", "toy", "--n=1:2", "--seeds=1")
+    alone = call(*grid, "--snr=1", "--jobs=1", cwd=tmp_path).stdout
+    assert "0 of 2 cells; waiting for the first cell\r" in alone
+    threads = call(*grid, "--snr=3:4:3", "--jobs=2", "--backend=threading", cwd=tmp_path).stdout
+    assert "0 of 6 cells; waiting for the first 6 cells" in threads
+    assert "starting" not in alone + threads
+
+
+def test_a_refined_sweep_shows_the_coarse_grid_once(tmp_path: Path, terminal: None) -> None:
+    refined = ("--seeds=3", "--refine=2", "--threshold=0.1", "--jobs=1", "--out=out")
+    done = call("sweep", "toy", "--n=3,5", "--snr=0.5:4:5", *refined, cwd=tmp_path)
+    lines = shown(done.stdout)
+    assert lines[0] == "The coarse grid: 20 cells, 20 to run."
+    assert lines[1] == TITLE
+    after = lines.index(diagram_in(lines)[-1]) + 1
+    then = [line.partition(":")[0] for line in lines[after : after + 3]]
+    assert then == ["Round 1", "Round 2", "Done"]
+
+
+def test_a_terminal_that_takes_nothing_back_gets_lines_and_the_last_diagram(
+    tmp_path: Path, terminal: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    grid = ("--n=1:3", "--snr=1:2:2", "--seeds=1", "--set=pause=0.01", "--jobs=1")
+    done = call("sweep", "toy", *grid, cwd=tmp_path).stdout
+    assert "\x1b[" not in done
+    lines = done.splitlines()
+    assert lines[2].startswith("2 of 6 cells; 0.")
+    assert diagram_in(lines)[0] == TITLE
+
+
+# The axes of the diagram
+
+
+def toy_plan(folder: Path, **texts: str) -> Plan:
+    return make_plan(make_grid(TOY, texts, (0, 1), {}), RunDirectory(folder), "cpu")
+
+
+def drawn(diagram: SweepDiagram) -> list[str]:
+    console = Console(file=io.StringIO(), width=80)
+    with console.capture() as captured:
+        console.print(diagram.drawn(80, 24))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("texts", "title"),
+    [
+        ({"n": "1:3", "snr": "1:2:2"}, TITLE),
+        ({"n": "1:2", "snr": "1:2:2", "pause": "0:1:2"}, f"{TITLE}, mean over pause"),
+        (
+            {"n": "1:2", "snr": "1:2:3", "pause": "0:1:4"},
+            "test_loss over pause (across) and snr (up), mean over n",
+        ),
+        (
+            {"n": "1:2", "snr": "1:2:2", "pause": "0:1:2", "mood": "well,prints,raises"},
+            f"{TITLE}, mean over pause, mood",
+        ),
+        ({"n": "1:3"}, None),
+        ({"n": "1:3", "mood": "well,prints"}, None),
+    ],
+)
+def test_of_many_axes_the_diagram_has_the_two_with_the_most_numbers(
+    tmp_path: Path, texts: dict[str, str], title: str | None
+) -> None:
+    diagram = diagram_of(toy_plan(tmp_path, **texts), RunDirectory(tmp_path))
+    assert (diagram and drawn(diagram)[0]) == title
+
+
+def test_a_point_is_the_mean_over_other_axes_and_seeds_of_the_cells_that_have_a_number(
+    tmp_path: Path,
+) -> None:
+    plan = toy_plan(tmp_path, n="5,3", snr="2,1,4", pause="0,1")
+    diagram = diagram_of(plan, RunDirectory(tmp_path))
+    assert diagram is not None
+    for cell in plan.cells:
+        settings = cell.parameters.model_dump()
+        failed = settings["snr"] == 4 or (settings["n"], settings["snr"], cell.seed) == (5, 2, 1)
+        above = {1: 1, 2: 5, 4: 0}[settings["snr"]]
+        diagram.add(cell, None if failed else above + 2 * settings["pause"] + 4 * cell.seed)
+    assert drawn(diagram)[1:] == [
+        f"5 {' ' * 16}{'▒' * 16}{'×' * 16}",  # 4, and 6 between 4 and 8
+        f"3 {' ' * 16}{'█' * 16}{'×' * 16}",
+        f"  1{' ' * 46}4",
+        "4   ░░▒▒▓▓██ 8   × 2 points failed   ",
+    ]
+
+
+def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_measured(
+    tmp_path: Path,
+) -> None:
+    directory = RunDirectory(tmp_path / "out")
+    directory.prepare()
+    done, failed, never = toy_cells(n="1:3", snr="1")
+    for result in (
+        CellResult(done, reason="it failed at first"),
+        CellResult(done, {"test_loss": 0.25}),
+        CellResult(done, reason="and in another sweep"),
+        CellResult(failed, {"test_loss": 0.5}, reason="diverged"),
+    ):
+        directory.write(TOY, [result])
+    headlines = load_headlines(directory, TOY)
+    assert headlines == {done.key: 0.25, failed.key: pytest.approx(math.nan, nan_ok=True)}
+    assert never.key not in headlines
+
+
+# The time that is left
+
+
+def said(
+    seconds: Sequence[float], folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int = 2
+) -> list[str]:
+    """What a sweep of one cell per task says after each, where workers take 100 s to start."""
+    clock = itertools.count(0.0, 100.0)
+    monkeypatch.setattr("overfit_cli.cli.progress.time.monotonic", lambda: next(clock))
+    plan, output = toy_plan(folder, n=f"1:{len(seconds) // 2}"), io.StringIO()
+    console = Console(file=output, force_terminal=True, width=200)
+    shows = Progress(plan, Workforce(jobs, "loky"), RunDirectory(folder), console)
+    with shows.shown():
+        for index, (batch, one) in enumerate(zip(plan.batches, seconds, strict=True)):
+            headlines = tuple((cell.key, 0.5) for cell in batch)
+            shows.add(TaskRecord((index,), headlines, Counter(), one))
+    sentences = re.findall(r"[1-9] of 8 cells; [^,\r]* so far([^\r]*)", output.getvalue())
+    return sentences[: len(seconds)]
+
+
+def test_the_time_left_warms_up_and_counts_only_what_tasks_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert said([9.0, 9.0, *[3.0] * 6], tmp_path, monkeypatch) == [
+        *("", "", ""),
+        *(f", about {left} s left" for left in ("6.0", "4.5", "3.0", "3.0")),
+        "",
+    ]
+
+
+def test_while_cells_run_it_is_never_nothing_that_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert said([0.4] * 8, tmp_path, monkeypatch, jobs=1) == [
+        *("", "", "", "", ""),
+        *(", less than 1 s left", ", less than 1 s left"),
+        "",
+    ]
+
+
+def test_a_long_first_task_is_enough_to_go_by() -> None:
+    left = TimeLeft(jobs=2)
+    left.learn(1.0, 60.0)
+    assert left.seconds(11.0, 11) == 330.0
+
+
+def test_work_that_sums_to_more_than_all_or_to_nothing_gives_no_negative_time() -> None:
+    left = TimeLeft(jobs=1)
+    left.learn(0.0, 60.0)
+    assert left.seconds(0.0, 3) is None
+    left.learn(0.1, 60.0)
+    assert left.seconds(-1e-17, 1) == 0.0
