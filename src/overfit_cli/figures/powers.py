@@ -120,4 +120,4 @@ def _title(rows: Mapping[str, FittedPowers], cells: pd.DataFrame) -> str:
     seeds = max(row.cells["seed"].nunique() for row in rows.values())
     failed = int((cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    return f"geometric mean of {seeds} seeds, bar of one deviation{left_out}"
+    return f"Geometric mean of {seeds} seeds, bar of one deviation{left_out}"
