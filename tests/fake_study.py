@@ -105,6 +105,11 @@ def data_of(
     return FigureData(FakeStudy(), cells, frames[0], frames[1])
 
 
+def _read(text: str) -> str:
+    """A text as it looks; matplotlib's own ticks name the font of their mathtext."""
+    return typeset(text.replace(r"\mathdefault", ""))
+
+
 def words(figure: matplotlib.figure.Figure, folder: Path) -> str:
     """Save the figure, and return what a reader reads: every text that is drawn, and the facts.
 
@@ -115,7 +120,7 @@ def words(figure: matplotlib.figure.Figure, folder: Path) -> str:
 
     def listen(text: Text, *arguments: Any, **options: Any) -> None:
         if text.get_visible():
-            drawn[id(text)] = " ".join(typeset(text.get_text()).split())
+            drawn[id(text)] = " ".join(_read(text.get_text()).split())
         draw(text, *arguments, **options)
 
     with mock.patch.object(Text, "draw", listen):

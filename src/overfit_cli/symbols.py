@@ -11,6 +11,7 @@ _SIGNS = {
     "infty": "∞",
     "langle": "⟨",
     "nabla": "∇",
+    "propto": "∝ ",
     "rangle": "⟩",
     "sum": "Σ ",
     "top": "ᵀ",
@@ -39,7 +40,7 @@ def plain(symbol: str) -> str:
     text = re.sub(r"\^\{?(\d+)\}?", lambda power: power[1].translate(_RAISED), text)
     while (inner := _BRACES.sub(_without_braces, text)) != text:
         text = inner
-    return text.replace("^ᵀ", "ᵀ").replace(r"\_", "_")
+    return text.replace("^ᵀ", "ᵀ").replace(r"\_", "_").replace(r"\,", " ")
 
 
 _BRACES = re.compile(r"(\^|sqrt)?\{([^{}]*)\}")

@@ -267,7 +267,10 @@ PANELS = [
     ("plot learning-rates --from rates --y n", ["--y n", "doesn't take it", "--by,"]),
     ("plot learning-rates --from rates --value los", ["--value los", "measures no 'los'"]),
     ("plot curves --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
-    ("plot curves --from rates --x n", ["--x n", "doesn't take it", "--by, --threshold, --value"]),
+    (
+        "plot curves --from rates --x n",
+        ["--x n", "doesn't take it", "--by, --cmap, --each-seed, --log"],
+    ),
     ("plot curves --from rates --value train_los", ["--value train_los", "'train_loss'"]),
     (
         "plot curves --from rates --value floor,delta,lambda_b,pl_ratio,pl_bound",

@@ -36,7 +36,8 @@ def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path, name: str) -
     swept = call(*GRID, "--out", name, cwd=tmp_path)
     assert f"(n 3 × snr 2 × seeds 1), {visible(name)}\n" in swept.stdout
     drawn = call("plot", "heatmap", "--from", name, cwd=tmp_path)
-    assert drawn.stdout == f"Drawn: {visible(name)}/figures/heatmap.png\n"
+    said = f"Drawn: {visible(name)}/figures/heatmap.png, and its caption in heatmap.txt\n"
+    assert drawn.stdout == said
     again = call(*GRID, "--out", name, cwd=tmp_path)
     judged = call("report", "--from", name, "--out", "report", cwd=tmp_path)
     trained = call("train", "toy", "--out", name, cwd=tmp_path)

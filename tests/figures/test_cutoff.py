@@ -46,7 +46,7 @@ def test_every_place_has_the_colour_of_its_side(cells: pd.DataFrame, tmp_path: P
     mean = cells.groupby(["n", "snr"])["test_loss"].mean().unstack().to_numpy()
     assert (sides(figure) == (mean > 0.2)).all()
     (mesh,) = figure.axes[0].collections
-    assert tuple(to_hex(colour).upper() for colour in mesh.get_cmap()([0.0, 1.0])) == MUTED  # type: ignore[attr-defined]
+    assert tuple(to_hex(colour).upper() for colour in mesh.get_cmap()([0.0, 1.0])) == MUTED
     text = words(figure, tmp_path)
     assert "\ntest loss ≤ 0.2\n" in text
     assert "\ntest loss > 0.2\n" in text

@@ -55,9 +55,10 @@ def test_a_function_is_swept_and_drawn_by_the_usual_commands(
     assert cells.groupby("seed")["draw"].nunique().tolist() == [1, 1]
     drawn = call("plot", "heatmap", "--law", "n * snr**2 = 4", "--out=a.svg", cwd=tmp_path)
     assert "From results/mine-n-snr, the newest run directory that fits." in drawn.stdout
-    text = (tmp_path / "a.svg").read_text()
-    assert "test loss, mean of 2 seeds" in text
-    assert "n * snr**2 = 4" in text
+    assert "test loss" in (tmp_path / "a.svg").read_text()
+    caption = (tmp_path / "a.txt").read_text()
+    assert "Test loss over snr and n: mean of 2 seeds." in caption
+    assert "Line: n·snr^2 = 4." in caption
 
 
 @pytest.mark.parametrize("figure", ["cutoff", "boundary"])
@@ -67,10 +68,12 @@ def test_a_figure_of_two_sides_cuts_in_the_middle_where_no_threshold_is_named(
     written(tmp_path, EXPERIMENT)
     run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
     call("plot", figure, "--out=a.svg", cwd=tmp_path)
-    # By ratio, because the losses go from 1 / 21 to 1 / 1.5.
-    assert "0.178" in (tmp_path / "a.svg").read_text()
     call("plot", figure, "--threshold=0.2", "--out=b.svg", cwd=tmp_path)
-    assert "0.2" in (tmp_path / "b.svg").read_text()
+    # By ratio, because the losses go from 1 / 21 to 1 / 1.5.
+    for name, cut in (("a", "0.178"), ("b", "0.2")):
+        signs = {"cutoff": f"test loss &gt; {cut}<", "boundary": f"crosses {cut}, for each n"}
+        files = [(tmp_path / f"{name}.{ending}").read_text() for ending in ("svg", "txt")]
+        assert signs[figure] in "".join(files)
 
 
 def test_the_same_command_reuses_cells_and_a_grid_that_grows_does_too(tmp_path: Path) -> None:
@@ -478,7 +481,7 @@ def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> No
     directory = "results/mine-width-heads"
     call("plot", "cutoff", "--from", directory, "--out=a.svg", cwd=tmp_path)
     text = (tmp_path / "a.svg").read_text()
-    assert "above 0.5" in text
+    assert "&gt; 0.5" in text
     assert "hidden units" in text
     report = call("report", "--from", directory, "--out=report", cwd=tmp_path).stdout
     assert "low" in report
@@ -604,7 +607,7 @@ def test_what_a_decorator_says_now_is_what_figures_know(tmp_path: Path) -> None:
     assert "32 there already; 0 to run" in done.stdout
     assert "changed" not in done.stdout
     call("plot", "cutoff", "--from=results/mine-n-snr", "--out=a.svg", cwd=tmp_path)
-    assert "above 0.3" in (tmp_path / "a.svg").read_text()
+    assert "test loss &gt; 0.3" in (tmp_path / "a.svg").read_text()
     (tmp_path / "results" / "mine-n-snr" / MANIFEST).write_text("{")
     run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
     call("plot", "cutoff", "--from=results/mine-n-snr", cwd=tmp_path)

@@ -188,8 +188,9 @@ def test_a_refined_sweep_says_what_it_knows_and_is_drawn_where_it_sampled(tmp_pa
     cells = overfit_cli.load(tmp_path / "runs")
     assert len(cells) > 20
     assert set(cells["seed"]) == {0, 1, 2}
-    run("plot", "heatmap", "--from=runs", "--out=a.svg", cwd=tmp_path)
-    assert "sampled" in (tmp_path / "a.svg").read_text()
+    run("plot", "cutoff", "--from=runs", "--out=a.svg", cwd=tmp_path)
+    assert ">sampled<" in (tmp_path / "a.svg").read_text()
+    assert "by logistic regression" in (tmp_path / "a.txt").read_text()
     manifest = json.loads((tmp_path / "runs" / "manifest.json").read_text())
     assert manifest["runs"][0]["settings"]["refine"] == 3
 

@@ -64,7 +64,8 @@ def test_a_figure_of_chosen_cells_needs_no_more_axes(run: Path, tmp_path: Path) 
     with pytest.raises(UserError, match="mood varies too"):
         overfit_cli.draw("heatmap", run)
     figure = overfit_cli.draw("heatmap", run, where="mood=well")
-    assert "mean of 2 seeds" in figure.axes[0].get_title(loc="left")
+    assert "mean of 2 seeds" in figure.caption
+    assert "Axes: n 1, 2, 3, 4, 5, 6; snr 0.1, 0.4, 0.7." in figure.caption
     shown = call(
         "plot",
         "lines",
@@ -76,9 +77,9 @@ def test_a_figure_of_chosen_cells_needs_no_more_axes(run: Path, tmp_path: Path) 
         cwd=tmp_path,
     )
     assert "Drawn: a.svg" in shown.stdout
-    text = (tmp_path / "a.svg").read_text()
-    assert "n = 4" in text
-    assert "n = 5" not in text
+    text = " ".join((tmp_path / "a.txt").read_text().split())
+    assert "18 cells done; seeds 0, 1." in text
+    assert "Axes: n 2, 3, 4; snr 0.1, 0.4, 0.7." in text
 
 
 def test_the_newest_directory_is_one_that_has_such_cells(run: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -148,5 +149,6 @@ def _commands(request: Request) -> list[str]:
     made: list[str] = []
     for directory in (*request.directories, *([request.minus] if request.minus else [])):
         manifest = read_manifest(directory.path)
-        made += [" ".join(run.command) for run in manifest.runs] if manifest else []
-    return [*dict.fromkeys(made), *([request.command] if request.command else [])]
+        made += [shlex.join(run.command) for run in manifest.runs] if manifest else []
+    typed = [command for command in dict.fromkeys(made) if command]  # Python types none
+    return [*typed, *([request.command] if request.command else [])]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.errors import UserError, nearest, shortened
+from overfit_cli.plain_text import is_text
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Look
@@ -27,6 +28,8 @@ def read_look(title: str | None, size: str | None, dpi: int | None, style: Path 
     """
     from overfit_cli.figures.picture import Look
 
+    if title is not None:
+        _check_title(title)
     width, height = (None, None) if size is None else _read_size(size)
     if dpi is not None and not LEAST_DPI <= dpi <= MOST_DPI:
         raise UserError(
@@ -35,6 +38,24 @@ def read_look(title: str | None, size: str | None, dpi: int | None, style: Path 
     settings = {} if style is None else _read_style(style)
     given = {} if dpi is None else {"dpi": dpi}
     return Look(title=title or "", width=width, height=height, settings=settings, **given)
+
+
+def _check_title(text: str) -> None:
+    """Refuse what matplotlib can't draw."""
+    from matplotlib.cbook import is_math_text
+    from matplotlib.mathtext import MathTextParser
+
+    if not is_text(text):
+        raise UserError("--title: it isn't text; it takes a text in UTF-8.")
+    try:
+        for line in filter(is_math_text, text.split("\n")):
+            MathTextParser("path").parse(line)
+    except ValueError as error:
+        why = str(error).strip().split("\n")[-1].split(": ", 1)[-1].split("  ")[0]
+        raise UserError(
+            f"--title {shortened(text)}: what stands between dollar signs is no mathtext: {why}; "
+            r"write \$ for the sign itself."
+        ) from None
 
 
 def _read_size(text: str) -> tuple[float, float | None]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.labels import RUN, axis_label
-from overfit_cli.figures.style import HIGH, WIDE, log_ticks, plain, wrapped
+from overfit_cli.figures.style import HIGH, WIDE, literal, log_ticks, plain, wrapped
 from overfit_cli.parameters import Value, describe
 
 Floats = NDArray[np.float64]
@@ -172,7 +172,7 @@ def parameter_axis(
 
 
 def _short(value: Value) -> str:
-    return plain(float(f"{value:.3g}")) if isinstance(value, float) else str(value)
+    return plain(float(f"{value:.3g}")) if isinstance(value, float) else literal(str(value))
 
 
 def _scale(values: tuple[Value, ...]) -> Literal["linear", "log"]:

@@ -167,7 +167,7 @@ def _title(
     failed = int((cells["status"] == "failed").sum())
     never, count = sum(one.never for one in found), sum(one.curves for one in found)
     parts = [
-        f"where the {words.value} crosses {curves.threshold:g}: median and quartiles of "
+        f"Where the {words.value} crosses {curves.threshold:g}: median and quartiles of "
         f"{words.product}, p with its 95 % interval; {plural(cells['seed'].nunique(), 'seed')}"
     ]
     if never:

@@ -29,8 +29,8 @@ def caption(figure: Figure, picture: Picture, data: FigureData, commands: Sequen
     source = f" After {figure.source}." if figure.source else ""
     parts = [typeset(shows) + source, _cells_in_words(data), _settings_in_words(data)]
     wrapped = [textwrap.fill(part, _WIDTH, break_on_hyphens=False) for part in parts if part]
-    made = "\n".join(["Commands:", *(f"  {command}" for command in commands)])
-    return "\n\n".join([*wrapped, made, f"overfit {__version__}"]) + "\n"
+    made = ["\n".join(["Commands:", *(f"  {command}" for command in commands)])] if commands else []
+    return "\n\n".join([*wrapped, *made, f"overfit {__version__}"]) + "\n"
 
 
 def _cells_in_words(data: FigureData) -> str:

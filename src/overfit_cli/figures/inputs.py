@@ -11,6 +11,7 @@ from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis, parameter_axis, parameter_values
 from overfit_cli.figures.labels import RUN, axis_label
+from overfit_cli.figures.style import literal
 
 
 def two_axes(
@@ -63,7 +64,7 @@ def measured(data: FigureData, name: str | None) -> tuple[str, str]:
     if name not in data.cells:
         raise UserError(f"--value {name}: these cells don't hold {name}; sweep them again.")
     label = axis_label(data.study, name)
-    return name, f"{label}, less that of {data.less}" if data.less else label
+    return name, f"{label}, less that of {literal(data.less)}" if data.less else label
 
 
 def checked_threshold(threshold: float | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from overfit_cli.errors import UserError, nearest
-from overfit_cli.figures.style import brief
+from overfit_cli.figures.style import brief, literal
 from overfit_cli.parameters import describe, parameter_named
 from overfit_cli.study import AnyStudy
 
@@ -56,17 +56,17 @@ def symbol_of(study: AnyStudy, name: str) -> str:
 def setting(study: AnyStudy, name: str, value: object) -> str:
     """Return a parameter's value for a title: `$N$ = 5`, `attention kernel: softmax`, `seed 3`."""
     if is_word(study, name):
-        return f"{describe(study.parameters)[name].label}: {value}"
+        return f"{describe(study.parameters)[name].label}: {literal(str(value))}"
     return short_setting(study, name, value)
 
 
 def short_setting(study: AnyStudy, name: str, value: object) -> str:
     """Return a parameter's value for a legend, where words stand for themselves: `softmax`."""
     if name in (RUN, "seed"):
-        return str(value) if name == RUN else f"seed {value}"
+        return literal(str(value)) if name == RUN else f"seed {value}"
     info = describe(study.parameters)[name]
     if is_word(study, name):
-        return str(value)
+        return literal(str(value))
     called = f"${info.symbol}$" if info.symbol else info.label
     unit = f" {info.unit}" if info.unit else ""
     return f"{called} = {brief(value)}{unit}"

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from overfit_cli.errors import UserError
-from overfit_cli.figures.style import COLUMN, PAGE, RC, typeset
+from overfit_cli.figures.style import COLUMN, PAGE, RC, WIDE, typeset, wrapped
 from overfit_cli.files import reason_of, write_whole
 
 P = ParamSpec("P")
@@ -105,7 +105,9 @@ class Picture(Figure):
         size = (self.look.width or width, self.look.height or height)
         super().__init__(figsize=size)
         if self.look.title:
-            self.suptitle(self.look.title, x=0.01, ha="left", fontsize="large")
+            letters = int(0.7 * WIDE * size[0] / COLUMN)  # they are larger than others
+            title = wrapped(self.look.title, letters)
+            self.suptitle(title, x=0.01, ha="left", fontsize="large")
 
     def draw(self, renderer: Any) -> None:
         """Draw it in its own style, whoever asks."""

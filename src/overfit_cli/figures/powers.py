@@ -120,5 +120,5 @@ def _title(rows: Mapping[str, FittedPowers], cells: pd.DataFrame) -> str:
     seeds = max(row.cells["seed"].nunique() for row in rows.values())
     failed = int((cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    of = f"geometric mean of {seeds} seeds, bar of one deviation" if seeds > 1 else "one seed"
+    of = f"Geometric mean of {seeds} seeds, bar of one deviation" if seeds > 1 else "One seed"
     return f"{of}{left_out}"

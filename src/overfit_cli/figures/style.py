@@ -16,6 +16,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.typing import ColorType
 
+from overfit_cli.plain_text import visible
 from overfit_cli.symbols import plain as unicode_of
 
 COLUMN = 3.4  # inches: one column of a two-column paper
@@ -110,10 +111,15 @@ def _letters_across(texts: list[str], columns: int) -> int:
 
 def typeset(text: str) -> str:
     """Return a text in plain Unicode, its mathtext as it will look: to measure, or to print."""
-    return _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text)
+    return _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text).replace(r"\$", "$")
 
 
-_MATH = re.compile(r"\$[^$]*\$")
+_MATH = re.compile(r"(?<!\\)\$[^$]*(?<!\\)\$")
+
+
+def literal(text: str) -> str:
+    """Return a name from outside so that a figure shows it as it is: one line, no mathtext."""
+    return visible(text).replace("$", r"\$")
 
 
 def wrapped(text: str, letters: int) -> str:

@@ -152,7 +152,7 @@ def _entry(grid: Grid, settings: Mapping[str, str | int | float]) -> Run:
         axes=tuple(grid.axes),
         seeds=grid.seeds,
         settings=dict(settings),
-        command=("overfit", *(_as_text(word) for word in sys.argv[1:])),
+        command=_typed(),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         packages={name: _version(name) for name in _PACKAGES},
         python=platform.python_version(),
@@ -161,6 +161,14 @@ def _entry(grid: Grid, settings: Mapping[str, str | int | float]) -> Run:
         cores=os.cpu_count(),
         git_commit=_git_commit(),
     )
+
+
+def _typed() -> tuple[str, ...]:
+    """The command line; empty in a script or a notebook, where what is typed is no command."""
+    program = Path(sys.argv[0])
+    if program.stem != "overfit" and program.parent.name != "overfit_cli":
+        return ()
+    return ("overfit", *(_as_text(word) for word in sys.argv[1:]))
 
 
 def _as_text(word: str) -> str:

@@ -529,11 +529,12 @@ def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> 
     )
     figure = study.figures()["landscape"].draw(data, FigureOptions())
     text = words(figure, tmp_path)
-    assert "network 0, pair of directions 0 (networks here: 2, pairs of each: 2)" in text
-    titles = [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes]
-    assert [title for title in titles if title] == ["gaussian", "softmax"]
+    said = "Network 0, pair of directions 0 (networks here: 2, pairs of each: 2)."
+    assert said in text
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert [title for title in titles if title] == ["softmax", "gaussian"]
     first = data.cells.query("seed == 0 and pair == 0 and kernel == 'softmax'").iloc[0]
-    assert f"rms Laplacian {first['rms_laplacian']:.3g}" in text
+    assert f"\nrms Laplacian\n{first['rms_laplacian']:.3g}\n" in text
 
 
 def test_a_figure_without_a_surface_that_is_done_is_refused() -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
+import overfit_cli
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.studies.benign_vit.data import Weights, draw
 from overfit_cli.studies.benign_vit.figures import FIGURES
@@ -21,6 +22,7 @@ from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.studies.benign_vit.theory.boundaries import balance_at, boundaries, why_no_boundary
 from overfit_cli.studies.benign_vit.theory.predictions import learning_balance, predicted_boundary
 from tests.command import run
+from tests.fake_study import words
 from tests.studies.benign_vit.cells import measure, small
 
 
@@ -246,16 +248,20 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
     assert "Next: overfit plot dimension --from results/dimension-quick" in done
     drawn = run("plot", "dimension", "--out=d.svg", cwd=tmp_path)
     assert "Drawn: d.svg" in drawn.stdout
-    text = (tmp_path / "d.svg").read_text()
-    for words in (
-        "features of a token",
-        "N·SNR² at the crossing",
-        "test loss crosses 0.2",
+    caption = " ".join((tmp_path / "d.txt").read_text().split())
+    assert "Where the test loss crosses 0.2: median and quartiles of N·SNR^2" in caption
+    [swept] = (tmp_path / "results").iterdir()
+    text = words(overfit_cli.draw("dimension", swept), tmp_path)
+    for line in (
+        "features of a token d",
+        "N·SNR^2 at the crossing",
+        "threshold 0.2",
+        "d = 10^(12)",
     ):
-        assert words in text
+        assert f"\n{line}\n" in text
     other = run("plot", "dimension", "--threshold=0.4", "--out=e.svg", cwd=tmp_path)
     assert other.returncode == 0
-    assert "crosses 0.4" in (tmp_path / "e.svg").read_text()
+    assert "crosses 0.4" in (tmp_path / "e.txt").read_text()
 
 
 def test_boundaries_beyond_the_grid_are_arrows_at_the_edge(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
     )
     figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert [title for title in titles if title] == ["optimiser = adam", "optimiser = gd"]
+    assert [title for title in titles if title] == ["optimiser: gd", "optimiser: adam"]
     assert "cosine with" in words(figure, tmp_path)
 
 
@@ -98,7 +98,7 @@ def test_certificates_say_how_far_below_its_bound_each_number_is(tmp_path: Path)
     figure = overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
     said = words(figure, tmp_path)
     assert f"at most {cells['model_gradient'].max():.2g}" in said
-    assert "decades of $H$ too few" in said
+    assert "decades of H too few" in said
     assert "of step size too large (medians)" in said
     ratios, margins = figure.axes
     assert ratios.get_xscale() == "log"
@@ -134,5 +134,5 @@ def test_steps_to_the_target_are_drawn_over_heads_and_step_size(tmp_path: Path) 
     )
     figure = overfit_cli.draw("heatmap", tmp_path / "run", out=tmp_path / "h.png")
     said = words(figure, tmp_path)
-    assert "attention heads" in said
-    assert "steps until the training loss is" in said
+    assert "\nattention heads H\n" in said
+    assert "\nsteps to the target loss\n" in said

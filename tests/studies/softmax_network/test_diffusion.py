@@ -360,7 +360,7 @@ def test_the_score_figure_has_errors_over_time_and_over_n(run: Path, tmp_path: P
     own = cells[cells["model"] == "softmax"]
     logs = own["score_error"].astype(float).map(math.log).groupby(own["n"]).mean()
     assert np.asarray(over_n.lines[0].get_ydata(), float) == pytest.approx(np.exp(logs.to_numpy()))
-    assert over_time.get_title(loc="left") == "n = 40"
+    assert over_time.get_title(loc="left") == "$n$ = 40"
     assert len(over_time.lines) == len(over_n.lines) == 4, "the true score has no error"
     assert "exact posterior" in words(figure, tmp_path)
 
@@ -393,7 +393,7 @@ def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path
 def test_the_curves_figure_leaves_out_what_was_not_trained(run: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("curves", run, out=tmp_path / "curves.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["model = softmax", "model = relu"]
+    assert titles == ["denoiser: softmax", "denoiser: relu"]
 
 
 def test_samples_of_digits_lie_over_all_digits(tmp_path: Path) -> None:

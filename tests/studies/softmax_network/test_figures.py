@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.errors import UserError
+from overfit_cli.figures.style import typeset
 from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths
 from tests.fake_study import words
 
@@ -61,18 +63,19 @@ def test_table1_has_a_panel_for_steps_widths_and_condition_numbers(
 
 def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("heatmap", grid, out=tmp_path / "heatmap.png")
-    assert "activation = softmax" in words(figure, tmp_path)
-    legends = [axes.get_legend() for axes in figure.axes[:3]]
-    powers = [legend.get_texts()[0].get_text() for legend in legends if legend]
-    assert powers
-    assert all("steps over limit = 2" in power and "m \\propto n^" in power for power in powers)
+    text = words(figure, tmp_path)
+    titles = [axes.get_title(loc="left") for axes in figure.axes[:3]]
+    assert [title.removeprefix("activation: ").partition(":")[0] for title in titles] == NETWORKS
+    assert any(": m ∝ n^" in typeset(title) for title in titles)
+    assert "\nsteps over infinite width's = 2, and its fit\n" in text
+    assert "\nTable 1: m ∝ n^2\n" in text
 
 
 def test_the_diagram_of_another_column_has_that_columns_contour(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("heatmap", grid, value="kernel_drift", out=tmp_path / "drift.png")
-    legend = figure.axes[0].get_legend()
-    assert legend is not None
-    assert legend.get_texts()[0].get_text().startswith("kernel drift = 0.")
+    text = words(figure, tmp_path)
+    assert re.search(r"\nchange of the Gram matrix .* = 0\.\d+, and its fit\n", text)
+    assert "steps over" not in text
 
 
 def test_drift_and_gap_fall_with_width_by_the_powers_written_beside(
@@ -114,7 +117,7 @@ def test_networks_that_take_no_step_decide_no_claim(tmp_path: Path) -> None:
 def test_eigenvalues_have_a_line_for_each_dimension(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("eigenvalues", grid, out=tmp_path / "eigenvalues.png")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["softmax", "exp", "ReLU"]
-    assert "$d$ = 4" in words(figure, tmp_path)
+    assert "\nd = 4\n" in words(figure, tmp_path)
 
 
 def test_a_figure_names_what_else_varies(widths: Path, tmp_path: Path) -> None:

@@ -72,8 +72,9 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
         axes.plot(np.exp(at), line, linestyle=dash, **outlined)
     figure = axes.get_figure(root=True)
     if found.left_out and isinstance(figure, Picture):
-        left_out = plural(found.left_out, "seed")
-        figure.facts.append(f"{part.title}: {left_out} left out, without a crossing on the grid.")
+        of = f"{part.title}: " if part.title else ""
+        seeds = plural(found.left_out, "seed")
+        figure.facts.append(f"Contour, {of}{seeds} left out, without a crossing on the grid.")
     axes.set_title(_title(part.title, power))
     label = axis_label(part.data.study, value)
     return [
