@@ -199,7 +199,7 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
     page = (tmp_path / "r" / "report.md").read_text()
     assert "| **toy-claim**: Nothing is learned. | holds |" in page
     relaxed = run("report", "--from", "bad", "--out", "r", cwd=tmp_path)
-    assert re.search(r"^1 of \d+ claims fail: toy-claim\.$", relaxed.stdout, re.MULTILINE)
+    assert re.search(r"^Claims that fail: 1 of \d+: toy-claim\.$", relaxed.stdout, re.MULTILINE)
     run("report", "--from", "bad", "--out", "r", "--strict", cwd=tmp_path, expect=1)
     for order in (("good", "bad"), ("bad", "good")):
         both = [word for name in order for word in ("--from", name)]

@@ -17,9 +17,14 @@ from tests.command import call
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted(path.stem for path in (ROOT / "experiments").glob("*.toml"))
+QUICK = ("fig1", "heads-margin", "kernel-example-condition", "softmax-drift")
+"""One of each paper; the others are slow tests."""
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "preset",
+    [pytest.param(one, marks=[] if one in QUICK else pytest.mark.slow) for one in PRESETS],
+)
 def test_the_command_proposed_after_a_preset_works(
     preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

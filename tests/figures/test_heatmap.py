@@ -121,13 +121,13 @@ def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame, tmp_path: 
     assert known.sum() > 100
     np.testing.assert_allclose((n * snr**2)[known], 1000, rtol=0.01)
     text = words(figure, tmp_path)
-    assert "\nN·SNR^2 = 1000\n" in text
-    assert "\nLine: N·SNR^2 = 1000.\n" in text
+    assert "\nN·SNR² = 1000\n" in text
+    assert "\nLine: N·SNR² = 1000.\n" in text
 
 
 def test_a_law_that_lies_elsewhere_is_said_to(cells: pd.DataFrame, tmp_path: Path) -> None:
     figure = draw_heatmap(data_of(cells), replace(OPTIONS, law=("n * snr = 1e9",)))
-    assert "N·SNR = 10^9 (out of view)" in words(figure, tmp_path)
+    assert "N·SNR = 10⁹ (out of view)" in words(figure, tmp_path)
 
 
 def test_failed_and_missing_places_are_hatched_and_counted(

@@ -57,7 +57,7 @@ def test_a_heatmap_colours_sampled_places_alone_by_their_means(tmp_path: Path) -
     np.testing.assert_allclose(colours, [mean[place] for place in where])
     text = words(figure, tmp_path)
     assert "missing" not in text
-    assert "sampled" not in text, "all that has a colour is"
+    assert "\nsampled\n" not in text, "all that has a colour is"
     whole = draw_heatmap(replace(data, refined=False), OPTIONS)
     assert any(isinstance(one, QuadMesh) for one in whole.axes[0].collections)
 

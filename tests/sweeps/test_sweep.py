@@ -264,9 +264,9 @@ def test_a_law_of_the_figures_own_is_left_out_where_it_is_not_about_the_figure(
         run("plot", "heatmap", "--from", "out", "--out", "a.svg", *options, cwd=tmp_path)
         return " ".join((tmp_path / "a.txt").read_text().split())
 
-    assert "Line: N·SNR^2 = " in drawn()
+    assert "Line: N·SNR² = " in drawn()
     assert "Line" not in drawn("--value", "test_error")
-    assert "Line: N·SNR^2 = 9." in drawn("--value", "test_error", "--law", "n * snr**2 = 9")
+    assert "Line: N·SNR² = 9." in drawn("--value", "test_error", "--law", "n * snr**2 = 9")
     assert "Line" not in drawn("--no-law")
 
 

@@ -38,6 +38,9 @@ class Progress:
         workforce: who trains it.
         directory: where the cells are that don't run again.
         output: where to show it.
+
+    Attributes:
+        cells: how many have been finished.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class Progress:
         self._directory, self._output = directory, output
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
-        self._cells = self._failed = self._batches = 0
+        self.cells = self._failed = self._batches = 0
         cells = [cell for batch in plan.batches for cell in batch]
         self._cell_of = {cell.key: cell for cell in cells}
         self._work = sum(plan.grid.study.cost(cell) for cell in cells)
@@ -76,7 +79,7 @@ class Progress:
         """Take in a finished task, and show it."""
         cells = [self._cell_of[key] for key, _ in record.headlines]
         work = sum(self._plan.grid.study.cost(cell) for cell in cells)
-        self._cells += len(cells)
+        self.cells += len(cells)
         self._failed += record.reasons.total()
         self._batches += len(record.batches)
         self._work_done += work
@@ -90,7 +93,7 @@ class Progress:
 
     def count(self) -> str:
         """Return how many of the cells are finished, in words."""
-        return f"{self._cells} of {plural(self._plan.to_run, 'cell')}"
+        return f"{self.cells} of {plural(self._plan.to_run, 'cell')}"
 
     def _begin(self) -> None:
         """Show a picture that changes with each record, where the terminal can take it back."""
@@ -108,7 +111,7 @@ class Progress:
         """Take the picture back, and leave the diagram."""
         if self._live is not None:
             self._live.stop()
-        if self._cells and (diagram := self._drawn()) is not None:
+        if self.cells and (diagram := self._drawn()) is not None:
             self._output.print(diagram)
 
     def _show(self) -> None:
@@ -123,7 +126,7 @@ class Progress:
 
     def _sentence(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
-        return f"{self.count()}{failed}; {self._time() if self._cells else self._waits_for()}"
+        return f"{self.count()}{failed}; {self._time() if self.cells else self._waits_for()}"
 
     def _waits_for(self) -> str:
         """What comes before the first record: workers start, each job trains a batch."""
@@ -147,7 +150,7 @@ class Progress:
     def _picture(self) -> RenderableType:
         line = Table.grid(padding=(0, 1))
         sentence = Text(self._sentence())
-        if self._cells:
+        if self.cells:
             bar = ProgressBar(total=self._work, completed=self._work_done, width=20)
             line.add_row(bar, sentence)
         else:

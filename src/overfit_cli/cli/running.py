@@ -159,10 +159,11 @@ class Runner:
                     on_record=progress.add,
                 )
         except KeyboardInterrupt:
-            self.output.print(
-                f"Interrupted after {progress.count()}; they are kept in {self.directory.path}, "
-                "and the same command goes on from there."
+            kept = (
+                f"they are kept in {self.directory.path}, and the same command goes on from there"
             )
+            some = f"Interrupted after {progress.count()}; {kept}."
+            self.output.print(some if progress.cells else "Interrupted before a cell was done.")
             raise
 
 

@@ -228,7 +228,7 @@ def _fit_in_words(study: AnyStudy, one: Crossed, x: Axis, y: Axis) -> str:
         return f"{title}no fit of {equation}, fewer than three points"
     exponent, constant = (_between(*found[:3]) for found in (one.fit.exponent, one.fit.constant))
     if one.title:
-        return f"{one.title}:\n$p$ = {exponent}, $C$ = {constant}"
+        return f"{one.title}\n$p$ = {exponent}, $C$ = {constant}"
     return f"{equation}\n$p$ = {exponent}\n$C$ = {constant}"
 
 

@@ -242,7 +242,7 @@ def test_few_seeds_or_failed_ones_leave_a_comparison_open(name: str) -> None:
     rates = (AT_ONE_RATE.get(name, 0.001), 0.01, 0.1)
     found = measure(name, cells(PAPER, rates=rates, jitter=JITTER[:3]))
     assert found.verdict == "inconclusive"
-    assert "seeds, and there are 3." in found.note
+    assert "seeds; these cells have 3 seeds." in found.note
     frame = cells(PAPER, rates=rates)
     found = measure(name, fail(frame, frame["seed"] == 0))
     assert found.verdict == "inconclusive"

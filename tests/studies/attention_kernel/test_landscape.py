@@ -617,7 +617,11 @@ def test_the_interval_is_over_networks_not_over_pairs() -> None:
 def test_few_networks_or_pairs_leave_a_claim_open(name: str, seeds: int, pairs: int) -> None:
     found = measure(name, frame(8, 4, seeds=seeds, pairs=pairs))
     assert found.verdict == "inconclusive"
-    words = "takes 6 seeds, and there are 5" if seeds == 5 else "has 1 pairs of directions: fewer"
+    words = (
+        "needs 6 seeds; these cells have 5 seeds"
+        if seeds == 5
+        else "has 1 pair of directions: fewer"
+    )
     assert words in found.note
 
 

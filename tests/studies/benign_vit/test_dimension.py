@@ -249,14 +249,14 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
     drawn = run("plot", "dimension", "--out=d.svg", cwd=tmp_path)
     assert "Drawn: d.svg" in drawn.stdout
     caption = " ".join((tmp_path / "d.txt").read_text().split())
-    assert "Where the test loss crosses 0.2: median and quartiles of N·SNR^2" in caption
+    assert "Where the test loss crosses 0.2: median and quartiles of N·SNR²" in caption
     [swept] = (tmp_path / "results").iterdir()
     text = words(overfit_cli.draw("dimension", swept), tmp_path)
     for line in (
         "features of a token d",
-        "N·SNR^2 at the crossing",
+        "N·SNR² at the crossing",
         "threshold 0.2",
-        "d = 10^(12)",
+        "d = 10¹²",
     ):
         assert f"\n{line}\n" in text
     other = run("plot", "dimension", "--threshold=0.4", "--out=e.svg", cwd=tmp_path)

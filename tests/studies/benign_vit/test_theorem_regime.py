@@ -166,7 +166,7 @@ def test_powers_are_not_judged_by_one_of_three_axes() -> None:
     for side in ("benign", "harmful"):
         found = measure(f"theorem-{side}-powers", some)
         assert found.verdict == "not run"
-        assert "snr, n takes one value" in found.note
+        assert "one value of snr and one of n" in found.note
 
 
 def test_steps_of_another_order_than_t_break_the_theorems() -> None:

@@ -68,7 +68,7 @@ def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_
     assert [title.removeprefix("activation: ").partition(":")[0] for title in titles] == NETWORKS
     assert any(": m ∝ n^" in typeset(title) for title in titles)
     assert "\nsteps over infinite width's = 2, and its fit\n" in text
-    assert "\nTable 1: m ∝ n^2\n" in text
+    assert "\nTable 1: m ∝ n²\n" in text
 
 
 def test_the_diagram_of_another_column_has_that_columns_contour(grid: Path, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_eigenvalues_have_a_line_for_each_dimension(grid: Path, tmp_path: Path) 
 
 
 def test_a_figure_names_what_else_varies(widths: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="initialisation varies here"):
+    with pytest.raises(UserError, match="draw initialisation, which varies here"):
         overfit_cli.draw("table1", widths, out=tmp_path / "table1.png")
 
 

@@ -16,6 +16,7 @@ from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import check_alike
 from overfit_cli.claims.rules import Margin, judged
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+from overfit_cli.words import plural
 
 SOURCE = "Song et al. 2024, section 5.3.2, figure 4"
 LEAST_PAIRS = 2
@@ -34,7 +35,8 @@ def _by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     table = values.pivot(index=["seed", "pair"], columns="kernel", values="value").dropna()
     fewest = int(table.groupby("seed").size().min()) if len(table) else 0
     if fewest < LEAST_PAIRS:
-        raise inconclusive(f"A network has {fewest} pairs of directions: fewer than {LEAST_PAIRS}.")
+        pairs = f"{plural(fewest, 'pair')} of directions"
+        raise inconclusive(f"A network has {pairs}: fewer than {LEAST_PAIRS}.")
     return table
 
 
