@@ -48,9 +48,11 @@ _BRACES = re.compile(r"(\^|sqrt)?\{([^{}]*)\}")
 
 
 def _without_braces(found: re.Match[str]) -> str:
-    """An exponent or a root in parentheses where it is longer than a letter; else what is there."""
-    of, inside = {"sqrt": "√", None: ""}.get(found[1], found[1]), found[2]
-    return f"{of}({inside})" if of and len(inside) > 1 else f"{of}{inside}"
+    """A root, and an exponent longer than a letter, in parentheses; else what is there."""
+    of, inside = found.groups()
+    if of == "sqrt":
+        return f"√({inside})"
+    return f"^({inside})" if of and len(inside) > 1 else f"{of or ''}{inside}"
 
 
 def _sign(found: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,19 +87,56 @@ def _read_style(path: Path) -> dict[str, Any]:
 
     if not path.is_file():
         raise UserError(f"--style {path}: there is no such file; it takes a .mplstyle file.")
-    log = logging.getLogger("matplotlib")
-    level = log.level
-    log.setLevel(logging.CRITICAL)  # it says there what the error says too
+    log, said = logging.getLogger("matplotlib"), _Listener()
+    log.addHandler(said)
     try:
         read = matplotlib.rc_params_from_file(
             str(path), fail_on_error=True, use_default_template=False
         )
     except (ValueError, KeyError, OSError, UnicodeDecodeError) as error:
-        why = str(error).strip().split("\n")[0].rstrip(".")
-        raise UserError(f"--style {path}: it is no style sheet of matplotlib's: {why}.") from None
+        said.sentences.insert(0, str(error))
     finally:
-        log.setLevel(level)
-    return {str(name): value for name, value in read.items()}
+        log.removeHandler(said)
+    if said.sentences:  # what it doesn't know it logs, and passes over
+        first = said.sentences[0].strip().split("\n")[0].removesuffix(".")
+        why = re.sub(r" in file .*?, line", ", line", first)
+        raise UserError(f"--style {path}: it is no style sheet of matplotlib's: {why}.")
+    return _usable({str(name): value for name, value in read.items()}, path)
+
+
+class _Listener(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.sentences: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.sentences.append(record.getMessage())
+
+
+def _usable(settings: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Refuse settings that are well written, and with which nothing could be drawn here."""
+    import matplotlib
+
+    cycle, fonts = settings.get("axes.prop_cycle"), settings.get("font.family", [])
+    if cycle is not None and not len(cycle):
+        raise UserError(f"--style {path}: axes.prop_cycle is empty; it takes one colour or more.")
+    colours = settings.get("image.cmap", "viridis")
+    if colours not in matplotlib.colormaps:
+        raise UserError(f"--style {path}: matplotlib has no colour map {colours}, its image.cmap.")
+    if settings.get("text.usetex") and shutil.which("latex") is None:
+        raise UserError(f"--style {path}: text.usetex needs LaTeX, which isn't installed here.")
+    there = [font for font in fonts if _is_installed(font)]
+    if fonts and not there:
+        raise UserError(f"--style {path}: no font of font.family is installed: {', '.join(fonts)}.")
+    return {**settings, **({"font.family": there} if fonts else {})}
+
+
+def _is_installed(family: str) -> bool:
+    from matplotlib.font_manager import font_family_aliases, fontManager
+
+    return family in font_family_aliases or family in fontManager.get_font_names()
 
 
 def checked_colour_map(name: str | None) -> str | None:

@@ -159,11 +159,12 @@ class Runner:
                     on_record=progress.add,
                 )
         except KeyboardInterrupt:
-            kept = (
-                f"they are kept in {self.directory.path}, and the same command goes on from there"
+            self.output.print(
+                f"Interrupted after {progress.count()}; they are kept in {self.directory.path}, "
+                "and the same command goes on from there."
+                if progress.cells
+                else "Interrupted before the first result; the same command starts again."
             )
-            some = f"Interrupted after {progress.count()}; {kept}."
-            self.output.print(some if progress.cells else "Interrupted before a cell was done.")
             raise
 
 

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from overfit_cli.errors import UserError
-from overfit_cli.figures.style import COLUMN, PAGE, RC, WIDE, typeset, wrapped
+from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points, typeset, wrapped
 from overfit_cli.files import reason_of, write_whole
 
 P = ParamSpec("P")
@@ -65,8 +65,16 @@ def looking(look: Look) -> Iterator[None]:
 
 
 def _style(look: Look) -> Any:
-    """Our settings and the user's, on matplotlib's defaults: a matplotlibrc changes nothing."""
-    return matplotlib.style.context([RC, dict(look.settings)], after_reset=True)
+    """Our settings and the user's, on matplotlib's defaults: a matplotlibrc changes nothing.
+
+    Where the user sets a size of fonts, all of ours grow with it.
+    """
+    given = look.settings
+    factor = given.get("font.size", RC["font.size"]) / RC["font.size"]
+    sizes = {name: factor * RC[name] for name in SIZES}
+    # Legends stand outside of the axes, which this layout alone makes room for.
+    ours = {"figure.constrained_layout.use": True, "figure.autolayout": False}
+    return matplotlib.style.context([RC, sizes, {**given, **ours}], after_reset=True)
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
@@ -167,11 +175,13 @@ def new_panels(
 def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
     """Give panels their titles, each of one line, smaller where one is too long for its panel."""
     longest = max((len(typeset(title)) for title in titles), default=0)
+    size = points("axes.titlesize")
     for axes, title in zip(all_axes, titles, strict=True):
         figure = axes.get_figure(root=True)
         room = axes.get_position().width * (figure.get_figwidth() if figure else PAGE)
-        fits = 15 * room  # letters of the usual size
-        axes.set_title(title, fontsize=8 if longest <= fits else max(5.5, 8 * fits / longest))
+        fits = 136 * room / size  # letters of this size
+        smaller = size * min(1.0, max(0.7, fits / max(longest, 1)))
+        axes.set_title(title, fontsize=smaller)
 
 
 def image(figure: Figure, kind: str) -> bytes:

@@ -71,6 +71,22 @@ RC: dict[str, Any] = {
 }
 
 
+SIZES = (
+    "axes.labelsize",
+    "axes.titlesize",
+    "xtick.labelsize",
+    "ytick.labelsize",
+    "legend.fontsize",
+)
+"""Sizes of fonts that grow with `font.size`."""
+
+
+def points(name: str) -> float:
+    """Return a size of fonts in use, by the name of its setting."""
+    size: float = FontProperties(size=matplotlib.rcParams[name]).get_size_in_points()
+    return size
+
+
 def colours_of_map(shares: Sequence[float]) -> list[ColorType]:
     """Return colours of the colour map in use, at shares from 0 to 1 of it."""
     return [tuple(rgb) for rgb in matplotlib.colormaps[matplotlib.rcParams["image.cmap"]](shares)]
@@ -87,7 +103,7 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str
     if not handles:
         return
     artists = [artist for artist, _ in handles]
-    size = FontProperties(size=matplotlib.rcParams["legend.fontsize"]).get_size_in_points()
+    size = points("legend.fontsize")
     fit = int(WIDE * figure.get_figwidth() / COLUMN * 7 / size)
     texts = [wrapped(text, fit) for _, text in handles]
     while columns > 1 and _letters_across(texts, columns) > fit:

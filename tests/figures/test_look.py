@@ -1,0 +1,304 @@
+"""How a figure looks: its size, dots, title, colours, axes, and a style sheet of the user's."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+
+from overfit_cli.cli.look import checked_colour_map, read_log, read_look
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureOptions
+from overfit_cli.figures.boundary import draw_boundary
+from overfit_cli.figures.curves import draw_curves
+from overfit_cli.figures.heatmap import draw_heatmap
+from overfit_cli.figures.lines import draw_lines
+from overfit_cli.figures.picture import Picture, image, looking, save
+from tests.fake_study import (
+    LAW,
+    NS,
+    OPTIONS,
+    SIDES,
+    SNRS,
+    data_of,
+    fake_cells,
+    fake_trajectories,
+    words,
+)
+
+CELLS = fake_cells(NS, SNRS)
+FEW = fake_cells([5, 10], [1.0, 2.0, 4.0])
+LINES = FigureOptions(x="snr", value="test_loss")
+
+
+def look(
+    *,
+    title: str | None = None,
+    size: str | None = None,
+    dpi: int | None = None,
+    style: Path | None = None,
+) -> Any:
+    """Every picture that is made inside looks so."""
+    return looking(read_look(title, size, dpi, style))
+
+
+def sheet(folder: Path, text: str) -> Path:
+    path = folder / "mine.mplstyle"
+    path.write_text(text)
+    return path
+
+
+def lines() -> Picture:
+    return draw_lines(data_of(FEW), LINES)
+
+
+# Size and dots
+
+
+@pytest.mark.parametrize(
+    ("text", "inches"),
+    [
+        ("column", (3.4, 2.6)),
+        ("page", (7.0, 2.6)),
+        ("3.4x2.6", (3.4, 2.6)),
+        ("5 × 4", (5, 4)),
+        ("4x3in", (4, 3)),
+        ("127x76.2mm", (5, 3)),
+        ("12.7x7.62cm", (5, 3)),
+    ],
+)
+def test_a_size_is_a_papers_or_inches_or_millimetres(
+    text: str, inches: tuple[float, float]
+) -> None:
+    with look(size=text):
+        figure = draw_heatmap(data_of(CELLS), OPTIONS)
+    assert figure.get_size_inches() == pytest.approx(inches)
+
+
+@pytest.mark.parametrize(
+    "text", ["colum", "3.4", "3.4x", "x2", "-3x2", "3x2px", "0x3", "0.4x3", "3x61", "1e3x2", ""]
+)
+def test_another_size_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=f"^--size {text}: (it takes column|both sides are at lea)"):
+        read_look(None, text, None, None)
+
+
+def test_a_size_too_small_for_the_figure_is_a_sentence(tmp_path: Path) -> None:
+    with look(size="0.5x0.5"):
+        figure = draw_heatmap(data_of(CELLS), replace(SIDES, law=(LAW,)))
+    with pytest.raises(UserError) as refused:
+        save(figure, tmp_path / "a.png")
+    sentence = "--size 0.5x0.5: the figure needs more room, such as --size page."
+    assert str(refused.value) == sentence
+    assert not list(tmp_path.iterdir())
+
+
+def test_dots_per_inch_are_those_of_the_file(tmp_path: Path) -> None:
+    for dpi, pixels in ((None, (1020, 780)), (100, (340, 260)), (20, (68, 52))):
+        with look(dpi=dpi):
+            save(draw_heatmap(data_of(CELLS), OPTIONS), tmp_path / "a.png")
+        header = (tmp_path / "a.png").read_bytes()[16:24]
+        sides = int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")
+        assert sides == pixels
+    for dpi in (19, 2401):
+        with pytest.raises(UserError, match=f"^--dpi {dpi}: .* at least 20 and up to 2400"):
+            read_look(None, None, dpi, None)
+
+
+# Title
+
+
+def test_a_title_stands_above_and_is_typeset(tmp_path: Path) -> None:
+    assert draw_heatmap(data_of(CELLS), OPTIONS).get_suptitle() == ""
+    with look(title="Losses of $N$ samples"):
+        figure = draw_heatmap(data_of(CELLS), OPTIONS)
+    assert "\nLosses of N samples\n" in words(figure, tmp_path)
+    high = figure.axes[0].get_window_extent().y1
+    assert figure.texts[0].get_window_extent().y0 > high
+
+
+def test_a_long_title_is_broken_into_lines_that_fit(tmp_path: Path) -> None:
+    with look(title="A title of very many words " * 8):
+        figure = draw_heatmap(data_of(CELLS), OPTIONS)
+    words(figure, tmp_path)
+    box = figure.texts[0].get_window_extent()
+    assert "\n" in figure.get_suptitle()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+
+
+def test_a_title_that_matplotlib_cannot_draw_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^--title \$\\foo\$: .* no mathtext: Unknown symbol"):
+        read_look(r"$\foo$", None, None, None)
+    with pytest.raises(UserError, match=r"^--title: it isn't text"):
+        read_look("\udcff", None, None, None)
+    with look(title=r"5$ and 6\$"):  # a sign alone is a sign
+        assert "\n5$ and 6$\n" in words(draw_heatmap(data_of(CELLS), OPTIONS), tmp_path)
+
+
+# Colours and axes
+
+
+def test_a_map_of_colours_is_matplotlibs_of_that_name() -> None:
+    assert checked_colour_map(None) is None
+    figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, cmap="magma"))
+    assert figure.axes[0].collections[0].get_cmap().name == "magma"
+    figure = draw_heatmap(data_of(CELLS), OPTIONS)
+    assert figure.axes[0].collections[0].get_cmap().name == "viridis"
+    for name, hint in (("magmaa", "did you mean 'magma'"), ("qqq", "viridis, cividis and RdBu")):
+        with pytest.raises(UserError, match=f"^--cmap {name}: matplotlib has no .*{hint}"):
+            checked_colour_map(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "scales"),
+    [
+        ("none", ("linear", "linear", "linear")),
+        ("x", ("log", "linear", "linear")),
+        ("y", ("linear", "log", "linear")),
+        ("value", ("linear", "linear", "log")),
+        ("x, y,value", ("log", "log", "log")),
+        (None, ("linear", "linear", "linear")),
+    ],
+)
+def test_axes_are_logarithmic_as_asked(text: str | None, scales: tuple[str, str, str]) -> None:
+    narrow = fake_cells([6, 8, 10], [6.0, 8.0, 10.0])
+    figure = draw_heatmap(data_of(narrow), replace(OPTIONS, log=read_log(text)))
+    axes, bar = figure.axes
+    norm = axes.collections[0].norm
+    assert norm is not None
+    value = "log" if isinstance(norm, mpl.colors.LogNorm) else "linear"
+    assert (axes.get_xscale(), axes.get_yscale(), value) == scales
+    assert bar.get_yscale() == scales[2]
+
+
+def test_what_has_no_logarithm_is_refused() -> None:
+    for text in ("z", "x,z", "", "none,x", "X"):
+        with pytest.raises(UserError, match=f"^--log {text}: it takes some of x, y, value"):
+            read_log(text)
+    zero = FEW.assign(test_loss=FEW["test_loss"] - FEW["test_loss"].min())
+    both = FigureOptions(x="snr", y="n", value="test_loss", log=frozenset({"value"}))
+    for draw in (draw_heatmap, draw_lines):
+        with pytest.raises(
+            UserError, match=r"^--log value: the least number drawn is 0, which has"
+        ):
+            draw(data_of(zero), both)
+    data = data_of(pd.concat([fake_cells([5], [1.0], kernel=k) for k in ("softmax", "gaussian")]))
+    with pytest.raises(UserError, match=r"^--log x: kernel isn't positive throughout"):
+        draw_lines(data, replace(LINES, x="kernel", log=frozenset({"x"})))
+
+
+# A style sheet
+
+
+def test_a_style_sheet_changes_colours_and_sizes(tmp_path: Path) -> None:
+    style = sheet(tmp_path, "axes.prop_cycle: cycler('color', ['123456', '654321'])\nfont.size: 12")
+    with look(style=style):
+        figure = lines()
+    colours = [to_hex(line.get_color()) for line in figure.axes[0].lines[:2]]
+    save(figure, tmp_path / "a.svg")
+    drawn = (tmp_path / "a.svg").read_text()
+    assert "#123456" in drawn
+    assert "#654321" in drawn
+    assert "#0072b2" not in drawn
+    assert figure.axes[0].xaxis.label.get_size() == 12
+    assert figure.axes[0].get_xticklabels()[0].get_size() == pytest.approx(7 * 12 / 8)
+    assert len(set(colours)) == 2
+
+
+def test_a_style_sheet_leaves_no_trace(tmp_path: Path) -> None:
+    before, settings = image(lines(), "png"), dict(mpl.rcParams)
+    style = sheet(tmp_path, "axes.prop_cycle: cycler('color', ['r'])\nfont.size: 12")
+    with look(style=style, title="T", size="page", dpi=50):
+        styled, now = lines(), image(lines(), "png")
+    assert image(lines(), "png") == before, "a later figure is as it was"
+    assert image(styled, "png") == now != before, "and the styled one keeps its own style"
+    assert dict(mpl.rcParams) == settings
+
+
+def test_a_failure_leaves_no_trace_either(tmp_path: Path) -> None:
+    settings, before = dict(mpl.rcParams), image(lines(), "png")
+    with (
+        pytest.raises(UserError),
+        look(style=sheet(tmp_path, "font.size: 12")),
+    ):
+        draw_lines(data_of(FEW), replace(LINES, x="nothing"))
+    assert image(lines(), "png") == before
+    assert dict(mpl.rcParams) == settings
+
+
+BAD_SHEETS = [
+    ("font.size: big", "Could not convert 'big' to float"),
+    ("nonsense", "Missing colon, line 1 ('nonsense')"),
+    ("fnot.size: 8", "Bad key fnot.size, line 1"),
+    ("font.size: 8\nfont.size: 9", "Duplicate key, line 2"),
+    ("image.cmap: magmaa", "matplotlib has no colour map magmaa, its image.cmap"),
+    ("axes.prop_cycle: cycler('color', [])", "axes.prop_cycle is empty"),
+    ("font.family: No Such Font", "no font of font.family is installed: No Such Font"),
+    ("\udcff\udc80", "can't decode"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), BAD_SHEETS)
+def test_a_bad_style_sheet_is_refused_in_a_sentence(
+    text: str, why: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.mplstyle"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(UserError) as refused:
+        read_look(None, None, None, path)
+    said = str(refused.value)
+    assert said.startswith(f"--style {path}: ")
+    assert why in said
+    assert "\n" not in said
+    assert capfd.readouterr() == ("", ""), "matplotlib says nothing of its own beside"
+
+
+def test_latex_that_is_not_installed_is_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match=r"text\.usetex needs LaTeX, which isn't installed here"):
+        read_look(None, None, None, sheet(tmp_path, "text.usetex: True"))
+
+
+def test_no_file_is_no_style_sheet(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none.mplstyle"):
+        with pytest.raises(UserError, match=r"there is no such file; it takes a \.mplstyle file"):
+            read_look(None, None, None, path)
+
+
+def test_fonts_that_are_missing_beside_one_that_is_there_are_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    style = sheet(tmp_path, "font.family: No Such Font, monospace")
+    with look(style=style), caplog.at_level(logging.WARNING):
+        text = image(lines(), "svg").decode()
+    assert "monospace" in text.lower() or "Mono" in text
+    assert caplog.messages == []
+
+
+SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle"))
+
+
+@pytest.mark.parametrize("style", SHIPPED[:: max(1, len(SHIPPED) // 5)], ids=lambda path: path.stem)
+def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> None:
+    logged = data_of(FEW, None, fake_trajectories(FEW))
+    with look(style=style, size="4.5x3.5", dpi=30):
+        image(lines(), "png")
+        image(draw_curves(logged, FigureOptions()), "png")
+        image(draw_heatmap(data_of(CELLS), replace(SIDES, law=(LAW,))), "png")
+        image(draw_boundary(data_of(CELLS), SIDES), "png")
+
+
+def test_room_for_legends_is_made_in_any_style(tmp_path: Path) -> None:
+    style = sheet(tmp_path, "figure.autolayout: True\nfigure.constrained_layout.use: False")
+    plain = image(lines(), "png")
+    with look(style=style):
+        assert image(lines(), "png") == plain
