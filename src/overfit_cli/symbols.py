@@ -17,7 +17,7 @@ _SIGNS = {
     "top": "ᵀ",
     "Vert": "‖",
 }
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _ACCENTS = {
     "hat": "\N{COMBINING CIRCUMFLEX ACCENT}",
     "tilde": "\N{COMBINING TILDE}",
@@ -28,7 +28,7 @@ _ACCENTS = {
 def plain(symbol: str) -> str:
     r"""Return a mathtext symbol in plain Unicode: `\tilde{\sigma}_p` becomes `σ̃_p`.
 
-    Equations too: `{N} \cdot \left(M + 1\right)^{2} = 10^{-3}` becomes `N·(M + 1)² = 10^(-3)`.
+    Equations too: `{N} \cdot \left(M + 1\right)^{2} = 10^{-3}` becomes `N·(M + 1)² = 10⁻³`.
     """
     text = re.sub(r"\\(left|right)(?![A-Za-z])", "", symbol.replace(r"\|", "‖"))
     text = text.replace(r"\,", " ")
@@ -37,7 +37,7 @@ def plain(symbol: str) -> str:
     accents = "|".join(_ACCENTS)
     text = re.sub(rf"\\(?!(?:{accents})\b)([A-Za-z]+)( ?)", _sign, text)
     text = re.sub(rf"\\({accents})(?:\{{(.)\}}| (.))", _accented, text)
-    text = re.sub(r"\^\{?(\d+)\}?", lambda power: power[1].translate(_RAISED), text)
+    text = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", _raised, text)
     while (inner := _BRACES.sub(_without_braces, text)) != text:
         text = inner
     return text.replace("^ᵀ", "ᵀ").replace(r"\_", "_").replace(r"\,", " ")
@@ -53,6 +53,11 @@ def _without_braces(found: re.Match[str]) -> str:
     if of == "sqrt":
         return f"√({inside})"
     return f"^({inside})" if of and len(inside) > 1 else f"{of or ''}{inside}"
+
+
+def _raised(found: re.Match[str]) -> str:
+    """A whole exponent in raised digits."""
+    return (found[1] or found[2]).translate(_RAISED)
 
 
 def _sign(found: re.Match[str]) -> str:
