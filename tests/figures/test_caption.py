@@ -63,7 +63,7 @@ def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(fol
     text = (folder / "out" / "figures" / "heatmap-with-more.txt").read_text()
     commands = text[text.index("Commands:") :].splitlines()[1:4]
     assert [line.split()[-1] for line in commands] == ["--out=out", "--out=more", "more"]
-    assert "run out, more" in text
+    assert "run directory out, more" in text
     done = call("plot", "heatmap", "--from", "more", "--minus", "out", cwd=folder).stdout
     assert "Drawn: more/figures/heatmap-minus-out.png" in done
     text = (folder / "more" / "figures" / "heatmap-minus-out.txt").read_text()

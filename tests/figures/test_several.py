@@ -27,6 +27,7 @@ from tests.fake_study import (
     fail,
     fake_cells,
     fake_trajectories,
+    heights,
     words,
 )
 
@@ -53,7 +54,7 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours(tmp_path: Path) -> None
     figure = draw_heatmap(two(fake_cells(NS, SNRS), other), OPTIONS)
     assert titles(figure) == ["before", "after"]
     left, right = (axes.collections[0] for axes in figure.axes[:2])
-    np.testing.assert_allclose(right.get_array(), 0.5 * np.asarray(left.get_array()))
+    assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
     assert left.get_clim() == right.get_clim()
     assert words(figure, tmp_path).count("mean of 3 seeds") == 1
 
@@ -83,7 +84,7 @@ def test_the_same_cell_in_two_directories_is_drawn_for_each(tmp_path: Path) -> N
     assert len(data.trajectories) == 2 * len(fake_trajectories(cells))
     figure = draw_lines(data, LINES)
     first, second = figure.axes[0].lines
-    np.testing.assert_array_equal(first.get_ydata(), second.get_ydata())
+    np.testing.assert_array_equal(heights(first), heights(second))
     text = words(figure, tmp_path)
     assert "\nbefore\n" in text
     assert "\nafter\n" in text
@@ -94,7 +95,7 @@ def test_curves_are_overlaid_with_the_names_of_their_runs(tmp_path: Path) -> Non
     figure = draw_curves(data, FigureOptions(value="train_loss"))
     [axes] = figure.axes
     assert len(axes.lines) == 2
-    assert axes.lines[0].get_ydata()[-1] > axes.lines[1].get_ydata()[-1], "n = 20 learns faster"
+    assert heights(axes.lines[0])[-1] > heights(axes.lines[1])[-1], "n = 20 learns faster"
     text = words(figure, tmp_path)
     assert "\nbefore\n" in text
     assert "\nafter\n" in text
@@ -104,6 +105,26 @@ def test_curves_are_overlaid_with_the_names_of_their_runs(tmp_path: Path) -> Non
 def test_what_tells_runs_apart_is_not_told_twice() -> None:
     data = two(fake_cells(NS, SNRS, width=64), fake_cells(NS, SNRS, width=128))
     assert titles(draw_heatmap(data, OPTIONS)) == ["before", "after"], "width needs no panels"
+
+
+class RunParameters(StudyParameters):
+    run: int = parameter(1, "attempt", at_least=1)
+
+
+class RunStudy(FakeStudy):
+    name = "runs"
+    parameters = RunParameters  # type: ignore[assignment]
+
+
+def test_a_parameter_may_be_called_run() -> None:
+    cells = fake_cells([5], [1.0]).drop(columns=["n", "snr", "width", "kernel"])
+    cells = pd.concat([cells.assign(run=run) for run in (1, 2, 3)], ignore_index=True)
+    part = FigureData(RunStudy(), cells, pd.DataFrame(), pd.DataFrame())
+    figure = draw_lines(side_by_side(["before", "after"], [part, part]), replace(LINES, x="run"))
+    assert len(figure.axes[0].lines) == 2
+    for line in figure.axes[0].lines:
+        assert np.asarray(line.get_xdata()).tolist() == [1, 2, 3]
+    assert figure.axes[0].get_xlabel() == "attempt"
 
 
 class OtherParameters(StudyParameters):
@@ -208,7 +229,7 @@ def test_lines_are_drawn_of_a_difference(tmp_path: Path) -> None:
     figure = draw_lines(data, LINES)
     expected = plain_difference(one, other)
     for line, n in zip(figure.axes[0].lines, (5, 10, 20), strict=True):
-        assert line.get_ydata() == pytest.approx(expected[n].to_numpy())
+        assert heights(line) == pytest.approx(expected[n].to_numpy())
     assert "less that of other" in words(figure, tmp_path)
 
 
