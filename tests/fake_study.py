@@ -10,6 +10,7 @@ from unittest import mock
 import matplotlib.figure
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from overfit_cli.figure import FigureData, FigureOptions
@@ -103,6 +104,11 @@ def data_of(
     """Put frames into what a figure is drawn from, empty where there are none."""
     frames = [pd.DataFrame() if frame is None else frame for frame in (planned, trajectories)]
     return FigureData(FakeStudy(), cells, frames[0], frames[1])
+
+
+def heights(line: Line2D) -> np.ndarray:
+    """Return the heights of a line's points."""
+    return np.asarray(line.get_ydata(), dtype=np.float64)
 
 
 def _read(text: str) -> str:

@@ -292,12 +292,67 @@ def test_the_claims_of_a_function_are_judged_in_its_process(tmp_path: Path) -> N
     assert judged.measurement.value == 2.0
 
 
-def test_what_a_figure_is_given_wrongly_is_a_sentence(tmp_path: Path) -> None:
+FIGURES_GIVEN_WRONGLY: list[tuple[dict[str, Any], str]] = [
+    ({"threshold": "a"}, "threshold 'a': it takes a finite number"),
+    ({"size": 3.4}, "size 3.4: it takes a text."),
+    ({"size": "3.4"}, "--size 3.4: it takes column, page, or WIDTHxHEIGHT"),
+    ({"dpi": "300"}, "dpi '300': it takes a whole number of at least 20"),
+    ({"dpi": 3000}, "--dpi 3000: it takes a whole number of at least 20 and up to 2400"),
+    ({"log": True}, "log True: it takes a text."),
+    ({"cmap": "nope"}, "--cmap nope: matplotlib has no such colour map"),
+    ({"law": 3}, "law 3: it takes a text, or several."),
+    ({"law": [1]}, "law 1: it takes a text, or several."),
+    ({"where": 3}, "where 3: it takes a text, or several."),
+    ({"each_seed": "yes"}, "each_seed 'yes': it takes True or False."),
+    ({"each_seed": True}, "--each-seed: heatmap doesn't take it"),
+    ({"style": 3}, "style 3: it takes a path."),
+    ({"minus": 3}, "minus 3: it takes a path."),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), FIGURES_GIVEN_WRONGLY)
+def test_what_a_figure_is_given_wrongly_is_a_sentence(
+    given: dict[str, Any], words: str, tmp_path: Path
+) -> None:
     overfit_cli.sweep("toy", n=[1, 2], snr=[1, 2], seeds=1, out=tmp_path, jobs=1, quiet=True)
-    with pytest.raises(UserError, match="threshold 'a': it takes a finite number"):
-        overfit_cli.draw("heatmap", tmp_path, threshold="a")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=re.escape(words)):
+        overfit_cli.draw("heatmap", tmp_path, **given)
+
+
+def test_a_figure_is_of_a_name_and_directories(tmp_path: Path) -> None:
+    overfit_cli.sweep("toy", n=[1, 2], snr=[1, 2], seeds=1, out=tmp_path, jobs=1, quiet=True)
     with pytest.raises(UserError, match="toy has no figure 'heat'; did you mean 'heatmap'"):
         overfit_cli.draw("heat", tmp_path)
+    with pytest.raises(UserError, match="draw takes the run directories to draw from"):
+        overfit_cli.draw("heatmap")
+
+
+def test_python_draws_as_the_command_does(tmp_path: Path) -> None:
+    """The same picture, byte by byte, of two directories in the user's own look."""
+    for name, mood in (("a", "well"), ("b", "prints")):
+        given: dict[str, Any] = {"out": tmp_path / name, "jobs": 1, "quiet": True}
+        overfit_cli.sweep("toy", n=[1, 2, 3], snr=[1, 2, 4], mood=mood, seeds=2, **given)
+    (tmp_path / "my.mplstyle").write_text("font.size: 9")
+    figure = overfit_cli.draw(
+        "heatmap",
+        tmp_path / "a",
+        tmp_path / "b",
+        law=["snr = N", "snr = 2"],
+        title="Two $N$",
+        size="page",
+        dpi=80,
+        cmap="cividis",
+        log="x,value",
+        style=tmp_path / "my.mplstyle",
+        out=tmp_path / "python.png",
+    )
+    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["a", "b"]
+    look = ("--title=Two $N$", "--size=page", "--dpi=80", "--cmap=cividis", "--style=my.mplstyle")
+    shows = ("--from=a", "--from=b", "--law=snr = N", "--law=snr = 2", "--log=x,value")
+    call("plot", "heatmap", *shows, *look, "--out=command.png", cwd=tmp_path)
+    assert (tmp_path / "python.png").read_bytes() == (tmp_path / "command.png").read_bytes()
+    less = overfit_cli.draw("heatmap", tmp_path / "a", minus=tmp_path / "b")
+    assert "less that of b" in less.caption
 
 
 def test_the_package_says_what_it_has() -> None:

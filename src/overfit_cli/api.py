@@ -155,7 +155,7 @@ def load(
     run = RunDirectory(_path("directory", directory))
     if where:
         study, every = load_study_and_cells(run)
-        cells = chosen_cells(every, read_selections(_texts(where), study))
+        cells = chosen_cells(every, read_selections(_texts("where", where), study))
     else:
         cells = run.load_cells()
     if not trajectories:
@@ -216,6 +216,8 @@ def draw(
     for name, given in texts.items():
         if given is not None and not isinstance(given, str):
             raise UserError(f"{name} {given!r}: it takes a text.")
+    if each_seed is not None and not isinstance(each_seed, bool):
+        raise UserError(f"each_seed {each_seed!r}: it takes True or False.")
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
     asked = FigureOptions(
@@ -223,7 +225,7 @@ def draw(
         y=y,
         value=value,
         threshold=None if threshold is None else number("threshold", threshold),
-        law=None if law is None else tuple(_texts(law)),
+        law=None if law is None else tuple(_texts("law", law)),
         by=by,
         log=read_log(log),
         cmap=checked_colour_map(cmap),
@@ -235,7 +237,7 @@ def draw(
             figure,
             [RunDirectory(_path("directory", one)) for one in directories],
             asked,
-            _texts(where),
+            _texts("where", where),
             None if minus is None else RunDirectory(_path("minus", minus), "minus"),
             read_look(title, size, dots, None if style is None else _path("style", style)),
         )
@@ -322,8 +324,16 @@ def _path(name: str, given: object) -> Path:
     return Path(given)
 
 
-def _texts(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _texts(name: str, given: object) -> list[str]:
+    """One text, or several."""
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, Iterable):
+        raise UserError(f"{name} {given!r}: it takes a text, or several.")
+    listed = list(texts)
+    for one in listed:
+        if not isinstance(one, str):
+            raise UserError(f"{name} {one!r}: it takes a text, or several.")
+    return listed
 
 
 def _mapping(given: object) -> Mapping[str, Values]:

@@ -62,7 +62,7 @@ class FigureData:
         refined: whether the cells were chosen one by one, by a sweep that refines.
         collections: fingerprints of the data that the cells were trained on, by name.
         runs: what several run directories are called, if there are several: cells, plan and
-            trajectories are then those of all, and a column `run` says whose.
+            trajectories are then those of all, and a column `run directory` says whose.
         less: what is subtracted, if every column is a difference of two run directories'.
         differs: in words, how settings that don't vary differ between run directories.
     """

@@ -207,8 +207,8 @@ def test_a_style_sheet_changes_colours_and_sizes(tmp_path: Path) -> None:
     assert "#123456" in drawn
     assert "#654321" in drawn
     assert "#0072b2" not in drawn
-    assert figure.axes[0].xaxis.label.get_size() == 12
-    assert figure.axes[0].get_xticklabels()[0].get_size() == pytest.approx(7 * 12 / 8)
+    assert figure.axes[0].xaxis.label.get_fontsize() == 12
+    assert figure.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7 * 12 / 8)
     assert len(set(colours)) == 2
 
 

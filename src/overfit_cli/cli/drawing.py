@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli.errors import UserError, nearest
@@ -53,7 +52,7 @@ def draw_figure(request: Request) -> Picture:
     figure, data = figure_and_data(request.figure, request.directories[0], request.where)
     asked = spelled_out(request.options, data.study)
     _refuse_unheeded(figure, request)
-    data = _compared(request, data, asked)
+    data = _compared(request, data, asked.value or figure.options.value)
     look = request.look or Look()
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
@@ -105,18 +104,30 @@ def _refuse_unheeded(figure: Figure, request: Request) -> None:
         given["minus"] = request.minus.path
     for name, value in given.items():
         if name not in figure.accepts:
-            shown = value if isinstance(value, str | float | Path) else ", ".join(sorted(value))
-            flag = "no-law" if value == () else name.replace("_", "-")
             options = sorted(f"--{one.replace('_', '-')}" for one in figure.accepts - {"from"})
             if name == "from":
-                raise UserError(f"--from {shown}: {figure.name} draws one run directory.")
+                raise UserError(
+                    f"--from {value}: {figure.name} draws one run directory, not "
+                    f"{len(request.directories)}."
+                )
             raise UserError(
-                f"--{flag} {shown}".rstrip() + f": {figure.name} doesn't take it; it takes "
+                f"{_as_typed(name, value)}: {figure.name} doesn't take it; it takes "
                 f"{', '.join(options) or 'none'}."
             )
 
 
-def _compared(request: Request, data: FigureData, asked: FigureOptions) -> FigureData:
+def _as_typed(name: str, value: object) -> str:
+    """An option of a figure as the command line has it."""
+    if name == "each_seed":
+        return "--each-seed" if value else "--band"
+    if name == "log" and isinstance(value, frozenset):
+        return f"--log {','.join(sorted(value)) or 'none'}"
+    if isinstance(value, tuple):
+        return f"--law {value[0]}" if value else "--no-law"
+    return f"--{name} {value}"
+
+
+def _compared(request: Request, data: FigureData, value: str | None) -> FigureData:
     """The data of all directories, side by side or one less the other."""
     from overfit_cli.figures.several import difference, side_by_side
 
@@ -125,7 +136,7 @@ def _compared(request: Request, data: FigureData, asked: FigureOptions) -> Figur
         if len(request.directories) > 1:
             raise UserError("--minus: it subtracts from one run directory; name one with --from.")
         minus = figure_and_data(request.figure, request.minus, request.where)[1]
-        return difference(data, minus, names[-1], asked.value)
+        return difference(data, minus, names[-1], value)
     others = [
         figure_and_data(request.figure, one, request.where)[1] for one in request.directories[1:]
     ]

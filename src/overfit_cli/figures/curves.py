@@ -155,6 +155,8 @@ def _with_rows_of(data: FigureData, columns: list[str]) -> FigureData:
     without = data.cells["key"].isin(other)
     if not without.any():
         return data
+    if data.planned.empty:
+        return replace(data, cells=data.cells[~without])
     names = [name for name in data.planned if name in data.cells]
     marked = data.planned.merge(data.cells.loc[without, names], how="left", indicator=True)
     planned = marked[marked["_merge"] == "left_only"].drop(columns="_merge")

@@ -93,7 +93,8 @@ def gather_curves(
     found = [_curves(part, names, shown, columns, middle) for part in parts]
     if not any(found):
         raise UserError(f"--value {columns[0]}: no cell that is done has a number logged there.")
-    kind = "a line for each seed" if each_seed else _in_words(everything, averaged, middle)
+    several = each_seed and seeds.max() > 1
+    kind = "a line for each seed" if several else _in_words(everything, averaged, middle)
     return Gathered(found, kind, heading(parts[0].study, shown))
 
 

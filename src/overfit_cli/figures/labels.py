@@ -9,8 +9,8 @@ from overfit_cli.figures.style import brief, literal
 from overfit_cli.parameters import describe, parameter_named
 from overfit_cli.study import AnyStudy
 
-RUN = "run"
-"""The name under which the run directories of a figure of several vary, as a parameter does."""
+RUN = "run directory"
+"""The name under which run directories vary, as a parameter does; no parameter can have it."""
 
 
 def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:

@@ -128,7 +128,7 @@ class Picture(Figure):
             np.isfinite(np.asarray(line.get_xydata(), dtype=np.float64)).all(axis=1).any()
             for axes in self.axes
             for line in axes.lines
-        ) and not any(axes.collections or axes.images for axes in self.axes)
+        ) and not any(axes.collections or axes.images or axes.patches for axes in self.axes)
 
     def _repr_png_(self) -> bytes:
         # What a notebook looks for: without pyplot it would show the figure's name only.

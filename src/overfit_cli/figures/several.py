@@ -20,7 +20,7 @@ DIGITS = 12
 
 
 def side_by_side(names: Sequence[str], parts: Sequence[FigureData]) -> FigureData:
-    """Return the data of several run directories, whose column `run` says whose a row is.
+    """Return the data of several run directories, whose column `run directory` says whose a row is.
 
     Args:
         names: what the run directories are called, each another name.

@@ -83,7 +83,8 @@ SIZES = (
 
 def points(name: str) -> float:
     """Return a size of fonts in use, by the name of its setting."""
-    size: float = FontProperties(size=matplotlib.rcParams[name]).get_size_in_points()
+    settings: Any = matplotlib.rcParams
+    size: float = FontProperties(size=settings[name]).get_size_in_points()
     return size
 
 

@@ -217,6 +217,6 @@ def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -
     text = (tmp_path / "drawn.svg").read_text()
     assert "predicted benign" in text
     assert "predicted harmful" in text
-    told = " ".join((tmp_path / "drawn.txt").read_text().split())
-    assert "median of 3 seeds, band of the middle half" in told
-    assert "stage 2 ends at step" in told
+    caption = " ".join((tmp_path / "drawn.txt").read_text().split())
+    assert "Lines: median of 3 seeds, band of the middle half." in caption
+    assert "stage 2 ends at step" in caption

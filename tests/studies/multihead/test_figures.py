@@ -136,3 +136,25 @@ def test_steps_to_the_target_are_drawn_over_heads_and_step_size(tmp_path: Path) 
     said = words(figure, tmp_path)
     assert "\nattention heads H\n" in said
     assert "\nsteps to the target loss\n" in said
+
+
+def test_a_difference_is_of_the_column_that_the_figure_draws(tmp_path: Path) -> None:
+    """Steps to the target: not the headline, which is the training loss."""
+    axes: dict[str, Any] = {"heads": [1, 5, 20], "learning_rate": [1.0, 3.0], "target_loss": 0.5}
+    cells = []
+    for name, momentum in (("one", 0.9), ("other", 0.1)):
+        given: dict[str, Any] = {**SMALL, **axes, "momentum": momentum, "optimiser": "momentum"}
+        out = tmp_path / name
+        cells.append(
+            overfit_cli.sweep(
+                "multihead-mixture", seeds=2, parameters=given, out=out, jobs=1, quiet=True
+            )
+        )
+    means = [
+        part.groupby(["learning_rate", "heads"])["steps_to_target"].mean().unstack()
+        for part in cells
+    ]
+    figure = overfit_cli.draw("heatmap", tmp_path / "one", minus=tmp_path / "other")
+    shown = np.asarray(figure.axes[0].collections[0].get_array(), dtype=np.float64)
+    assert np.ptp(shown) > 0
+    assert shown == pytest.approx((means[0] - means[1]).to_numpy(), nan_ok=True)

@@ -1,0 +1,258 @@
+"""Several run directories in one figure: side by side, overlaid, and one less the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import Normalize
+
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.figures.curves import draw_curves
+from overfit_cli.figures.heatmap import draw_heatmap
+from overfit_cli.figures.lines import draw_lines
+from overfit_cli.figures.several import difference, side_by_side
+from overfit_cli.parameters import StudyParameters, parameter
+from tests.fake_study import (
+    NS,
+    OPTIONS,
+    SNRS,
+    FakeStudy,
+    data_of,
+    fail,
+    fake_cells,
+    fake_trajectories,
+    heights,
+    words,
+)
+
+LINES = FigureOptions(x="snr", value="test_loss")
+
+
+def two(*cells: pd.DataFrame) -> FigureData:
+    """Two run directories, `before` and `after`."""
+    parts = [data_of(one, None, fake_trajectories(one)) for one in cells]
+    return side_by_side(["before", "after"], parts)
+
+
+def titles(figure: object) -> list[str]:
+    axes = figure.axes  # type: ignore[attr-defined]
+    return [title for one in axes if (title := one.get_title(loc="left"))]
+
+
+# Side by side
+
+
+def test_heatmaps_stand_side_by_side_in_the_same_colours(tmp_path: Path) -> None:
+    other = fake_cells(NS, SNRS)
+    other["test_loss"] *= 0.5
+    figure = draw_heatmap(two(fake_cells(NS, SNRS), other), OPTIONS)
+    assert titles(figure) == ["before", "after"]
+    left, right = (axes.collections[0] for axes in figure.axes[:2])
+    assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
+    assert left.get_clim() == right.get_clim()
+    assert words(figure, tmp_path).count("mean of 3 seeds") == 1
+
+
+def test_panels_are_of_each_run_and_each_value(tmp_path: Path) -> None:
+    both = [
+        pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
+        for _ in range(2)
+    ]
+    figure = draw_heatmap(two(*both), replace(OPTIONS, by="kernel"))
+    assert titles(figure) == [
+        "before, kernel: softmax",
+        "before, kernel: gaussian",
+        "after, kernel: softmax",
+        "after, kernel: gaussian",
+    ]
+    words(figure, tmp_path)
+    widths = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
+    with pytest.raises(UserError, match=r"--by width: 2 run directories make 14 panels of it"):
+        draw_heatmap(two(widths, widths), replace(OPTIONS, by="width"))
+
+
+def test_the_same_cell_in_two_directories_is_drawn_for_each(tmp_path: Path) -> None:
+    cells = fake_cells([5], [1.0, 2.0, 4.0])
+    data = two(cells, cells)
+    assert data.cells["key"].is_unique
+    assert len(data.trajectories) == 2 * len(fake_trajectories(cells))
+    figure = draw_lines(data, LINES)
+    first, second = figure.axes[0].lines
+    np.testing.assert_array_equal(heights(first), heights(second))
+    text = words(figure, tmp_path)
+    assert "\nbefore\n" in text
+    assert "\nafter\n" in text
+
+
+def test_curves_are_overlaid_with_the_names_of_their_runs(tmp_path: Path) -> None:
+    data = two(fake_cells([5], [1.0], seeds=3), fake_cells([20], [1.0], seeds=3))
+    figure = draw_curves(data, FigureOptions(value="train_loss"))
+    [axes] = figure.axes
+    assert len(axes.lines) == 2
+    assert heights(axes.lines[0])[-1] > heights(axes.lines[1])[-1], "n = 20 learns faster"
+    text = words(figure, tmp_path)
+    assert "\nbefore\n" in text
+    assert "\nafter\n" in text
+    assert "mean of 3 seeds" in text
+
+
+def test_what_tells_runs_apart_is_not_told_twice() -> None:
+    data = two(fake_cells(NS, SNRS, width=64), fake_cells(NS, SNRS, width=128))
+    assert titles(draw_heatmap(data, OPTIONS)) == ["before", "after"], "width needs no panels"
+
+
+class RunParameters(StudyParameters):
+    run: int = parameter(1, "attempt", at_least=1)
+
+
+class RunStudy(FakeStudy):
+    name = "runs"
+    parameters = RunParameters  # type: ignore[assignment]
+
+
+def test_a_parameter_may_be_called_run() -> None:
+    cells = fake_cells([5], [1.0]).drop(columns=["n", "snr", "width", "kernel"])
+    cells = pd.concat([cells.assign(run=run) for run in (1, 2, 3)], ignore_index=True)
+    part = FigureData(RunStudy(), cells, pd.DataFrame(), pd.DataFrame())
+    figure = draw_lines(side_by_side(["before", "after"], [part, part]), replace(LINES, x="run"))
+    assert len(figure.axes[0].lines) == 2
+    for line in figure.axes[0].lines:
+        assert np.asarray(line.get_xdata()).tolist() == [1, 2, 3]
+    assert figure.axes[0].get_xlabel() == "attempt"
+
+
+class OtherParameters(StudyParameters):
+    depth: int = parameter(2, "depth", at_least=1)
+
+
+class OtherStudy(FakeStudy):
+    name = "other"
+    parameters = OtherParameters  # type: ignore[assignment]
+
+
+def test_runs_that_vary_what_the_other_does_not_know_are_refused() -> None:
+    deep = fake_cells([5], [1.0]).drop(columns=["n", "snr", "width", "kernel"])
+    deep = pd.concat([deep.assign(depth=depth) for depth in (1, 2)], ignore_index=True)
+    other = FigureData(OtherStudy(), deep, pd.DataFrame(), pd.DataFrame())
+    with pytest.raises(UserError, match=r"--from after: other has no parameter 'n', which varies"):
+        side_by_side(["before", "after"], [data_of(fake_cells([5, 10], [1.0])), other])
+    with pytest.raises(UserError, match=r"--from after: fake has no parameter 'depth'"):
+        side_by_side(["before", "after"], [data_of(fake_cells([5], [1.0])), other])
+
+
+# One less the other
+
+
+def plain_difference(one: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
+    """The difference at each place, with pandas alone, over the seeds that both have."""
+    both = one.merge(other, on=["n", "snr", "seed"], suffixes=("", "_other"))
+    return (both["test_loss"] - both["test_loss_other"]).groupby([both["n"], both["snr"]]).mean()
+
+
+def noisy(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
+    cells = fake_cells([5, 10, 20], [4.0, 8.0, 12.0], seeds=seeds, noise=noise)
+    return cells.assign(seed=cells["seed"] + shift)
+
+
+def shown(data: FigureData) -> np.ndarray:
+    figure = draw_heatmap(data, OPTIONS)
+    return np.asarray(figure.axes[0].collections[0].get_array())
+
+
+def test_a_difference_is_paired_by_seed() -> None:
+    one, other = noisy(5), noisy(4, shift=2, noise=0.8)  # seeds 2 to 4 are in both
+    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    assert sorted(set(data.cells["seed"])) == [2, 3, 4]
+    np.testing.assert_allclose(shown(data), plain_difference(one, other).unstack())
+    unpaired = one.groupby(["n", "snr"])["test_loss"].mean().unstack()
+    unpaired -= other.groupby(["n", "snr"])["test_loss"].mean().unstack()
+    assert not np.allclose(shown(data), unpaired, rtol=1e-3), "which is another number"
+
+
+def test_without_a_seed_in_common_means_are_subtracted() -> None:
+    one, other = noisy(3), noisy(4, shift=3, noise=0.8)
+    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    means = [part.groupby(["n", "snr"])["test_loss"].mean().unstack() for part in (one, other)]
+    np.testing.assert_allclose(shown(data), means[0] - means[1])
+
+
+def test_values_that_agree_to_twelve_digits_are_one_place() -> None:
+    one = noisy(2)
+    other = one.assign(snr=one["snr"] * (1 + 1e-14), test_loss=one["test_loss"] - 0.25)
+    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    assert len(data.cells) == len(one)
+    assert data.cells["test_loss"].to_numpy() == pytest.approx(0.25)
+
+
+def test_what_one_of_the_two_lacks_is_left_out_and_a_failed_cell_fails_its_pair() -> None:
+    one, other = noisy(2), fail(noisy(2), noisy(2)["snr"] == 12)
+    data = difference(data_of(one[one["n"] > 5]), data_of(other), "other", "test_loss")
+    assert set(data.cells["n"]) == {10, 20}
+    assert (data.cells["status"].eq("failed") == (data.cells["snr"] == 12)).all()
+    assert data.cells.query("snr < 12")["test_loss"].notna().all()
+
+
+def test_a_difference_has_diverging_colours_centred_at_zero_and_says_what_it_is(
+    tmp_path: Path,
+) -> None:
+    one, other = noisy(3), noisy(3, noise=0.9)
+    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    figure = draw_heatmap(data, OPTIONS)
+    mesh = figure.axes[0].collections[0]
+    low, high = mesh.get_clim()
+    values = np.asarray(mesh.get_array())
+    assert low == -high
+    assert high == pytest.approx(np.abs(values).max())
+    assert type(mesh.norm) is Normalize
+    assert mesh.get_cmap().name == "RdBu_r"
+    text = words(figure, tmp_path)
+    assert "\ntest loss, less that of other\n" in text
+    assert "Test loss, less that of other over" in text
+    own = draw_heatmap(data, replace(OPTIONS, cmap="PiYG"))
+    assert own.axes[0].collections[0].get_cmap().name == "PiYG"
+
+
+def test_a_difference_of_nothing_is_drawn() -> None:
+    data = difference(data_of(noisy(2)), data_of(noisy(2)), "other", "test_loss")
+    assert (shown(data) == 0).all()
+
+
+def test_lines_are_drawn_of_a_difference(tmp_path: Path) -> None:
+    one, other = noisy(3), noisy(3, noise=0.9)
+    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    figure = draw_lines(data, LINES)
+    expected = plain_difference(one, other)
+    for line, n in zip(figure.axes[0].lines, (5, 10, 20), strict=True):
+        assert heights(line) == pytest.approx(expected[n].to_numpy())
+    assert "less that of other" in words(figure, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            lambda cells: cells.assign(n=cells["n"] + 1000),
+            "--minus other: no cell of it has the seed and the values of n, snr of a cell here.",
+        ),
+        (
+            lambda cells: cells.drop(columns="test_loss"),
+            "--minus other: its cells and the others don't share test_loss.",
+        ),
+        (
+            lambda cells: cells.drop(columns="snr"),
+            "--minus other: its cells and the others don't share snr.",
+        ),
+    ],
+)
+def test_runs_that_share_nothing_have_no_difference(
+    change: Callable[[pd.DataFrame], pd.DataFrame], sentence: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        difference(data_of(noisy(2)), data_of(change(noisy(2))), "other", "test_loss")
+    assert str(refused.value) == sentence
