@@ -11,7 +11,7 @@ import overfit_cli
 from overfit_cli.errors import UserError
 from overfit_cli.parameters import StudyParameters, parameter, parameter_named
 from overfit_cli.registry import find_study
-from tests.command import call, run
+from tests.command import call
 
 SMALL = ("--set=d=30", "--set=d_h=20", "--set=d_v=6", "--set=test_samples=9", "--set=epsilon=0.1")
 GRID = ("--N=2:4", "--SNR", "4:12:3", "--set", "M=3,4", "--σ_p=1", "--seeds=1", "--jobs=1")
@@ -37,10 +37,12 @@ def test_a_sweep_takes_symbols_as_options_and_settings(folder: Path) -> None:
 
 
 def test_a_run_directory_is_named_after_the_parameters_however_they_were_called(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = run("sweep", "--N=2:4", "--SNR=5", "--dry-run", cwd=tmp_path).stdout
-    other = run("sweep", "--n=2:4", "--snr=5", "--dry-run", cwd=tmp_path).stdout
+    monkeypatch.setattr("overfit_cli.cli.running.LONGEST_DRY_RUN", 0.0)
+    monkeypatch.setattr("overfit_cli.cli.running.LEAST_FOR_PROBE", 0.0)
+    one = call("sweep", "--N=2:4", "--SNR=5", "--dry-run", cwd=tmp_path).stdout
+    other = call("sweep", "--n=2:4", "--snr=5", "--dry-run", cwd=tmp_path).stdout
     assert "results/benign-vit-n-snr5" in one
     assert one.splitlines()[0] == other.splitlines()[0]
 

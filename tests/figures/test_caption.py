@@ -67,7 +67,7 @@ def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(fol
     done = call("plot", "heatmap", "--from", "more", "--minus", "out", cwd=folder).stdout
     assert "Drawn: more/figures/heatmap-minus-out.png" in done
     text = (folder / "more" / "figures" / "heatmap-minus-out.txt").read_text()
-    assert text.startswith("Test loss, less that of out over")
+    assert text.startswith("Test loss, less that of out, over")
     assert "--out=more" in text
     assert "--out=out" in text
 
@@ -107,7 +107,7 @@ def test_many_values_are_told_by_their_ends() -> None:
 
 def test_facts_are_in_plain_unicode() -> None:
     text = written(data_of(fake_cells(NS, SNRS)), law=(LAW, "n = sqrt(snr + 1)"))
-    assert "Line: N·SNR^2 = 1000. Line: N = √(SNR + 1)." in text
+    assert "Line: N·SNR² = 1000. Line: N = √(SNR + 1)." in text
     assert "$" not in text
     assert "\\" not in text
 

@@ -40,7 +40,7 @@ def test_several_equations_have_a_dash_each_and_a_place_in_the_legend(tmp_path: 
         assert within.sum() > 20
         np.testing.assert_allclose(at[within], height[within], rtol=0.02)
     text = words(figure, tmp_path)
-    for law in ("N·SNR^2 = 1000", "N = SNR", "N = 20 - SNR / 2"):
+    for law in ("N·SNR² = 1000", "N = SNR", "N = 20 - SNR / 2"):
         assert f"\n{law}\n" in text
         assert f"\nLine: {law}.\n" in text
 
@@ -56,14 +56,14 @@ def test_every_figure_over_two_parameters_draws_them(draw: object, tmp_path: Pat
     assert callable(draw)
     figure = draw(data_of(CELLS), replace(SIDES, law=LAWS))
     text = words(figure, tmp_path)
-    assert all(f"\nLine: {law}.\n" in text for law in ("N·SNR^2 = 1000", "N = SNR"))
+    assert all(f"\nLine: {law}.\n" in text for law in ("N·SNR² = 1000", "N = SNR"))
     none = draw(data_of(CELLS), replace(SIDES, law=()))
     assert "Line:" not in words(none, tmp_path)
 
 
 def test_symbols_and_names_may_be_mixed(tmp_path: Path) -> None:
     figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=("N * snr**2 = 10 * SNR * n",)))
-    assert "\nN·SNR^2 = 10·SNR·N\n" in words(figure, tmp_path)
+    assert "\nN·SNR² = 10·SNR·N\n" in words(figure, tmp_path)
 
 
 @pytest.mark.parametrize(

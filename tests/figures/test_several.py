@@ -213,7 +213,7 @@ def test_a_difference_has_diverging_colours_centred_at_zero_and_says_what_it_is(
     assert mesh.get_cmap().name == "RdBu_r"
     text = words(figure, tmp_path)
     assert "\ntest loss, less that of other\n" in text
-    assert "Test loss, less that of other over" in text
+    assert "Test loss, less that of other, over" in text
     own = draw_heatmap(data, replace(OPTIONS, cmap="PiYG"))
     assert own.axes[0].collections[0].get_cmap().name == "PiYG"
 
