@@ -17,8 +17,8 @@ from tests.command import call
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted(path.stem for path in (ROOT / "experiments").glob("*.toml"))
-QUICK = ("fig1", "heads-margin", "kernel-example-condition", "softmax-drift")
-"""One of each paper; the others are slow tests."""
+QUICK = ("fig1", "kernel-example-condition")
+"""The others are slow tests."""
 
 
 @pytest.mark.parametrize(

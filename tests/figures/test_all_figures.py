@@ -21,7 +21,7 @@ from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.cutoff import draw_cutoff
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.picture import Picture, image, new_figure, styled
+from overfit_cli.figures.picture import Picture, new_figure, styled
 from overfit_cli.figures.several import side_by_side
 from tests.fake_study import (
     NS,
@@ -99,7 +99,7 @@ def test_no_text_lies_outside_of_the_picture(
     draw: Callable[[FigureData, FigureOptions], Picture], options: FigureOptions
 ) -> None:
     figure = draw(few(3, 1), options)
-    image(figure, "png")
+    figure.draw_without_rendering()
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     assert min(box.x0, box.y0) > -0.02
