@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
+import py_compile
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -316,3 +318,24 @@ def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
         (folder / name).rename(other / name)
     moved = run("sweep", "mine.py", *GRID, f"--out={folder / 'a'}", cwd=other)
     assert "16 there already; 0 to run" in moved.stdout, "a file that was moved goes on"
+
+
+def test_a_file_is_read_anew_whatever_byte_code_lies_there(tmp_path: Path) -> None:
+    """Python tells byte code from its source by length and whole seconds; both may be the same."""
+    path, said = tmp_path / "mine.py", []
+    found = f"source.find_function({str(path)!r})[0]()"
+    for factor in (1, 2):
+        path.write_text(f"def train(n: int = 1):\n    return {{'loss': {factor} * n}}\n")
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        if factor == 1:
+            py_compile.compile(str(path))
+        script = f"from overfit_cli.functions import source; print({found})"
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(done.stdout.strip())
+    assert said == ["{'loss': 1}", "{'loss': 2}"]

@@ -9,8 +9,9 @@ import inspect
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Literal
 
 from overfit_cli.errors import UserError, nearest
@@ -130,13 +131,26 @@ def _split(reference: str) -> tuple[str, str]:
     return place, name
 
 
+class _FromSource(SourceFileLoader):
+    """A loader that compiles each time, without Python's byte code.
+
+    Byte code is told from its source by length and whole seconds: it may be of the file's state
+    before.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the compiled file."""
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _load_file(path: Path) -> ModuleType:
     """Run a file as a module; others beside it can be imported from it."""
     if not path.is_file():
         raise UserError(f"{path}: there is no such file.")
     name = f"{_PREFIX}{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
-    if spec is None or spec.loader is None:
+    loader = _FromSource(name, str(path.resolve()))
+    spec = importlib.util.spec_from_file_location(name, path.resolve(), loader=loader)
+    if spec is None:
         raise UserError(f"{path}: it can't be read as Python.")
     _import_beside(path)
     if name in sys.modules:  # it has changed, or what it imports
@@ -144,7 +158,7 @@ def _load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except BaseException as error:  # a file may even exit
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
