@@ -30,10 +30,12 @@ def kept_figures() -> list[tuple[str, str, str]]:
 
 
 def gallery() -> str:
-    """Return the gallery: every figure of every study once, from the first run that has it."""
+    """Return the gallery: every figure of every study once, from the run with the shortest name."""
     lines = []
+    # The run with the shortest name is the plain one: it comes last, and stays.
+    by_length = sorted(kept_figures(), key=lambda one: (-len(one[2]), one[2]))
     for study in study_names():
-        own = {figure: source for name, figure, source in reversed(kept_figures()) if name == study}
+        own = {figure: source for name, figure, source in by_length if name == study}
         if own:
             lines += [f"## {study}", ""]
         for figure, source in sorted(own.items()):

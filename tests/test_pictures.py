@@ -17,9 +17,17 @@ PICTURES = commands()
 REAL_DATA = {ROOT / "results/fig2-paper/figures/images.png"}
 """Pictures that are drawn from data which doesn't come with the package."""
 
+UNDRAWN = {("benign-vit-images", "curves"), ("multihead-planted", "boundary")}
+"""Figures of which no run is kept: its steps would be large, or nothing crosses."""
+
 
 def test_the_gallery_shows_every_figure_that_a_study_can_draw() -> None:
+    """Each study's own under its heading, and the general ones under one of them."""
     page = (ROOT / "docs" / "gallery.md").read_text()
+    for study in installed_studies():
+        own = page.partition(f"## {study.name}\n")[2].partition("\n## ")[0]
+        lacking = {(study.name, name) for name in study.figures() if f"**{name}**" not in own}
+        assert lacking - UNDRAWN == set()
     names = {name for study in installed_studies() for name in figures_of(study)}
     assert {name for name in names if f"**{name}**" not in page} == set()
 
@@ -46,7 +54,8 @@ def test_a_picture_is_what_its_command_draws(path: Path, tmp_path: Path) -> None
     call(*words, "--out", str(tmp_path / "drawn.png"), cwd=ROOT)
     kept, drawn = (matplotlib.image.imread(one) for one in (path, tmp_path / "drawn.png"))
     assert kept.shape == drawn.shape
-    assert np.abs(kept - drawn).mean() < 1e-3
+    differs = (np.abs(kept - drawn) > 0.1).any(axis=-1)
+    assert differs.mean() < 2e-4, "a letter is more than that"
     told = [one.with_suffix(".txt").read_text() for one in (path, tmp_path / "drawn.png")]
     first, second = (text.partition("\nCommands:")[0] for text in told)
     assert first == second

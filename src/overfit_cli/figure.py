@@ -59,11 +59,15 @@ class FigureData:
             the parameters; those that `cells` lacks are missing.
         trajectories: one row per cell and logged step (`key`, `step`, ...); empty where there
             is none.
-        refined: whether the cells were chosen one by one, by a sweep that refines.
+        refined: whether the cells were chosen one by one, by a sweep that refines; of several run
+            directories, whether any's were.
         collections: fingerprints of the data that the cells were trained on, by name.
         runs: what several run directories are called, if there are several: cells, plan and
             trajectories are then those of all, and a column `run directory` says whose.
+        refined_runs: those of several run directories whose cells were chosen so.
         less: what is subtracted, if every column is a difference of two run directories'.
+        averaged: how many seeds' means are subtracted, in words, if not cells but means are.
+        unpaired: in words, how many cells have no counterpart in what is subtracted.
         differs: in words, how settings that don't vary differ between run directories.
     """
 
@@ -74,7 +78,10 @@ class FigureData:
     refined: bool = False
     collections: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
+    refined_runs: frozenset[str] = frozenset()
     less: str = ""
+    averaged: str = ""
+    unpaired: str = ""
     differs: tuple[str, ...] = ()
 
 

@@ -190,7 +190,7 @@ def test_what_has_no_logarithm_is_refused() -> None:
         ):
             draw(data_of(zero), both)
     data = data_of(pd.concat([fake_cells([5], [1.0], kernel=k) for k in ("softmax", "gaussian")]))
-    with pytest.raises(UserError, match=r"^--log x: kernel isn't positive throughout"):
+    with pytest.raises(UserError, match=r"^--log x: the values of kernel aren't numbers"):
         draw_lines(data, replace(LINES, x="kernel", log=frozenset({"x"})))
 
 

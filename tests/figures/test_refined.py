@@ -62,7 +62,7 @@ def test_a_heatmap_colours_sampled_places_alone_by_their_means(tmp_path: Path) -
     assert any(isinstance(one, QuadMesh) for one in whole.axes[0].collections)
 
 
-def test_a_cutoff_colours_the_plane_by_the_probability_of_a_side(tmp_path: Path) -> None:
+def test_a_cutoff_colours_the_plane_by_the_share_of_seeds_on_a_side(tmp_path: Path) -> None:
     figure = draw_cutoff(refined(), SIDES)
     [mesh] = (one for one in figure.axes[0].collections if isinstance(one, QuadMesh))
     likely = np.asarray(mesh.get_array())
@@ -74,8 +74,8 @@ def test_a_cutoff_colours_the_plane_by_the_probability_of_a_side(tmp_path: Path)
     assert likely.ravel()[product < 300].mean() > 0.95
     assert likely.ravel()[product > 3000].mean() < 0.05
     text = words(figure, tmp_path)
-    assert "probability of test loss > 0.2 (harmful)" in text
-    assert "by logistic regression on the cells that were sampled" in text
+    assert "share of seeds with test loss > 0.2 (harmful)" in text
+    assert "each seed's curve fitted to be monotone" in text
     assert "missing" not in text
 
 

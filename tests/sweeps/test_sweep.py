@@ -195,6 +195,10 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
         (("--set", "pause=0,0.001", "--snr", "1:2:3"), "plot heatmap"),
         (("--n", "1:3"), "plot lines"),
         (("--n", "1:3", "--snr", "1:2:2", "--set", "pause=0,0.001"), "plot heatmap --by pause"),
+        (
+            ("--n", "1:3", "--snr", "1:2:3", "--set", "pause=0,0.001", "--set", "mood=well,prints"),
+            "plot heatmap --by mood --where pause=0.001",
+        ),
     ],
 )
 def test_the_next_command_works_whatever_the_axes(

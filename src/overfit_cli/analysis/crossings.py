@@ -28,7 +28,7 @@ def crossing(x: Floats, value: Floats, threshold: float) -> float:
         The crossing, in the unit of x; nan if the smoothed curve never passes the threshold.
     """
     finite = np.isfinite(value)
-    x, levels = x[finite], _levels(value[finite], threshold)
+    x, levels = x[finite], monotone_levels(value[finite], threshold)
     if x.size < 2 or levels.min() > 0 or levels.max() < 0 or levels[0] == levels[-1]:
         return float("nan")
     rising = levels if levels[0] < levels[-1] else -levels
@@ -105,7 +105,7 @@ def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
     return crossings.assign(log=logs).pivot(index=y, columns="seed", values="log")
 
 
-def _levels(value: Floats, threshold: float) -> Floats:
+def monotone_levels(value: Floats, threshold: float) -> Floats:
     """Return the monotone fit minus the threshold: positive above it."""
     if value.size == 0:
         return value
@@ -121,7 +121,7 @@ def _side(x: Floats, value: Floats, found: float, threshold: float) -> str:
         return "unknown"
     if np.isfinite(found):
         return "crosses"
-    return "above" if _levels(value, threshold).mean() > 0 else "below"
+    return "above" if monotone_levels(value, threshold).mean() > 0 else "below"
 
 
 def _summary(logs: Floats) -> tuple[float, float, float, int]:

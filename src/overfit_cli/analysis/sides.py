@@ -1,69 +1,55 @@
-"""How likely a cell lies above a threshold, fitted to cells that were sampled unevenly."""
+"""On which share of the seeds a column lies above a threshold, from cells sampled unevenly."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+
+from overfit_cli.analysis.crossings import monotone_levels
 
 Floats = NDArray[np.float64]
 
-DEGREE = 3
-"""The power of y up to which place and steepness of the boundary may depend on it."""
 
-_WEAKNESS = 10.0
-"""Of the penalty on the coefficients, which keeps a boundary without errors from being a step."""
+def share_above(
+    cells: pd.DataFrame, x: str, y: str, value: str, threshold: float, at: Floats
+) -> dict[float, Floats]:
+    """Return, for each y, the share of seeds whose curve along x lies above the threshold.
 
-
-@dataclass(frozen=True)
-class Sides:
-    """A logistic regression of the side on x, whose two coefficients are polynomials in y.
-
-    Attributes:
-        centre, scale: of x and y, each of shape (2,), to bring both near −1 to 1.
-        model: the fitted regression; None where all cells lie on one side.
-        only: the side, 0 or 1, where there is but one.
-    """
-
-    centre: Floats
-    scale: Floats
-    model: Any
-    only: float
-
-    def probability(self, x: Floats, y: Floats) -> Floats:
-        """Return the probability that a new cell lies above, of the shape of x and y."""
-        if self.model is None:
-            return np.full(np.shape(x), self.only)
-        features = _features(np.ravel(x), np.ravel(y), self.centre, self.scale)
-        above: Floats = self.model.predict_proba(features)[:, 1]
-        return above.reshape(np.shape(x))
-
-
-def fit_sides(x: Floats, y: Floats, above: NDArray[np.bool_]) -> Sides:
-    """Fit how likely a cell lies above a threshold.
-
-    Cells may lie anywhere, several at a place. Along x a cell changes sides once, more or less
-    steeply; where, and how steeply, depends smoothly on y.
+    A curve is smoothed to be monotone, as for its crossing, and taken as straight between its
+    points (in log(x) where every x is positive). Beyond them one that crosses stays on its side; of
+    one that doesn't, nothing is known there. So the share is a half where the median crossing is.
 
     Args:
-        x, y: where the cells lie, shapes (cells,), on a scale on which the boundary is smooth.
-        above: whether each lies above.
+        cells: one row per cell, with a finite `value`; each seed of a y is a curve.
+        x, y: the columns along which a curve runs, and that tells curves apart beside `seed`.
+        value: the measured column.
+        threshold: in the unit of `value`.
+        at: places along x, of shape (places,).
+
+    Returns:
+        A share for each place, by y; nan where no curve is known.
     """
-    from sklearn.linear_model import LogisticRegression  # half a second, which few figures need
+    by_ratio = bool((cells[x] > 0).all() and (at > 0).all())
+    scaled = cells.assign(**{x: np.log(cells[x])}) if by_ratio else cells
+    places = np.log(at) if by_ratio else at
+    found: dict[float, Floats] = {}
+    for of_y, row in scaled.groupby(y, sort=True):
+        curves = [curve for _, curve in row.sort_values(x).groupby("seed")]
+        sides = np.array([_sides(curve, x, value, threshold, places) for curve in curves])
+        known = np.isfinite(sides).sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            found[cast(float, of_y)] = np.nansum(sides, axis=0) / known
+    return found
 
-    places = np.stack([x, y])
-    centre = (places.max(axis=1) + places.min(axis=1)) / 2
-    scale = np.maximum(np.ptp(places, axis=1) / 2, 1e-12)
-    if above.all() or not above.any():
-        return Sides(centre, scale, None, float(above[0]))
-    model = LogisticRegression(C=_WEAKNESS, max_iter=1000)
-    return Sides(centre, scale, model.fit(_features(x, y, centre, scale), above), 0.0)
 
-
-def _features(x: Floats, y: Floats, centre: Floats, scale: Floats) -> Floats:
-    """Powers of y, and the same times x, shape (places, 2 · degree + 1)."""
-    across, up = (x - centre[0]) / scale[0], (y - centre[1]) / scale[1]
-    powers = np.stack([up**power for power in range(DEGREE + 1)], axis=1)
-    return np.concatenate([powers[:, 1:], powers * across[:, None]], axis=1)
+def _sides(curve: pd.DataFrame, x: str, value: str, threshold: float, places: Floats) -> Floats:
+    """Where a curve lies above, 1, and below, 0; nan where it isn't known."""
+    known = curve[x].to_numpy(dtype=np.float64)
+    levels = monotone_levels(curve[value].to_numpy(dtype=np.float64), threshold)
+    above = np.where(np.interp(places, known, levels) > 0, 1.0, 0.0)
+    if levels.min() <= 0 < levels.max():
+        return above
+    return np.where((places >= known[0]) & (places <= known[-1]), above, np.nan)

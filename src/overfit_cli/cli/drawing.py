@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
@@ -57,12 +58,18 @@ def draw_figure(request: Request) -> Picture:
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look):
-        picture = figure.draw(data, resolved_options(figure, asked, data))
+        options = resolved_options(figure, asked, data)
+        picture = figure.draw(data, options)
     if picture.is_empty():
         raise UserError(
             f"{request.figure}: nothing would be drawn; the cells hold no number for it."
         )
-    picture.caption = caption(figure, picture, data, _commands(request))
+    usual = (options.x, options.y, options.value) == (
+        figure.options.x,
+        figure.options.y,
+        figure.options.value,
+    )
+    picture.caption = caption(figure, picture, data, _commands(request), usual=usual)
     return picture
 
 
@@ -136,7 +143,11 @@ def _compared(request: Request, data: FigureData, value: str | None) -> FigureDa
         if len(request.directories) > 1:
             raise UserError("--minus: it subtracts from one run directory; name one with --from.")
         minus = figure_and_data(request.figure, request.minus, request.where)[1]
-        return difference(data, minus, names[-1], value)
+        less = difference(data, minus, names[-1], value)
+        if less.unpaired:
+            text = f"--minus {names[-1]}: {less.unpaired}; the others are left out"
+            warnings.warn(text, UserWarning, stacklevel=2)
+        return less
     others = [
         figure_and_data(request.figure, one, request.where)[1] for one in request.directories[1:]
     ]

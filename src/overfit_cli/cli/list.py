@@ -89,12 +89,12 @@ def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
     general = any_grid()
     for figure in general.values():
-        yield figure.name, f"{figure.title} (any study)", ()
+        yield figure.name, f"any study: {figure.title}", ()
     for study in studies:
         for figure in figures_of(study).values():
             about = (("stands for", figure.source),) if figure.source else ()
             if figure.name not in general or figure.title != general[figure.name].title:
-                yield figure.name, f"{figure.title} ({study.name})", about
+                yield figure.name, f"{study.name}: {figure.title}", about
 
 
 def _claims(studies: Iterable[AnyStudy]) -> Iterable[Entry]:

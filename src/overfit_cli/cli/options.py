@@ -150,7 +150,11 @@ class Command(TyperCommand):
         """
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for one, times in Counter(given).items():
-            if times > 1 and isinstance(one, TyperOption) and not (one.multiple or one.is_flag):
+            if times < 2 or not isinstance(one, TyperOption) or one.multiple:
+                continue
+            if one.secondary_opts:
+                raise UserError(f"{one.opts[-1]} and {one.secondary_opts[-1]}: give one, once.")
+            if not one.is_flag:
                 raise UserError(f"{one.opts[-1]} is given {times} times; give it once.")
         return super().parse_args(ctx, args)
 

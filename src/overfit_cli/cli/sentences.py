@@ -7,6 +7,7 @@ from typing import Literal
 
 from overfit_cli.cli.subject import Subject
 from overfit_cli.figure import MOST_PANELS, Figure
+from overfit_cli.parameters import Value
 from overfit_cli.registry import figures_of
 from overfit_cli.sweeps.estimate import estimate
 from overfit_cli.sweeps.execute import Summary
@@ -133,13 +134,22 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
     source = ["--from", str(directory.path)]
     for name in (*of_steps, *own, *others):
         return ["plot", name, *source]
-    if len(axes) == 3 and (third := _for_panels(figures["heatmap"], axes)):
-        return ["plot", "heatmap", "--by", third, *source]
+    if len(axes) > 2:
+        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], axes), *source]
     return ["report", *source] if chosen.study.has_claims else []
 
 
-def _for_panels(heatmap: Figure, axes: Mapping[str, Sequence[object]]) -> str:
-    """The axis of three that makes panels of a heatmap: that with the fewest values; or none."""
-    free = [name for name in axes if name not in (heatmap.options.x, heatmap.options.y)]
-    third = min(free, key=lambda name: len(axes[name]))
-    return third if len(axes[third]) <= MOST_PANELS else ""
+def _of_more_axes(heatmap: Figure, axes: Mapping[str, Sequence[Value]]) -> list[str]:
+    """Options for a heatmap of more than two axes: panels for one, and one value of each other.
+
+    Those with the most values are the map's, unless the study's own figure says which.
+    """
+    by_size = sorted(axes, key=lambda name: -len(axes[name]))
+    own = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
+    mapped = own if len(own) == 2 else by_size[:2]
+    others = [name for name in by_size if name not in mapped]
+    options = ["--by", others.pop()] if len(axes[others[-1]]) <= MOST_PANELS else []
+    for name in others:
+        values = axes[name]
+        options += ["--where", f"{name}={values[len(values) // 2]}"]
+    return options

@@ -59,6 +59,8 @@ class Axis:
         ends = [at[0], at[-1]]
         if self.scale == "category" or at.size <= FEW:
             ends = [2 * at[0] - middle[0], 2 * at[-1] - middle[-1]]
+            if self.scale == "linear" and at[0] > 0:
+                ends[0] = max(ends[0], at[0] / 2)  # a positive parameter stays so
         edges = np.concatenate([ends[:1], middle, ends[1:]])
         return self.unscaled(edges)
 
@@ -166,7 +168,9 @@ def parameter_axis(
     scale = _scale(every[name]) if kind in ("int", "float") else "category"
     if log is not None and scale != "category":
         scale = "log" if log else "linear"
-    if log and (scale == "category" or cast(float, every[name][0]) <= 0):
+    if log and scale == "category":
+        raise UserError(f"--log {flag.strip('-')}: the values of {name} aren't numbers.")
+    if log and cast(float, every[name][0]) <= 0:
         raise UserError(f"--log {flag.strip('-')}: {name} isn't positive throughout.")
     return Axis(name, label, every[name], scale, whole=kind == "int")
 

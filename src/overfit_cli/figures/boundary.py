@@ -9,6 +9,7 @@ import matplotlib.axes
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.analysis.crossings import crossings, medians_by_row
 from overfit_cli.analysis.intervals import FEWEST_FOR_MEDIAN
@@ -36,12 +37,15 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
     plain,
+    points,
     typeset,
     wrapped,
 )
 from overfit_cli.study import AnyStudy
 
 _BLACK = "0.15"
+_ROWS_FOR_LEGEND = 8
+"""Points from which on a boundary leaves room for a legend above it."""
 
 
 @dataclass(frozen=True)
@@ -85,21 +89,22 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     figure, axes = new_figure(height=3.0)
     _dress(axes, x, y, pd.concat([one.rows for one in found]))
     legend: Legend = []
+    figure.facts.append(
+        f"Where {label} crosses {plain(threshold)}, for each {y.label}: {_points_in_words(found)}."
+    )
     for one in found:
         legend += _draw_points(axes, one, y)
-        legend.append((_draw_fit(axes, one, y), _fit_in_words(data.study, one, x, y)))
+        fit = _fit_in_words(data.study, one, x, y)
+        legend.append((_draw_fit(axes, one, y), fit))
+        figure.facts.append(f"Dashed: {', '.join(fit.splitlines())}, 95 % bootstrap intervals.")
     colour = HIGHLIGHT if len(found) == 1 else _BLACK
     legend += draw_equations(figure, [axes], equations, x, y, data, colour=colour)
     beyond = _beyond_in_words(data.study, found, y, threshold)
-    if len(found) == 1:
+    figure.facts += [f"{sentence}." for sentence in beyond]
+    if len(found) == 1 and _within(found[0].rows).sum() >= _ROWS_FOR_LEGEND:
         _write_inside(axes, legend, beyond, found[0])
     else:
         legend_below(figure, legend, columns=1)
-        figure.facts += [f"{sentence}." for sentence in beyond]
-    figure.facts.append(
-        f"Where {label} crosses {plain(threshold)}, for each {y.label}: {_points_in_words(found)}; "
-        "dashed is a fitted power law, y · x^p = C, with 95 % intervals by bootstrap over seeds."
-    )
     return figure
 
 
@@ -171,8 +176,10 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> 
     axes.set(xscale="log", yscale="log", xlabel=wrapped(x.label, WIDE))
     axes.set_ylabel(wrapped(y.label, HIGH))
     axes.set(xlim=tuple(widths), ylim=tuple(heights))
-    log_ticks(axes.xaxis, *widths)
-    log_ticks(axes.yaxis, *heights)
+    for axis, of, ends in ((axes.xaxis, x, widths), (axes.yaxis, y, heights)):
+        log_ticks(axis, *ends)
+        if of.whole and ends[1] < 4 * ends[0]:
+            axis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 def _draw_points(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Legend:
@@ -191,7 +198,7 @@ def _draw_points(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Legend:
         at = some["crossing"].to_numpy()
         left, right = axes.get_xlim()
         low, high = some["low"].clip(lower=left), some["high"].clip(upper=right)
-        points = axes.errorbar(
+        drawn = axes.errorbar(
             at,
             some[y.name],
             xerr=[at - low, high - at],
@@ -201,7 +208,7 @@ def _draw_points(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Legend:
             elinewidth=0.8,
             zorder=3,
         )
-        entries.append((points, text))
+        entries.append((drawn, text))
     return [] if one.title else entries
 
 
@@ -257,7 +264,13 @@ def _write_inside(
     """Put the legend above the boundary, and the notes below it: it falls or rises."""
     falls = one.fit is None or one.fit.exponent.value > 0
     artists, texts = zip(*legend, strict=True)
-    axes.legend(artists, texts, loc="upper right" if falls else "upper left", fontsize=6.5)
+    size = 0.93 * points("legend.fontsize")
+    axes.legend(
+        artists,
+        texts,
+        loc="upper right" if falls else "upper left",
+        fontsize=size,
+    )
     place = (0.02, "left") if falls else (0.98, "right")
     axes.text(
         place[0],
@@ -266,7 +279,7 @@ def _write_inside(
         transform=axes.transAxes,
         ha=place[1],
         va="bottom",
-        fontsize=6.5,
+        fontsize=size,
     )
 
 

@@ -16,7 +16,14 @@ from overfit_cli.words import plural
 _WIDTH = 96
 
 
-def caption(figure: Figure, picture: Picture, data: FigureData, commands: Sequence[str]) -> str:
+def caption(
+    figure: Figure,
+    picture: Picture,
+    data: FigureData,
+    commands: Sequence[str],
+    *,
+    usual: bool = True,
+) -> str:
     """Return a text for beside a figure, which an author can paste below it.
 
     Args:
@@ -24,11 +31,12 @@ def caption(figure: Figure, picture: Picture, data: FigureData, commands: Sequen
         picture: what was drawn.
         data: what it was drawn from.
         commands: those that made the cells, and the one that drew the figure.
+        usual: whether it shows what the study's own figure does: the same axes and column.
     """
     shows = " ".join(picture.facts or [f"{figure.title}."])
-    source = f" After {figure.source}." if figure.source else ""
-    parts = [typeset(shows) + source, _cells_in_words(data), _settings_in_words(data)]
-    wrapped = [textwrap.fill(part, _WIDTH, break_on_hyphens=False) for part in parts if part]
+    source = f" After {figure.source}." if figure.source and usual and not data.less else ""
+    parts = [shows + source, _cells_in_words(data), _settings_in_words(data)]
+    wrapped = [textwrap.fill(typeset(part), _WIDTH, break_on_hyphens=False) for part in parts]
     made = ["\n".join(["Commands:", *(f"  {command}" for command in commands)])] if commands else []
     return "\n\n".join([*wrapped, *made, f"overfit {__version__}"]) + "\n"
 
@@ -40,6 +48,8 @@ def _cells_in_words(data: FigureData) -> str:
     even = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 2
     which = f"{seeds[0]} to {seeds[-1]}" if even else ", ".join(map(str, seeds))
     failed = f", {states['failed']} failed" if "failed" in states else ""
+    seeds_words = data.averaged or f"seeds {which}"
+    seeds_words += f"; {data.unpaired}" if data.unpaired else ""
     axes = [
         f"{name} {len(values)} values from {brief(values[0])} to {brief(values[-1])}"
         if len(values) > 6
@@ -49,7 +59,7 @@ def _cells_in_words(data: FigureData) -> str:
     ]
     varies = f" Axes: {'; '.join(axes)}." if axes else ""
     return (
-        f"Cells: {plural(int(states.get('done', 0)), 'cell')} done{failed}; seeds {which}.{varies}"
+        f"Cells: {plural(int(states.get('done', 0)), 'cell')} done{failed}; {seeds_words}.{varies}"
     )
 
 

@@ -18,7 +18,7 @@ from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import varying_parameters
 from overfit_cli.figures.gather import Curve, gather_curves
 from overfit_cli.figures.geometric import spans_widely
-from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log
+from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log, value_is_log
 from overfit_cli.figures.labels import axis_label
 from overfit_cli.figures.panels import Panel, panels, panels_that_help
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
@@ -132,7 +132,7 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
     names = [column.name for column in data.study.trajectory_columns]
     logged = [name for name in names if name in data.trajectories]
-    losses = [name for name in logged if name.endswith("_loss")]
+    losses = [name for name in logged if name.endswith("_loss") and not name.startswith("log")]
     asked = [] if value is None else [name.strip() for name in value.split(",")]
     if value is not None and not all(asked):
         raise UserError(f"--value {value!r}: it takes names of logged columns, commas between.")
@@ -187,7 +187,7 @@ def _scale(
     level = np.nan if options.threshold is None else options.threshold
     low, high = np.nanmin([*drawn, level]), np.nanmax([*drawn, level])
     shown = pd.Series([float(np.nanmin(everything)), low, high])
-    if checked_scale(is_log(options, "value"), shown, factor=10):
+    if checked_scale(value_is_log(options), shown, factor=10):
         axes.set_yscale("log")
         axes.set_ylim(low / 1.5, high * 1.3)
         log_ticks(axes.yaxis, low, high)

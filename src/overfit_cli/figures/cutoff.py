@@ -11,17 +11,17 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from scipy.ndimage import distance_transform_edt
 
-from overfit_cli.analysis.intervals import FEWEST_FOR_MEDIAN
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.grid import Grid
-from overfit_cli.figures.heatmap import Map, finish_map, lay_out_map, new_map
+from overfit_cli.figures.heatmap import Map, Place, finish_map, lay_out_map, new_map
 from overfit_cli.figures.inputs import measured, middle_of, usable_cells, with_numbers
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.refined import (
     draw_known_boundary,
-    draw_probability,
     draw_sampled,
-    legend_of_refined,
+    draw_share_above,
+    legend_of_boundary,
+    legend_of_dots,
 )
 from overfit_cli.figures.style import HIGH, MUTED, Legend, plain, wrapped
 
@@ -35,8 +35,8 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
 
     Where no threshold is asked for, it is the middle of what was measured. The regions are named as
     the study names the sides of its headline. Of a sweep that refined, the colour is the fitted
-    probability that a cell lies above, and the boundary has its band: such cells are too few, and
-    too uneven, for means.
+    share of seeds whose fitted curves lie above, and the boundary has its band: such cells are too
+    few, and too uneven, for means.
 
     Raises:
         UserError: as `draw_heatmap` does.
@@ -48,21 +48,22 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
         threshold = middle_of(with_numbers(data, value)[value])
     names = data.study.sides if shown.value == data.study.headline else ("", "")
     figure, all_axes = new_map(shown)
-    draw = _draw_refined if data.refined else _draw_sides
-    legend = draw(figure, all_axes, shown, threshold, names)
+    legend: Legend = []
+    places = list(zip(all_axes, shown.grids, shown.parts, strict=True))
+    if whole := [place for place in places if not place[2].data.refined]:
+        legend += _draw_sides(whole, shown, threshold, names)
+    if refined := [place for place in places if place[2].data.refined]:
+        legend += _draw_refined(figure, refined, shown, threshold, names)
+    figure.facts.append(f"The threshold is {plain(threshold)}.")
     finish_map(figure, all_axes, shown, data, replace(options, threshold=threshold), legend)
     return figure
 
 
 def _draw_sides(
-    figure: Picture,
-    all_axes: Sequence[matplotlib.axes.Axes],
-    shown: Map,
-    threshold: float,
-    names: tuple[str, str],
+    places: Sequence[Place], shown: Map, threshold: float, names: tuple[str, str]
 ) -> Legend:
     """Colour every place by its side."""
-    for axes, grid in zip(all_axes, shown.grids, strict=True):
+    for axes, grid, _ in places:
         above = np.where(np.isnan(grid.mean), np.nan, grid.mean > threshold)
         axes.pcolormesh(
             grid.x.edges,
@@ -101,25 +102,24 @@ def _name_region(axes: matplotlib.axes.Axes, grid: Grid, mask: np.ndarray, name:
 
 def _draw_refined(
     figure: Picture,
-    all_axes: Sequence[matplotlib.axes.Axes],
+    places: Sequence[Place],
     shown: Map,
     threshold: float,
     names: tuple[str, str],
 ) -> Legend:
-    """Colour the plane by the probability of a side, and draw the boundary with its band."""
-    seeds = 0
-    for axes, part in zip(all_axes, shown.parts, strict=True):
+    """Colour each row by the share of seeds above, and draw the boundary with its band."""
+    for axes, _, part in places:
         cells = usable_cells(part.data, shown.value)
-        seeds = max(seeds, cells["seed"].nunique())
-        mesh = draw_probability(axes, cells, shown.x, shown.y, shown.value, threshold)
+        mesh = draw_share_above(axes, cells, shown.x, shown.y, shown.value, threshold)
         draw_known_boundary(axes, cells, shown.x, shown.y, shown.value, threshold)
         draw_sampled(axes, cells, shown.x, shown.y)
     above = f" ({names[1]})" if names[1] else ""
-    label = f"probability of {shown.label} > {plain(threshold)}{above}"
-    figure.colorbar(mesh, ax=list(all_axes), label=wrapped(label, HIGH), pad=0.02)
+    label = f"share of seeds with {shown.label} > {plain(threshold)}{above}"
+    drawn_on = [axes for axes, _, _ in places]
+    figure.colorbar(mesh, ax=drawn_on, label=wrapped(label, HIGH), pad=0.02)
+    legend = legend_of_boundary(shown.value, places)
     figure.facts.append(
-        "Colour is the probability that a new seed lies above, by logistic regression on the cells "
-        "that were sampled; the line is the median crossing for each y."
+        f"Colour, for each {shown.y.label}: the share of seeds above, each seed's curve fitted to "
+        f"be monotone. Line: the median crossing over seeds; band: {legend[-1][1]}."
     )
-    ends = "95 % interval" if seeds >= FEWEST_FOR_MEDIAN else "least to greatest"
-    return legend_of_refined(ends)
+    return legend + legend_of_dots()

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Difference = Callable[[Floats, Floats], Floats]
 POINTS = 400  # per axis: the curve of a power law is then true to about 1e-4
 DASHES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
+FURTHER = ("0.15", "#CC79A7")  # colours of equations that no dash is left for
 CEILING = 1e100  # keeps the contouring's own arithmetic finite
 
 
@@ -40,6 +41,7 @@ def draw_equation(
         equation, x, y, axes.get_xlim(), axes.get_ylim(), log_x=log_x, log_y=log_y
     )
     dash = DASHES[place % len(DASHES)]
+    colour = (colour, *FURTHER)[place // len(DASHES) % (1 + len(FURTHER))]
     line = Line2D(curve[:, 0], curve[:, 1], color=colour, linestyle=dash)
     white = matplotlib.patheffects.withStroke(linewidth=2.4, foreground="white")
     line.set_path_effects([white])  # keeps it readable on any colour

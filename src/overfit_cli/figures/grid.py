@@ -30,7 +30,8 @@ class Grid:
         partly: where some seeds failed, and the mean is that of the others.
         missing: where there is neither a number nor a failure.
         sampled: where cells were run, in a sweep that refines; nowhere in another.
-        fewest, most: how many seeds a mean is over; 0 where there is none.
+        seeds: how many seeds each mean is over.
+        fewest, most: of those; 0 where there is none.
         left_out: how many failed cells lie where other seeds give a mean.
     """
 
@@ -41,6 +42,7 @@ class Grid:
     partly: Mask
     missing: Mask
     sampled: Mask
+    seeds: Floats
     fewest: int
     most: int
     left_out: int
@@ -48,11 +50,15 @@ class Grid:
 
 def seeds_in_words(grids: Sequence[Grid]) -> str:
     """Say over how many seeds the means of some grids are."""
-    fewest = min(grid.fewest for grid in grids if grid.most > 0)
-    most = max(grid.most for grid in grids)
+    fewest = [grid.fewest for grid in grids if grid.most > 0]
+    return mean_of_seeds(min(fewest), max(grid.most for grid in grids))
+
+
+def mean_of_seeds(fewest: int, most: int, middle: str = "mean") -> str:
+    """Say over how many seeds means are: `mean of 3 seeds`, `mean of 1 to 40 seeds`, `one seed`."""
     if most == 1:
         return "one seed"
-    return f"mean of {'' if fewest == most else f'{fewest} to '}{most} seeds"
+    return f"{middle} of {'' if fewest == most else f'{fewest} to '}{most} seeds"
 
 
 def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
@@ -78,6 +84,7 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
         failed=failed,
         partly=~absent & np.isfinite(shown) & (broken.ravel()[source] > 0),
         missing=np.isnan(shown) & ~failed,
+        seeds=np.nan_to_num(np.where(absent, 0.0, seeds.ravel()[source])),
         sampled=np.isfinite(_table(_count(data.cells, x, y), x, y)) & data.refined,
         fewest=int(np.nanmin(seeds)) if some else 0,
         most=int(np.nanmax(seeds)) if some else 0,

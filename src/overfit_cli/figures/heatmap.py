@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect
 from numpy.typing import NDArray
 
+from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis
 from overfit_cli.figures.equations import asked_equations, draw_equations
@@ -26,11 +27,17 @@ from overfit_cli.figures.inputs import (
     is_log,
     measured,
     two_axes,
+    usable_cells,
     with_numbers,
 )
 from overfit_cli.figures.panels import Panel, panels_of_runs
-from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
-from overfit_cli.figures.refined import draw_means_where_sampled
+from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
+from overfit_cli.figures.refined import (
+    draw_failed,
+    draw_known_boundary,
+    draw_means_where_sampled,
+    legend_of_boundary,
+)
 from overfit_cli.figures.style import (
     DIVERGING,
     HIGH,
@@ -56,6 +63,10 @@ Overlay = Callable[[matplotlib.axes.Axes, Panel], Legend]
 """What a study draws on a panel of its data; it returns what a legend says of that."""
 
 
+Place = tuple[matplotlib.axes.Axes, Grid, Panel]
+"""A panel, with what is drawn on it."""
+
+
 @dataclass(frozen=True)
 class Map:
     """What a map is drawn from: its axes, its column, and a grid for each panel."""
@@ -66,16 +77,15 @@ class Map:
     label: str
     parts: Sequence[Panel]
     grids: Sequence[Grid]
-    refined: bool
+    seeds: str
 
     @property
     def facts(self) -> list[str]:
         """What a caption says of it."""
         left_out = sum(grid.left_out for grid in self.grids)
         failed = f"; {plural(left_out, 'failed cell')} left out" if left_out else ""
-        seeds = "sampled unevenly" if self.refined else seeds_in_words(self.grids)
         value = f"{self.label[:1].upper()}{self.label[1:]}{',' if ',' in self.label else ''}"
-        return [f"{value} over {self.x.label} and {self.y.label}: {seeds}{failed}."]
+        return [f"{value} over {self.x.label} and {self.y.label}: {self.seeds}{failed}."]
 
 
 @styled
@@ -87,7 +97,8 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
     the contour of the threshold; that of the study is drawn of its headline. Places where every
     seed failed are hatched, those where some did hatched over their colour, places without any
     number dotted, and all are counted. Of a sweep that refined, only places with cells are
-    coloured.
+    coloured, in dots whose area grows with the number of seeds, and the line is the median
+    crossing with its interval.
 
     Raises:
         UserError: if x or y can't be an axis, another parameter varies, the column is unknown or
@@ -104,7 +115,7 @@ def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay) -> Pict
     bar = figure.colorbar(mesh, ax=list(all_axes), label=wrapped(shown.label, HIGH), pad=0.02)
     if isinstance(mesh.norm, LogNorm):
         log_ticks(bar.ax.yaxis, float(mesh.norm.vmin or 1), float(mesh.norm.vmax or 1))
-    legend = _draw_contours(all_axes, shown, _level(data, options, shown))
+    legend = _draw_levels(figure, all_axes, shown, _level(data, options, shown))
     more = [overlay(axes, part) for axes, part in zip(all_axes, shown.parts, strict=True)]
     legend += next((entries for entries in more if entries), [])
     finish_map(figure, all_axes, shown, data, options, legend)
@@ -124,7 +135,7 @@ def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
     with_numbers(data, value)
     parts = panels_of_runs(data, options.by)
     grids = [lay_out(part.data, x, y, value) for part in parts]
-    return Map(x, y, value, label, parts, grids, data.refined)
+    return Map(x, y, value, label, parts, grids, data.averaged or seeds_in_words(grids))
 
 
 def new_map(shown: Map) -> tuple[Picture, list[matplotlib.axes.Axes]]:
@@ -133,7 +144,7 @@ def new_map(shown: Map) -> tuple[Picture, list[matplotlib.axes.Axes]]:
     for axes in all_axes:
         shown.x.dress(axes, "x")
         shown.y.dress(axes, "y")
-        axes.label_outer()
+    label_outer(all_axes)
     title_panels(all_axes, [part.title for part in shown.parts])
     figure.facts += shown.facts
     return figure, all_axes
@@ -150,14 +161,25 @@ def finish_map(
     """Draw equations and what has no number over a map, and its legend below."""
     equations = asked_equations(data, options, (shown.x, shown.y))
     legend = legend + draw_equations(figure, all_axes, equations, shown.x, shown.y, data)
-    for state in HATCHES if not data.refined else ():
-        masks = [getattr(grid, state) for grid in shown.grids]
-        patches = [
-            _hatch(*place, state) for place in zip(all_axes, shown.grids, masks, strict=True)
-        ]
-        if any(mask.any() for mask in masks):
-            legend.append((patches[0], f"{WORDS[state]} ({sum(mask.sum() for mask in masks)})"))
+    whole, refined = _by_sampling(all_axes, shown)
+    for state in HATCHES:
+        count = sum(int(getattr(grid, state).sum()) for _, grid, _ in whole)
+        patches = [_hatch(axes, grid, getattr(grid, state), state) for axes, grid, _ in whole]
+        if count:
+            legend.append((patches[0], f"{WORDS[state]} ({count})"))
+    if count := sum(int((grid.failed & grid.sampled).sum()) for _, grid, _ in refined):
+        crosses = [draw_failed(axes, grid) for axes, grid, _ in refined]
+        legend.append((crosses[0], f"failed ({count})"))
     legend_below(figure, legend)
+
+
+def _by_sampling(
+    all_axes: Sequence[matplotlib.axes.Axes], shown: Map
+) -> tuple[list[Place], list[Place]]:
+    """The panels of whole grids, and those of sweeps that refined."""
+    places = list(zip(all_axes, shown.grids, shown.parts, strict=True))
+    whole = [place for place in places if not place[2].data.refined]
+    return whole, [place for place in places if place[2].data.refined]
 
 
 def _draw_colours(
@@ -167,6 +189,8 @@ def _draw_colours(
     everything = pd.Series(np.concatenate([grid.mean.ravel() for grid in shown.grids])).dropna()
     low, high = float(everything.min()), float(everything.max())
     if data.less:
+        if is_log(options, "value"):
+            raise UserError("--log value: a difference has no logarithm where it is negative.")
         most = max(abs(low), abs(high)) or 1.0
         norm: Normalize = Normalize(-most, most)
     else:
@@ -174,8 +198,8 @@ def _draw_colours(
         norm = LogNorm(low, high) if log else Normalize(low, high)
     colours = options.cmap or (DIVERGING if data.less else None)
     look: dict[str, Any] = {"cmap": colours, "norm": norm, "rasterized": True}
-    for axes, grid in zip(all_axes, shown.grids, strict=True):
-        if data.refined:
+    for axes, grid, part in zip(all_axes, shown.grids, shown.parts, strict=True):
+        if part.data.refined:
             drawn = draw_means_where_sampled(axes, grid, look)
         else:
             drawn = axes.pcolormesh(grid.x.edges, grid.y.edges, grid.mean, **look)
@@ -184,19 +208,31 @@ def _draw_colours(
 
 def _level(data: FigureData, options: FigureOptions, shown: Map) -> float | None:
     """Where the contour is: the user's threshold, or the study's for its headline."""
-    if options.threshold is not None or data.less or data.refined:
-        return None if data.refined else options.threshold
+    if options.threshold is not None or data.less:
+        return options.threshold
     return data.study.threshold if shown.value == data.study.headline else None
 
 
-def _draw_contours(
-    all_axes: Sequence[matplotlib.axes.Axes], shown: Map, level: float | None
+def _draw_levels(
+    figure: Picture, all_axes: Sequence[matplotlib.axes.Axes], shown: Map, level: float | None
 ) -> Legend:
-    """Draw the line on which the means have this level, where there is one."""
+    """Draw where the column has this level: the means' contour, or what a refined sweep found."""
     if level is None:
         return []
+    whole, refined = _by_sampling(all_axes, shown)
+    legend = _draw_contours(whole, shown, level)
+    if legend:
+        figure.facts.append(f"White line: {shown.label} = {plain(level)}.")
+    for axes, _, part in refined:
+        cells = usable_cells(part.data, shown.value)
+        draw_known_boundary(axes, cells, shown.x, shown.y, shown.value, level)
+    return legend + (legend_of_boundary(shown.value, refined) if refined else [])
+
+
+def _draw_contours(places: Sequence[Place], shown: Map, level: float) -> Legend:
+    """Draw the line on which the means have this level, where there is one."""
     crossed = False
-    for axes, grid in zip(all_axes, shown.grids, strict=True):
+    for axes, grid, _ in places:
         mean = np.ma.masked_invalid(grid.mean)
         if mean.count() and mean.min() < level < mean.max() and min(mean.shape) > 1:
             by_ratio = level > 0 and mean.min() > 0

@@ -47,6 +47,11 @@ def is_log(options: FigureOptions, axis: str) -> bool | None:
     return None if options.log is None else axis in options.log
 
 
+def value_is_log(options: FigureOptions) -> bool | None:
+    """Return the same of the column of a figure whose y axis is that."""
+    return None if options.log is None else bool({"y", "value"} & options.log)
+
+
 def measured(data: FigureData, name: str | None) -> tuple[str, str]:
     """Return the name and the label of the column to draw, the study's headline if `name` is None.
 

@@ -13,19 +13,27 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import Axis, parameter_axis, split_by, varying_parameters
+from overfit_cli.figure import MOST_PANELS, FigureData, FigureOptions
+from overfit_cli.figures.axis import (
+    Axis,
+    parameter_axis,
+    parameter_values,
+    split_by,
+    varying_parameters,
+)
 from overfit_cli.figures.geometric import logarithms, spans_widely
+from overfit_cli.figures.grid import mean_of_seeds
 from overfit_cli.figures.inputs import (
     checked_scale,
     checked_threshold,
     is_log,
     measured,
+    value_is_log,
     with_numbers,
 )
 from overfit_cli.figures.labels import heading, is_word, short_settings
-from overfit_cli.figures.panels import panels, panels_that_help
-from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
+from overfit_cli.figures.panels import Panel, panels, panels_that_help
+from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
     HIGH,
     PALETTE,
@@ -60,6 +68,7 @@ class Line:
         mean, low, high: over the seeds that are done; nan where none is.
         failed: whether every seed failed.
         seeds: each seed's own values, one column per seed.
+        count: how many seeds the mean is over.
     """
 
     text: str
@@ -69,6 +78,33 @@ class Line:
     high: np.ndarray
     failed: np.ndarray
     seeds: np.ndarray
+    count: np.ndarray
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What lines are drawn from.
+
+    Attributes:
+        x: the parameter along the axis.
+        value, label: the column.
+        parts: the panels.
+        names: the parameters of whose settings each is a line.
+        lines: of each panel.
+        texts: the settings, in their order.
+        geometric: whether means are.
+        log: whether the column's axis is logarithmic.
+    """
+
+    x: Axis
+    value: str
+    label: str
+    parts: Sequence[Panel]
+    names: Sequence[str]
+    lines: Sequence[Sequence[Line]]
+    texts: Sequence[str]
+    geometric: bool
+    log: bool
 
 
 @styled
@@ -76,58 +112,77 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
     Points are means over seeds, with a band of one standard deviation, or with each seed's own line
-    where they are fewer than three or the user wants it; means are geometric on a logarithmic axis,
-    and where the column spans a factor of a million. Where x isn't a number, points stand side by
-    side, with bars. Where every seed failed there is a cross on top. More settings than colours get
-    panels, if those of one parameter suffice.
+    where they are fewer than three or the user wants it. Of a sweep that refined, whose points have
+    different seeds, each seed has a line, and there is no mean. Means are geometric on a
+    logarithmic axis, and where the column spans a factor of a million. Where x isn't a
+    number, points stand side by side, with bars. Where every seed failed there is a cross on top.
+    More settings than colours get panels, if those of one parameter suffice; a number with more
+    values than panels fit has shades.
 
     Raises:
         UserError: if x doesn't vary, there are more lines than colours in any case, the column is
             unknown or empty, or the threshold isn't finite.
     """
+    drawn = _gathered(data, options)
+    threshold = checked_threshold(options.threshold)
+    each, looks = _each_seed(data, options), _looks(len(drawn.texts))
+    figure, all_axes = new_panels(len(drawn.parts), height=2.8)
+    for axes, lines in zip(all_axes, drawn.lines, strict=True):
+        _dress(axes, drawn.x, log=drawn.log)
+        for line in lines:
+            place = drawn.texts.index(line.text)
+            if drawn.x.scale == "category":
+                beside = _BESIDE * (place - (len(drawn.texts) - 1) / 2)
+                _draw_apart(axes, line, looks[place], beside)
+            else:
+                _draw_joined(axes, line, looks[place], each=each, mean=not data.refined)
+        if threshold is not None:
+            axes.axhline(threshold, **THRESHOLD)
+        if axes.get_yscale() == "log":
+            log_ticks(axes.yaxis, *axes.get_ylim())
+    all_axes[0].set_ylabel(wrapped(drawn.label, HIGH))
+    label_outer(all_axes)
+    title_panels(all_axes, [part.title for part in drawn.parts])
+    figure.facts.append(_fact(data, drawn, each=each))
+    legend = _legend(drawn, threshold)
+    legend_below(figure, legend, 2 * len(drawn.parts), heading(data.study, drawn.names))
+    return figure
+
+
+def _gathered(data: FigureData, options: FigureOptions) -> Drawn:
+    """The lines of every panel.
+
+    Raises:
+        UserError: see `draw_lines`.
+    """
     x = parameter_axis(data, "--x", options.x, log=is_log(options, "x"))
     value, label = measured(data, options.value)
-    threshold = checked_threshold(options.threshold)
     numbers = with_numbers(data, value)[value]
-    log = checked_scale(is_log(options, "value"), numbers, factor=10)
+    log = checked_scale(value_is_log(options), numbers, factor=10)
     geometric = log or spans_widely(numbers)
-    by = options.by or _panels(data, x)
+    by = _panels(data, x, options.by)
     parts = panels(data, by)
     names = [name for name in varying_parameters(data) if name not in (x.name, by)]
-    gathered = [_lines(part.data, names, x, value, geometric) for part in parts]
-    texts = list(dict.fromkeys(line.text for lines in gathered for line in lines))
+    lines = [_lines(part.data, names, x, value, geometric) for part in parts]
+    texts = list(dict.fromkeys(line.text for of_panel in lines for line in of_panel))
     if len(texts) > len(PALETTE) and not _are_numbers(data, names):
         raise UserError(
             f"--x {x.name}: the other parameters have {len(texts)} settings here, and a figure "
             f"shows up to {len(PALETTE)} lines{_way_out(data, x)}"
         )
-    each, looks = _each_seed(data, options), _looks(len(texts))
-    figure, all_axes = new_panels(len(parts), height=2.8)
-    for axes, lines in zip(all_axes, gathered, strict=True):
-        _dress(axes, x, log=log or (geometric and options.log is None))
-        for line in lines:
-            place = texts.index(line.text)
-            look = looks[place]
-            if x.scale == "category":
-                _draw_apart(axes, line, look, _BESIDE * (place - (len(texts) - 1) / 2))
-            else:
-                _draw_joined(axes, line, look, each=each)
-        if threshold is not None:
-            axes.axhline(threshold, **THRESHOLD)
-        axes.label_outer()
-        if axes.get_yscale() == "log":
-            log_ticks(axes.yaxis, *axes.get_ylim())
-    all_axes[0].set_ylabel(wrapped(label, HIGH))
-    title_panels(all_axes, [part.title for part in parts])
-    figure.facts += _facts(data, x, label, geometric=geometric, each=each)
-    legend = _legend(texts, gathered, threshold)
-    legend_below(figure, legend, 2 * len(parts), heading(data.study, names))
-    return figure
+    log = log or (geometric and options.log is None)
+    return Drawn(x, value, label, parts, names, lines, texts, geometric, log)
 
 
-def _panels(data: FigureData, x: Axis) -> str | None:
-    """The parameter that makes panels where there would be more lines than colours."""
+def _panels(data: FigureData, x: Axis, by: str | None) -> str | None:
+    """The parameter that makes panels: the user's, or one that leaves fewer lines than colours.
+
+    A number of the user's that has more values than panels fit makes lines, in shades.
+    """
     names = [name for name in varying_parameters(data) if name != x.name]
+    if by is not None:
+        many = len(parameter_values(data).get(by, ())) > MOST_PANELS
+        return None if many and _are_numbers(data, names) else by
     if not names or len(data.cells[names].drop_duplicates()) <= len(PALETTE):
         return None
     return panels_that_help(data.cells, names, len(PALETTE))
@@ -157,6 +212,8 @@ def _way_out(data: FigureData, x: Axis) -> str:
 
 def _each_seed(data: FigureData, options: FigureOptions) -> bool:
     """Whether each seed has a line of its own."""
+    if data.averaged or data.refined:
+        return data.refined
     if options.each_seed is not None:
         return options.each_seed
     return data.cells["seed"].nunique() < FEWEST_FOR_BAND
@@ -182,7 +239,7 @@ def _line(text: str, cells: pd.DataFrame, x: Axis, value: str, geometric: bool) 
         mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
     failed = (cells["status"] == "failed").groupby(where).all().to_numpy()
     seeds = done.groupby([where, cells["seed"]]).mean().unstack().to_numpy()
-    return Line(text, at, mean, low, high, failed, seeds)
+    return Line(text, at, mean, low, high, failed, seeds, groups.count().to_numpy())
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
@@ -200,12 +257,15 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
 
 
 def _draw_joined(
-    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], *, each: bool
+    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], *, each: bool, mean: bool
 ) -> None:
     """A line, with a band or with each seed's own."""
-    axes.plot(line.at, line.mean, **look)
+    if mean:
+        axes.plot(line.at, line.mean, **look)
     if each:
-        axes.plot(line.at, line.seeds, color=look["color"], linewidth=0.5, alpha=0.6)
+        for seed in line.seeds.T:  # joined over places at which it has no cell
+            known = np.isfinite(seed)
+            axes.plot(line.at[known], seed[known], color=look["color"], linewidth=0.5, alpha=0.6)
     else:
         axes.fill_between(line.at, line.low, line.high, color=look["color"], alpha=0.2, linewidth=0)
     _mark_failed(axes, line.at[line.failed], look)
@@ -226,27 +286,33 @@ def _mark_failed(axes: matplotlib.axes.Axes, at: np.ndarray, look: Mapping[str, 
         axes.plot(at, np.full(at.size, 0.97), "x", color=look["color"], transform=top)
 
 
-def _facts(data: FigureData, x: Axis, label: str, *, geometric: bool, each: bool) -> list[str]:
+def _fact(data: FigureData, drawn: Drawn, *, each: bool) -> str:
     """What a caption says."""
-    seeds, failed = data.cells["seed"].nunique(), int((data.cells["status"] == "failed").sum())
-    kind = "geometric mean" if geometric else "mean"
-    spread = f"{'bars' if x.scale == 'category' else 'band'} of one standard deviation"
-    if each and x.scale != "category":
+    counts = np.concatenate([line.count for lines in drawn.lines for line in lines])
+    kind = "geometric mean" if drawn.geometric else "mean"
+    apart = drawn.x.scale == "category"
+    spread = f"{'bars' if apart else 'band'} of one standard deviation"
+    if each and not apart:
         spread = "a thin line for each seed"
-    of = f"{kind} of {seeds} seeds, {spread}" if seeds > 1 else "one seed"
+    most = int(counts.max())
+    of = f"{mean_of_seeds(int(counts[counts > 0].min()), most, kind)}, {spread}"
+    if most == 1 or data.refined or data.averaged:
+        of = "a line for each seed" if data.refined else data.averaged or "one seed"
+    failed = int((data.cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    comma = "," if "," in label else ""
-    return [f"{label[:1].upper()}{label[1:]}{comma} against {x.label}: {of}{left_out}."]
+    comma = "," if "," in drawn.label else ""
+    label = f"{drawn.label[:1].upper()}{drawn.label[1:]}{comma}"
+    return f"{label} against {drawn.x.label}: {of}{left_out}."
 
 
-def _legend(texts: list[str], gathered: Sequence[list[Line]], threshold: float | None) -> Legend:
-    looks = _looks(len(texts))
+def _legend(drawn: Drawn, threshold: float | None) -> Legend:
+    looks = _looks(len(drawn.texts))
     legend: Legend = [
-        (Line2D([], [], **looks[place]), texts[place])
-        for place in named_of(len(texts))
-        if texts[place]
+        (Line2D([], [], **looks[place]), drawn.texts[place])
+        for place in named_of(len(drawn.texts))
+        if drawn.texts[place]
     ]
-    if any(line.failed.any() for lines in gathered for line in lines):
+    if any(line.failed.any() for lines in drawn.lines for line in lines):
         legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), "every seed failed"))
     if threshold is not None:
         legend.append((Line2D([], [], **THRESHOLD), f"threshold {plain(threshold)}"))

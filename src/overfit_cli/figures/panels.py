@@ -53,7 +53,7 @@ def panels_of_runs(data: FigureData, by: str | None) -> list[Panel]:
     every = [
         Panel(", ".join(filter(None, [of_run.title, part.title])), part.data)
         for of_run in panels(data, RUN)
-        for part in panels(replace(of_run.data, runs=()), by)
+        for part in panels(_of_one_run(of_run), by)
     ]
     if len(every) > MOST_PANELS:
         raise UserError(
@@ -61,6 +61,12 @@ def panels_of_runs(data: FigureData, by: str | None) -> list[Panel]:
             f"{MOST_PANELS} fit side by side."
         )
     return every
+
+
+def _of_one_run(panel: Panel) -> FigureData:
+    """A run's data, as if it were drawn alone; its panel has the run's name."""
+    refined = panel.title in panel.data.refined_runs
+    return replace(panel.data, runs=(), refined=refined)
 
 
 def by_setting(data: FigureData) -> list[Panel]:

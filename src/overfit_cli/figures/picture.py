@@ -172,6 +172,19 @@ def new_panels(
     return figure, list(grid.ravel()[:count])
 
 
+def label_outer(all_axes: Sequence[Axes]) -> None:
+    """Leave ticks and labels to panels with none below them, and with none to their left."""
+    specs = [axes.get_subplotspec() for axes in all_axes]
+    places = [(spec.rowspan.start, spec.colspan.start) for spec in specs if spec is not None]
+    if len(places) < len(all_axes):
+        return
+    for axes, (row, column) in zip(all_axes, places, strict=True):
+        below, left = (row + 1, column) in places, (row, column - 1) in places
+        axes.tick_params(labelbottom=not below, labelleft=not left)
+        axes.set_xlabel("" if below else axes.get_xlabel())
+        axes.set_ylabel("" if left else axes.get_ylabel())
+
+
 def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
     """Give panels their titles, each of one line, smaller where one is too long for its panel."""
     longest = max((len(typeset(title)) for title in titles), default=0)

@@ -45,6 +45,9 @@ def side_by_side(names: Sequence[str], parts: Sequence[FigureData]) -> FigureDat
         trajectories=trajectories,
         refined=any(part.refined for part in parts),
         runs=tuple(names),
+        refined_runs=frozenset(
+            name for name, part in zip(names, parts, strict=True) if part.refined
+        ),
         differs=_differences(names, parts),
     )
 
@@ -104,6 +107,7 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
         for needed in (*varying, column):
             if needed not in part.cells:
                 raise UserError(f"--minus {name}: its cells and the others don't share {needed}.")
+    seeds = [part.cells["seed"].nunique() for part in (data, minus)]
     paired = bool(set(data.cells["seed"]) & set(minus.cells["seed"]))
     left, right = (_by_place(part.cells, varying, column, paired) for part in (data, minus))
     both = left.merge(right[["place", column, "status"]], on="place", suffixes=("", "_less"))
@@ -123,8 +127,18 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
         cells=cells,
         planned=data.planned.iloc[:0],
         less=name,
+        averaged="" if paired else f"mean of {seeds[0]} seeds less mean of {seeds[1]} seeds",
+        unpaired=_unpaired(len(left), len(right), len(both), paired=paired),
         differs=_differences(["here", name], [data, minus]),
     )
+
+
+def _unpaired(here: int, there: int, both: int, *, paired: bool) -> str:
+    """Say how many cells, or places, of either side have no counterpart on the other."""
+    if here == there == both:
+        return ""
+    what = "cells" if paired else "places"
+    return f"{both} of {here} {what} here and of {there} there have a counterpart"
 
 
 def _by_place(

@@ -40,8 +40,8 @@ def load_study_and_cells(directory: RunDirectory) -> tuple[AnyStudy, pd.DataFram
     if function is not None:
         known = {*CELLS.columns, *(one.name for one in function.parameters)}
         measured = [str(name) for name in cells.columns if name not in known]
-        # What most cells have comes first, whatever the order of the files.
-        missing = cells[measured].isna().sum()
+        # What most finished cells have comes first, whatever the order of the files.
+        missing = cells.loc[cells["status"] == "done", measured].isna().sum()
         measured.sort(key=lambda name: int(missing[name]))
         return FunctionStudy(function, measured=measured), cells
     study, version = find_study(str(cells["study"].iloc[0])), int(cells["version"].iloc[0])

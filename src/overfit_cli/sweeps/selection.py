@@ -97,7 +97,7 @@ def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.Dat
         if left.empty and not cells.empty:
             there = sorted(cells[one.name].dropna().unique().tolist())
             some = ", ".join(str(value) for value in there[:6])
-            more = ", ..." if len(there) > 6 else ""
+            more = " and more" if len(there) > 6 else ""
             raise UserError(f"--where {one.text}: no cell has that; there is {some}{more}.")
         cells = left
     return cells

@@ -88,7 +88,10 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
                 fits=fitted_by(f"{folder}.eigenvalues:has_dimensions"),
             ),
             replace(
-                BOUNDARY, options=FigureOptions(x="m", y="n", value="steps_over_limit", threshold=2)
+                BOUNDARY,
+                options=FigureOptions(
+                    x="m", y="n", value="steps_over_limit", threshold=2, by="activation"
+                ),
             ),
             replace(LINES, options=FigureOptions(value="steps_to_epsilon")),
             replace(CURVES, options=FigureOptions(value="train_loss,ntk_loss", by=by)),
