@@ -24,11 +24,12 @@ UNDRAWN = {("benign-vit-images", "curves"), ("multihead-planted", "boundary")}
 def test_the_gallery_shows_every_figure_that_a_study_can_draw() -> None:
     """Each study's own under its heading, and the general ones under one of them."""
     page = (ROOT / "docs" / "gallery.md").read_text()
-    for study in installed_studies():
+    ours = [one for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")]
+    for study in ours:
         own = page.partition(f"## {study.name}\n")[2].partition("\n## ")[0]
         lacking = {(study.name, name) for name in study.figures() if f"**{name}**" not in own}
         assert lacking - UNDRAWN == set()
-    names = {name for study in installed_studies() for name in figures_of(study)}
+    names = {name for study in ours for name in figures_of(study)}
     assert {name for name in names if f"**{name}**" not in page} == set()
 
 
