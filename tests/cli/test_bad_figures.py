@@ -58,6 +58,12 @@ BAD = [
     (f"{HEATMAP} --law n=3 --no-law", "--law n=3: --no-law leaves out every equation; give one"),
     (f"{HEATMAP} --law n=3 --law n=", "--law 'n=': it takes one equation in n and snr"),
     (f"{HEATMAP} --each-seed", "--each-seed: heatmap doesn't take it; it takes --by, --cmap,"),
+    ("plot lines --from out --x snr --each-seed --band", "--each-seed and --band: give one, once."),
+    (
+        "plot lines --from out --x snr --log y,value,z",
+        "--log y,value,z: it takes some of x",
+    ),
+    ("list nope", "KIND nope: it takes studies or presets or figures or claims."),
     (f"{HEATMAP} --band", "--band: heatmap doesn't take it; it takes --by"),
     ("plot lines --from out --x snr --law n=3", "--law n=3: lines doesn't take it; it takes"),
     ("plot lines --from out --x snr --no-law", "--no-law: lines doesn't take it; it takes"),
@@ -89,7 +95,8 @@ BAD = [
 @pytest.mark.parametrize(("line", "words"), BAD)
 def test_it_is_one_sentence_and_draws_nothing(line: str, words: str, folder: Path) -> None:
     before = sorted(folder.rglob("*"))
-    shown = call(*line.split(), "--out=drawn.png", cwd=folder, expect=2)
+    out = ("--out=drawn.png",) if line.startswith("plot") else ()
+    shown = call(*line.split(), *out, cwd=folder, expect=2)
     [sentence] = [text for text in shown.stderr.splitlines() if not text.startswith("note: ")]
     assert sentence.startswith("overfit: ")
     assert words in sentence

@@ -16,7 +16,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureOptions
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.several import side_by_side
-from tests.fake_study import data_of, fail, fake_cells, words
+from tests.fake_study import SNRS, data_of, fail, fake_cells, words
 
 LINES = FigureOptions(x="snr", value="test_loss")
 
@@ -234,3 +234,31 @@ def test_whole_numbers_along_x_have_whole_ticks(x: list[float], tmp_path: Path) 
     ticks = [at for at in figure.axes[0].get_xticks() if low <= at <= high]
     assert ticks
     assert all(at == round(at) for at in ticks)
+
+
+def test_means_over_other_numbers_of_seeds_are_told(tmp_path: Path) -> None:
+    cells = fake_cells([10], SNRS, seeds=5)
+    some = cells[(cells["seed"] < 3) | (cells["snr"] > 10)]
+    figure = draw_lines(data_of(some), FigureOptions(x="snr"))
+    assert "mean of 3 to 5 seeds" in words(figure, tmp_path)
+
+
+def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean(tmp_path: Path) -> None:
+    """Its points have different seeds, and their means would jump."""
+    cells = fake_cells([10], SNRS, seeds=3)
+    cells = cells[(cells["seed"] == 0) | (cells["snr"] > 10)]
+    figure = draw_lines(replace(data_of(cells), refined=True), FigureOptions(x="snr"))
+    drawn = [np.asarray(line.get_ydata()) for line in figure.axes[0].lines]
+    by_seed = [part.sort_values("snr")["test_loss"] for _, part in cells.groupby("seed")]
+    assert len(drawn) == len(by_seed)
+    for line, own in zip(drawn, by_seed, strict=True):
+        np.testing.assert_allclose(line, own)
+    assert "a line for each seed" in words(figure, tmp_path)
+
+
+def test_a_number_with_more_values_than_panels_makes_lines_in_shades(tmp_path: Path) -> None:
+    data = data_of(fake_cells(list(range(2, 21)), SNRS[::6], seeds=3))
+    figure = draw_lines(data, FigureOptions(x="snr", by="n"))
+    assert len(figure.axes) == 1
+    assert len({line.get_color() for line in figure.axes[0].lines}) == 19
+    assert "\nN = 20\n" in words(figure, tmp_path)

@@ -182,6 +182,28 @@ def test_without_a_seed_in_common_means_are_subtracted() -> None:
     np.testing.assert_allclose(shown(data), means[0] - means[1])
 
 
+def test_means_that_are_subtracted_are_called_so_and_no_seed_is(tmp_path: Path) -> None:
+    one, other = noisy(3), noisy(4, shift=3)
+    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    for figure in (draw_heatmap(data, OPTIONS), draw_lines(at_one_n(data), LINES)):
+        text = words(figure, tmp_path)
+        assert "mean of 3 seeds less mean of 4 seeds" in text
+        assert "one seed" not in text
+
+
+def test_what_has_no_counterpart_is_counted() -> None:
+    one, other = noisy(2), noisy(2)
+    data = difference(data_of(one), data_of(other[other["n"] > 5]), "other", "test_loss")
+    there = int((other["n"] > 5).sum())
+    said = f"{there} of {len(one)} cells here and of {there} there have a counterpart"
+    assert data.unpaired == said
+    assert difference(data_of(one), data_of(one), "other", "test_loss").unpaired == ""
+
+
+def at_one_n(data: FigureData) -> FigureData:
+    return replace(data, cells=data.cells[data.cells["n"] == data.cells["n"].max()])
+
+
 def test_values_that_agree_to_twelve_digits_are_one_place() -> None:
     one = noisy(2)
     other = one.assign(snr=one["snr"] * (1 + 1e-14), test_loss=one["test_loss"] - 0.25)

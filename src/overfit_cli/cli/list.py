@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli.common import console
+from overfit_cli.cli.options import read_one_of
 
 if TYPE_CHECKING:
     from overfit_cli.study import AnyStudy
@@ -29,8 +30,8 @@ Entry = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
 def list_everything(
-    kind: Annotated[
-        Kind | None,
+    asked: Annotated[
+        str | None,
         typer.Argument(metavar="KIND", help="studies, presets, figures or claims.  [default: all]"),
     ] = None,
     study: Annotated[
@@ -41,6 +42,7 @@ def list_everything(
     """List studies, presets, figures and claims, one per line; in full for one study."""
     from overfit_cli.registry import find_study, installed_studies
 
+    kind = None if asked is None else Kind(read_one_of("KIND", asked, [*Kind]))
     output = console()
     if study is not None:
         for name, line, more in _ENTRIES[kind or Kind.STUDIES]([find_study(study)]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib.axes
 import numpy as np
@@ -98,13 +99,14 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         legend.append((_draw_fit(axes, one, y), fit))
         figure.facts.append(f"Dashed: {', '.join(fit.splitlines())}, 95 % bootstrap intervals.")
     colour = HIGHLIGHT if len(found) == 1 else _BLACK
-    legend += draw_equations(figure, [axes], equations, x, y, data, colour=colour)
+    laws = draw_equations(figure, [axes], equations, x, y, data, colour=colour)
     beyond = _beyond_in_words(data.study, found, y, threshold)
     figure.facts += [f"{sentence}." for sentence in beyond]
     if len(found) == 1 and _within(found[0].rows).sum() >= _ROWS_FOR_LEGEND:
-        _write_inside(axes, legend, beyond, found[0])
+        notes: Legend = [(Line2D([], [], linestyle="none"), sentence) for sentence in beyond]
+        _write_inside(axes, legend, laws + notes, found[0])
     else:
-        legend_below(figure, legend, columns=1)
+        legend_below(figure, legend + laws, columns=1)
     return figure
 
 
@@ -258,29 +260,17 @@ def _beyond_in_words(
     ]
 
 
-def _write_inside(
-    axes: matplotlib.axes.Axes, legend: Legend, notes: Sequence[str], one: Crossed
-) -> None:
-    """Put the legend above the boundary, and the notes below it: it falls or rises."""
+def _write_inside(axes: matplotlib.axes.Axes, legend: Legend, notes: Legend, one: Crossed) -> None:
+    """Put the legend above the boundary, and laws and notes below it: it falls or rises."""
     falls = one.fit is None or one.fit.exponent.value > 0
-    artists, texts = zip(*legend, strict=True)
-    size = 0.93 * points("legend.fontsize")
-    axes.legend(
-        artists,
-        texts,
-        loc="upper right" if falls else "upper left",
-        fontsize=size,
-    )
-    place = (0.02, "left") if falls else (0.98, "right")
-    axes.text(
-        place[0],
-        0.02,
-        "\n".join(notes),
-        transform=axes.transAxes,
-        ha=place[1],
-        va="bottom",
-        fontsize=size,
-    )
+    places: tuple[Any, Any] = ("upper right", "lower left")
+    if not falls:
+        places = ("upper left", "lower right")
+    for entries, place in zip((legend, notes), places, strict=True):
+        if entries:
+            artists, texts = zip(*entries, strict=True)
+            size = 0.93 * points("legend.fontsize")
+            axes.add_artist(axes.legend(artists, texts, loc=place, fontsize=size))
 
 
 def listed(values: Sequence[float], axis: Axis) -> str:

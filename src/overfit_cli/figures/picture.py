@@ -26,6 +26,7 @@ R = TypeVar("R")
 
 FORMATS = {".png": "png", ".pdf": "pdf", ".svg": "svg"}
 NARROWEST_PANEL = 1.6  # inches
+_LEAST_SIDE = 0.4  # inches, of axes
 _NO_DATES = {
     "png": {},
     "pdf": {"CreationDate": None},
@@ -209,12 +210,22 @@ def image(figure: Figure, kind: str) -> bytes:
         warnings.filterwarnings("error", message=".*layout not applied.*")
         try:
             figure.savefig(drawn, format=kind, dpi=look.dpi, metadata=_NO_DATES[kind])
+            if any(_is_squeezed(axes, figure) for axes in figure.axes):
+                warnings.warn("layout not applied", UserWarning, stacklevel=2)
         except UserWarning:
             width, height = figure.get_size_inches()
             raise UserError(
                 f"--size {width:g}x{height:g}: the figure needs more room, such as --size page."
             ) from None
     return drawn.getvalue()
+
+
+def _is_squeezed(axes: Axes, figure: Figure) -> bool:
+    """Whether there is hardly any room left for what axes show."""
+    box, (width, height) = axes.get_position(), figure.get_size_inches()
+    is_bar = axes.get_label() == "<colorbar>"
+    high, wide = box.height * height, box.width * width
+    return axes.axison and (high < _LEAST_SIDE or (wide < _LEAST_SIDE and not is_bar))
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -73,7 +73,7 @@ def new_grid(
         one_x, one_y: whether a column's axes have one x, and a row's one y.
     """
     width = COLUMN * max(1.0, 0.8 * columns)
-    figure = Picture(width, 1.7 * rows + 0.7)
+    figure = Picture(width, 1.7 * rows + 0.7, least=1.5 * columns)
     grid = figure.subplots(
         rows,
         columns,
