@@ -56,7 +56,12 @@ AT_STEPS = (
 )
 
 MEASUREMENTS = (
-    Column("steps_to_epsilon", "steps until ‖F − Y‖² is ε", kind="int"),
+    Column(
+        "steps_to_epsilon",
+        "steps until ‖F − Y‖² is ε",
+        kind="int",
+        label="steps until convergence",
+    ),
     Column(
         "ntk_steps",
         "the same of regression with the tangent kernel",
