@@ -173,9 +173,10 @@ class ParameterInfo:
     label: str = ""
 
     @property
-    def plain_symbol(self) -> str:
-        """The symbol as terminals show it: `SNR`, `σ_p`."""
-        return plain(self.symbol)
+    def spelled_symbols(self) -> set[str]:
+        """The symbol as it may be typed: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
+        letters = self.symbol.replace("\\", "")
+        return {plain(self.symbol), *([letters] if letters.isidentifier() else [])} - {""}
 
 
 def describe(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
@@ -211,12 +212,12 @@ def _describe_one(model: type[StudyParameters], name: str) -> ParameterInfo:
 def parameter_named(model: type[StudyParameters], text: str) -> str:
     """Return the name of the parameter that `text` is the name or the symbol of.
 
-    A symbol is taken as terminals show it, `SNR` or `σ_p`, where one parameter alone has it. What
-    is neither comes back as it is.
+    A symbol is taken as terminals show it, `SNR` or `σ_p`, or as `sigma_p`, where one parameter
+    alone has it. What is neither comes back as it is.
     """
     if text in model.model_fields:
         return text
-    named = [name for name, info in describe(model).items() if text and info.plain_symbol == text]
+    named = [name for name, info in describe(model).items() if text in info.spelled_symbols]
     return named[0] if len(named) == 1 else text
 
 

@@ -11,6 +11,7 @@ import overfit_cli
 from overfit_cli.errors import UserError
 from overfit_cli.parameters import StudyParameters, parameter, parameter_named
 from overfit_cli.registry import find_study
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from tests.command import call
 
 SMALL = ("--set=d=30", "--set=d_h=20", "--set=d_v=6", "--set=test_samples=9", "--set=epsilon=0.1")
@@ -123,3 +124,10 @@ def test_a_name_comes_before_a_symbol_and_a_symbol_of_two_is_none(text: str, nam
 
 def test_accents_are_typed_as_they_are_shown() -> None:
     assert parameter_named(find_study("benign-vit").parameters, "σ̃_p") == "sigma_p_tilde"
+
+
+def test_a_greek_letter_may_be_spelled_out() -> None:
+    for spelled in ("η", "eta"):
+        assert parameter_named(BenignVitParameters, spelled) == "learning_rate"
+    assert parameter_named(BenignVitParameters, "epsilon") == "epsilon"
+    assert parameter_named(BenignVitParameters, "theta") == "theta"

@@ -95,10 +95,10 @@ def heading(study: AnyStudy, names: Collection[str]) -> str:
 
 
 def spellings(study: AnyStudy, names: Collection[str]) -> dict[str, str]:
-    """Return how each of some parameters may be spelled in an equation: its name and its symbol."""
+    """Return how each of some parameters may be spelled in an equation: its name, its symbol."""
     found = {name: name for name in names}
     for name, info in describe(study.parameters).items():
-        symbol = info.plain_symbol
-        if name in names and symbol and parameter_named(study.parameters, symbol) == name:
-            found[symbol] = name
+        for symbol in info.spelled_symbols if name in names else ():
+            if parameter_named(study.parameters, symbol) == name:
+                found[symbol] = name
     return found

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
@@ -52,6 +53,9 @@ def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> 
     scale, levels = Normalize(-most, most), MaxNLocator(LEVELS).tick_values(lowest, highest)
     figure = Picture(PAGE, 0.4 + 2.3 * len(surfaces), least=6.0)
     grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.45, 1, 0.72))
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(wspace=0.06)  # the solids' numbers stand outside of their axes
     for row, surface in enumerate(surfaces):
         solid: Any = figure.add_subplot(grid[row, 0], projection="3d")
         _draw_solid(solid, surface, scale, (lowest, highest))
