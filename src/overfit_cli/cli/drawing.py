@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """A figure that a user asks for.
+    """A request for a figure.
 
     Attributes:
         figure: its name.

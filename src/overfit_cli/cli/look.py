@@ -22,7 +22,7 @@ LOG_NAMES = ("x", "y", "value")
 
 
 def read_look(title: str | None, size: str | None, dpi: int | None, style: Path | None) -> Look:
-    """Return the look that these options ask for.
+    """Return the look that these options describe.
 
     Raises:
         UserError: if one of them can't be read.

@@ -116,7 +116,7 @@ def _varies_within_a_run(data: FigureData, name: str) -> bool:
 
 
 def varying_parameters(data: FigureData) -> list[str]:
-    """Return the names of the parameters that take several values, and `run` of several runs."""
+    """Return the names of the parameters that take several values, run directories among them."""
     return [name for name, values in parameter_values(data).items() if len(values) > 1]
 
 

@@ -97,7 +97,10 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         legend += _draw_points(axes, one, y)
         fit = _fit_in_words(data.study, one, x, y)
         legend.append((_draw_fit(axes, one, y), fit))
-        figure.facts.append(f"Dashed: {', '.join(fit.splitlines())}, 95 % bootstrap intervals.")
+        told = ", ".join(fit.splitlines())
+        of = f"{_power_law(data.study, x, y)}, " if one.title else ""
+        dashed = f"Dashed: {of}{told}, with 95 % bootstrap intervals."
+        figure.facts.append(dashed if one.fit else f"Not fitted: {told}.")
     colour = HIGHLIGHT if len(found) == 1 else _BLACK
     laws = draw_equations(figure, [axes], equations, x, y, data, colour=colour)
     beyond = _beyond_in_words(data.study, found, y, threshold)
@@ -231,7 +234,7 @@ def _draw_fit(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Line2D:
 
 
 def _fit_in_words(study: AnyStudy, one: Crossed, x: Axis, y: Axis) -> str:
-    equation = rf"${{{symbol_of(study, y.name)}}} \cdot {{{symbol_of(study, x.name)}}}^p = C$"
+    equation = _power_law(study, x, y)
     title = f"{one.title}: " if one.title else ""
     if one.fit is None:
         return f"{title}no fit of {equation}, fewer than three points"
@@ -239,6 +242,11 @@ def _fit_in_words(study: AnyStudy, one: Crossed, x: Axis, y: Axis) -> str:
     if one.title:
         return f"{one.title}\n$p$ = {exponent}, $C$ = {constant}"
     return f"{equation}\n$p$ = {exponent}\n$C$ = {constant}"
+
+
+def _power_law(study: AnyStudy, x: Axis, y: Axis) -> str:
+    """The law that is fitted, in mathtext."""
+    return rf"${{{symbol_of(study, y.name)}}} \cdot {{{symbol_of(study, x.name)}}}^p = C$"
 
 
 def _between(*numbers: float) -> str:

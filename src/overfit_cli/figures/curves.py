@@ -20,7 +20,7 @@ from overfit_cli.figures.gather import Curve, gather_curves
 from overfit_cli.figures.geometric import spans_widely
 from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log, value_is_log
 from overfit_cli.figures.labels import axis_label
-from overfit_cli.figures.panels import Panel, panels, panels_that_help
+from overfit_cli.figures.panels import Panel, panels, panels_for_lines
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
     HIGH,
@@ -56,15 +56,8 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
     """
     chosen = _columns(data, options.value)
     data = _with_rows_of(data, chosen)
-    return draw_panels(panels(data, options.by or _panels(data)), options)
-
-
-def _panels(data: FigureData) -> str | None:
-    """The parameter that makes panels where there would be more lines than colours."""
-    names = varying_parameters(data)
-    if len(names) < 2 or len(data.cells[names].drop_duplicates()) <= len(PALETTE):
-        return None
-    return panels_that_help(data.cells, names, len(PALETTE))
+    by = options.by or panels_for_lines(data, varying_parameters(data), len(PALETTE))
+    return draw_panels(panels(data, by), options)
 
 
 def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:

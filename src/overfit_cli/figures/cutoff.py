@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import matplotlib.axes
 import numpy as np
@@ -13,8 +12,8 @@ from scipy.ndimage import distance_transform_edt
 
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.grid import Grid
-from overfit_cli.figures.heatmap import Map, Place, finish_map, lay_out_map, new_map
-from overfit_cli.figures.inputs import measured, middle_of, usable_cells, with_numbers
+from overfit_cli.figures.heatmap import Map, Place, by_sampling, finish_map, lay_out_map, new_map
+from overfit_cli.figures.inputs import middle_of, usable_cells, with_numbers
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.refined import (
     draw_known_boundary,
@@ -34,7 +33,7 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
     """Draw in two colours on which side of the threshold the mean over seeds lies.
 
     Where no threshold is asked for, it is the middle of what was measured. The regions are named as
-    the study names the sides of its headline. Of a sweep that refined, the colour is the fitted
+    the study names the sides of its headline. Of a sweep that refined, the colour is the
     share of seeds whose fitted curves lie above, and the boundary has its band: such cells are too
     few, and too uneven, for means.
 
@@ -44,18 +43,17 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
     shown = lay_out_map(data, options)
     threshold = options.threshold
     if threshold is None:
-        value, _ = measured(data, options.value)
-        threshold = middle_of(with_numbers(data, value)[value])
+        threshold = middle_of(with_numbers(data, shown.value)[shown.value])
     names = data.study.sides if shown.value == data.study.headline else ("", "")
     figure, all_axes = new_map(shown)
     legend: Legend = []
-    places = list(zip(all_axes, shown.grids, shown.parts, strict=True))
-    if whole := [place for place in places if not place[2].data.refined]:
+    whole, refined = by_sampling(all_axes, shown)
+    if whole:
         legend += _draw_sides(whole, shown, threshold, names)
-    if refined := [place for place in places if place[2].data.refined]:
+    if refined:
         legend += _draw_refined(figure, refined, shown, threshold, names)
     figure.facts.append(f"The threshold is {plain(threshold)}.")
-    finish_map(figure, all_axes, shown, data, replace(options, threshold=threshold), legend)
+    finish_map(figure, all_axes, shown, data, options, legend)
     return figure
 
 

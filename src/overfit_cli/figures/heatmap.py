@@ -13,7 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.patheffects import AbstractPathEffect
+from matplotlib.patheffects import AbstractPathEffect, withStroke
 from numpy.typing import NDArray
 
 from overfit_cli.errors import UserError
@@ -30,6 +30,7 @@ from overfit_cli.figures.inputs import (
     usable_cells,
     with_numbers,
 )
+from overfit_cli.figures.labels import opening
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.refined import (
@@ -54,14 +55,10 @@ HATCHES = {"failed": "//////", "partly": "///", "missing": "......"}
 
 WORDS = {"failed": "failed", "partly": "some seeds failed", "missing": "missing"}
 CONTOUR: dict[str, Any] = {"color": "white", "linewidth": 1.1}
-_OUTLINE: list[AbstractPathEffect] = [
-    matplotlib.patheffects.withStroke(linewidth=2.2, foreground="black")
-]
-
+_OUTLINE: list[AbstractPathEffect] = [withStroke(linewidth=2.2, foreground="black")]
 
 Overlay = Callable[[matplotlib.axes.Axes, Panel], Legend]
 """What a study draws on a panel of its data; it returns what a legend says of that."""
-
 
 Place = tuple[matplotlib.axes.Axes, Grid, Panel]
 """A panel, with what is drawn on it."""
@@ -84,8 +81,8 @@ class Map:
         """What a caption says of it."""
         left_out = sum(grid.left_out for grid in self.grids)
         failed = f"; {plural(left_out, 'failed cell')} left out" if left_out else ""
-        value = f"{self.label[:1].upper()}{self.label[1:]}{',' if ',' in self.label else ''}"
-        return [f"{value} over {self.x.label} and {self.y.label}: {self.seeds}{failed}."]
+        axes = f"{self.x.label} and {self.y.label}"
+        return [f"{opening(self.label)} over {axes}: {self.seeds}{failed}."]
 
 
 @styled
@@ -104,10 +101,12 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
         UserError: if x or y can't be an axis, another parameter varies, the column is unknown or
             empty, the threshold isn't finite, or an equation is none.
     """
-    return draw_map(data, options, lambda axes, part: [])
+    return draw_map(data, options)
 
 
-def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay) -> Picture:
+def draw_map(
+    data: FigureData, options: FigureOptions, overlay: Overlay = lambda axes, part: []
+) -> Picture:
     """Draw a heatmap with more on each of its panels; call it `styled`."""
     shown = lay_out_map(data, options)
     figure, all_axes = new_map(shown)
@@ -161,7 +160,7 @@ def finish_map(
     """Draw equations and what has no number over a map, and its legend below."""
     equations = asked_equations(data, options, (shown.x, shown.y))
     legend = legend + draw_equations(figure, all_axes, equations, shown.x, shown.y, data)
-    whole, refined = _by_sampling(all_axes, shown)
+    whole, refined = by_sampling(all_axes, shown)
     for state in HATCHES:
         count = sum(int(getattr(grid, state).sum()) for _, grid, _ in whole)
         patches = [_hatch(axes, grid, getattr(grid, state), state) for axes, grid, _ in whole]
@@ -173,10 +172,10 @@ def finish_map(
     legend_below(figure, legend)
 
 
-def _by_sampling(
+def by_sampling(
     all_axes: Sequence[matplotlib.axes.Axes], shown: Map
 ) -> tuple[list[Place], list[Place]]:
-    """The panels of whole grids, and those of sweeps that refined."""
+    """Return the panels of whole grids, and those of sweeps that refined."""
     places = list(zip(all_axes, shown.grids, shown.parts, strict=True))
     whole = [place for place in places if not place[2].data.refined]
     return whole, [place for place in places if place[2].data.refined]
@@ -219,7 +218,7 @@ def _draw_levels(
     """Draw where the column has this level: the means' contour, or what a refined sweep found."""
     if level is None:
         return []
-    whole, refined = _by_sampling(all_axes, shown)
+    whole, refined = by_sampling(all_axes, shown)
     legend = _draw_contours(whole, shown, level)
     if legend:
         figure.facts.append(f"White line: {shown.label} = {plain(level)}.")

@@ -31,8 +31,9 @@ def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
     if name in {"seconds", RUN}:
         return {"seconds": "time (s)", RUN: "run"}[name]
     parameters = describe(study.parameters)
-    both = (study.columns, study.trajectory_columns)
-    columns = {column.name: column for some in both[:: 1 if logged else -1] for column in some}
+    of_cells, of_steps = study.columns, study.trajectory_columns
+    both = (*of_cells, *of_steps) if logged else (*of_steps, *of_cells)  # the last of a name stays
+    columns = {column.name: column for column in both}
     if name not in parameters and name not in columns:
         known = [*parameters, *columns, "steps"]
         raise UserError(f"{study.name} has no column {name!r}; {nearest(name, known)}")
@@ -41,6 +42,11 @@ def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
     symbol = f" ${described.symbol}$" if described.symbol else ""
     unit = f" ({described.unit})" if described.unit else ""
     return f"{words}{symbol}{unit}"
+
+
+def opening(label: str) -> str:
+    """Return a label as a sentence begins with it: capital, and a comma after it if it has one."""
+    return f"{label[:1].upper()}{label[1:]}{',' if ',' in label else ''}"
 
 
 def symbol_of(study: AnyStudy, name: str) -> str:

@@ -21,6 +21,7 @@ from overfit_cli.figures.axis import (
     split_by,
     varying_parameters,
 )
+from overfit_cli.figures.gather import BAND
 from overfit_cli.figures.geometric import logarithms, spans_widely
 from overfit_cli.figures.grid import mean_of_seeds
 from overfit_cli.figures.inputs import (
@@ -31,8 +32,14 @@ from overfit_cli.figures.inputs import (
     value_is_log,
     with_numbers,
 )
-from overfit_cli.figures.labels import heading, is_word, short_settings
-from overfit_cli.figures.panels import Panel, panels, panels_that_help
+from overfit_cli.figures.labels import heading, opening, short_settings
+from overfit_cli.figures.panels import (
+    Panel,
+    is_one_number,
+    panels,
+    panels_for_lines,
+    panels_that_help,
+)
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
     HIGH,
@@ -47,13 +54,9 @@ from overfit_cli.figures.style import (
     plain,
     wrapped,
 )
-from overfit_cli.parameters import describe
 from overfit_cli.words import plural
 
 MARKERS = "os^Dvp*P"
-FEWEST_FOR_BAND = 3
-"""Seeds from which on a band says more than each seed's own line."""
-
 _BESIDE = 0.08
 """How far apart the points of several lines stand that have one x, which isn't a number."""
 
@@ -87,7 +90,7 @@ class Drawn:
 
     Attributes:
         x: the parameter along the axis.
-        value, label: the column.
+        label: of the column.
         parts: the panels.
         names: the parameters of whose settings each is a line.
         lines: of each panel.
@@ -97,7 +100,6 @@ class Drawn:
     """
 
     x: Axis
-    value: str
     label: str
     parts: Sequence[Panel]
     names: Sequence[str]
@@ -165,13 +167,13 @@ def _gathered(data: FigureData, options: FigureOptions) -> Drawn:
     names = [name for name in varying_parameters(data) if name not in (x.name, by)]
     lines = [_lines(part.data, names, x, value, geometric) for part in parts]
     texts = list(dict.fromkeys(line.text for of_panel in lines for line in of_panel))
-    if len(texts) > len(PALETTE) and not _are_numbers(data, names):
+    if len(texts) > len(PALETTE) and not is_one_number(data, names):
         raise UserError(
             f"--x {x.name}: the other parameters have {len(texts)} settings here, and a figure "
             f"shows up to {len(PALETTE)} lines{_way_out(data, x)}"
         )
     log = log or (geometric and options.log is None)
-    return Drawn(x, value, label, parts, names, lines, texts, geometric, log)
+    return Drawn(x, label, parts, names, lines, texts, geometric, log)
 
 
 def _panels(data: FigureData, x: Axis, by: str | None) -> str | None:
@@ -182,16 +184,8 @@ def _panels(data: FigureData, x: Axis, by: str | None) -> str | None:
     names = [name for name in varying_parameters(data) if name != x.name]
     if by is not None:
         many = len(parameter_values(data).get(by, ())) > MOST_PANELS
-        return None if many and _are_numbers(data, names) else by
-    if not names or len(data.cells[names].drop_duplicates()) <= len(PALETTE):
-        return None
-    return panels_that_help(data.cells, names, len(PALETTE))
-
-
-def _are_numbers(data: FigureData, names: Sequence[str]) -> bool:
-    """Whether lines differ by one number alone, so that shades of a colour tell them apart."""
-    described = describe(data.study.parameters)
-    return len(names) == 1 and names[0] in described and not is_word(data.study, names[0])
+        return None if many and is_one_number(data, names) else by
+    return panels_for_lines(data, names, len(PALETTE))
 
 
 def _looks(count: int) -> list[dict[str, Any]]:
@@ -216,7 +210,7 @@ def _each_seed(data: FigureData, options: FigureOptions) -> bool:
         return data.refined
     if options.each_seed is not None:
         return options.each_seed
-    return data.cells["seed"].nunique() < FEWEST_FOR_BAND
+    return data.cells["seed"].nunique() < BAND
 
 
 def _lines(data: FigureData, names: list[str], x: Axis, value: str, geometric: bool) -> list[Line]:
@@ -300,9 +294,7 @@ def _fact(data: FigureData, drawn: Drawn, *, each: bool) -> str:
         of = "a line for each seed" if data.refined else data.averaged or "one seed"
     failed = int((data.cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    comma = "," if "," in drawn.label else ""
-    label = f"{drawn.label[:1].upper()}{drawn.label[1:]}{comma}"
-    return f"{label} against {drawn.x.label}: {of}{left_out}."
+    return f"{opening(drawn.label)} against {drawn.x.label}: {of}{left_out}."
 
 
 def _legend(drawn: Drawn, threshold: float | None) -> Legend:

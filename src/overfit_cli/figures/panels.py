@@ -10,8 +10,8 @@ import pandas as pd
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import MOST_PANELS, FigureData
 from overfit_cli.figures.axis import parameter_values, split_by, varying_parameters
-from overfit_cli.figures.labels import RUN, setting, settings
-from overfit_cli.parameters import Value
+from overfit_cli.figures.labels import RUN, is_word, setting, settings
+from overfit_cli.parameters import Value, describe
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ def panels_of_runs(data: FigureData, by: str | None) -> list[Panel]:
 
 
 def _of_one_run(panel: Panel) -> FigureData:
-    """A run's data, as if it were drawn alone; its panel has the run's name."""
-    refined = panel.title in panel.data.refined_runs
-    return replace(panel.data, runs=(), refined=refined)
+    """A run's data, as if it were drawn alone."""
+    refined = panel.data.cells[RUN].isin(panel.data.refined_runs).any()
+    return replace(panel.data, runs=(), refined=bool(refined))
 
 
 def by_setting(data: FigureData) -> list[Panel]:
@@ -75,6 +75,29 @@ def by_setting(data: FigureData) -> list[Panel]:
         Panel(settings(data.study, values), replace(data, cells=cells))
         for values, cells in split_by(data, varying_parameters(data))
     ]
+
+
+def panels_for_lines(data: FigureData, names: Sequence[str], most: int) -> str | None:
+    """Return the parameter that makes panels where there would be more lines than colours.
+
+    None where there are few enough, or where no one parameter's panels suffice, or where the lines
+    differ by one number: shades of a colour tell those apart.
+
+    Args:
+        data: of the figure.
+        names: parameters that vary, of whose settings each is a line.
+        most: how many lines a panel shows.
+    """
+    few = not names or len(data.cells[list(names)].drop_duplicates()) <= most
+    if few or is_one_number(data, names):
+        return None
+    return panels_that_help(data.cells, names, most)
+
+
+def is_one_number(data: FigureData, names: Sequence[str]) -> bool:
+    """Return whether lines differ by one parameter alone, which is a number."""
+    described = describe(data.study.parameters)
+    return len(names) == 1 and names[0] in described and not is_word(data.study, names[0])
 
 
 def panels_that_help(cells: pd.DataFrame, names: Sequence[str], most: int) -> str | None:

@@ -210,13 +210,14 @@ def image(figure: Figure, kind: str) -> bytes:
         warnings.filterwarnings("error", message=".*layout not applied.*")
         try:
             figure.savefig(drawn, format=kind, dpi=look.dpi, metadata=_NO_DATES[kind])
-            if any(_is_squeezed(axes, figure) for axes in figure.axes):
-                warnings.warn("layout not applied", UserWarning, stacklevel=2)
+            fits = not any(_is_squeezed(axes, figure) for axes in figure.axes)
         except UserWarning:
-            width, height = figure.get_size_inches()
-            raise UserError(
-                f"--size {width:g}x{height:g}: the figure needs more room, such as --size page."
-            ) from None
+            fits = False
+    if not fits:
+        width, height = figure.get_size_inches()
+        raise UserError(
+            f"--size {width:g}x{height:g}: the figure needs more room, such as --size page."
+        )
     return drawn.getvalue()
 
 

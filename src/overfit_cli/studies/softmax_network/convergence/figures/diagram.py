@@ -43,7 +43,7 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
         UserError: as the heatmap does.
     """
     if (options.x, options.y) != ("n", "m") or data.less:
-        return draw_map(data, options, lambda axes, part: [])
+        return draw_map(data, options)
     value, level = _contour_of(data, options)
     figure = draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
     titled = [axes for axes in figure.axes if axes.get_title(loc="left")]
