@@ -16,6 +16,7 @@ from matplotlib.text import Text
 from overfit_cli.figure import FigureData, FigureOptions
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import typeset
+from overfit_cli.paper import Paper
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.study import Cells, Column, Results, Study
 from overfit_cli.training import Training
@@ -38,7 +39,7 @@ class FakeStudy(Study[FakeParameters]):
     name = "fake"
     version = 1
     title = "A study of nothing"
-    paper = "Nobody 2024"
+    paper = Paper("Nobody", 2024, "On nothing")
     parameters = FakeParameters
     columns: tuple[Column, ...] = (
         Column("train_loss", "training loss"),

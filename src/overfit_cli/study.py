@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 
 from overfit_cli.claim import Claim
 from overfit_cli.figure import Figure
+from overfit_cli.paper import Paper
 from overfit_cli.parameters import StudyParameters, as_json
 from overfit_cli.words import plural
 
@@ -119,8 +120,8 @@ class Study(ABC, Generic[P]):
     title: str = ""
     """What it is, in a line."""
 
-    paper: str = ""
-    """The paper's authors and year."""
+    paper: Paper | None = None
+    """The paper whose experiment it is; None where it is nobody's."""
 
     trajectory_columns: tuple[Column, ...] = ()
     """What is logged on the way, when asked for."""

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from overfit_cli.claim import Claim, Measurement
 from overfit_cli.figure import Figure, FigureOptions
+from overfit_cli.paper import Paper
 from overfit_cli.parameters import StudyParameters, parameter
 from overfit_cli.rng import named_rng
 from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
@@ -45,7 +46,7 @@ class Toy(Study[ToyParameters]):
     name = "toy"
     version = 1
     title = "A toy"
-    paper = "nobody, never"
+    paper = Paper("Nobody", 2024, "On nothing")
     parameters = ToyParameters
     columns = (Column("test_loss", "test loss"), Column("draw", "a random number"))
     trajectory_columns = (Column("train_loss", "training loss"),)

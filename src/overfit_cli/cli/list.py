@@ -70,7 +70,9 @@ def _shortened(line: str, room: int) -> str:
 
 def _studies(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
     for study in studies:
-        yield study.name, study.title, (("paper", study.paper),)
+        paper = study.paper
+        about = (("paper", f"{paper}: {paper.title}, {paper.url}"),) if paper else ()
+        yield study.name, study.title, about
 
 
 def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:

@@ -23,11 +23,18 @@ _Value = str | bool | _Whole | float
 
 
 class Profile(BaseModel):
-    """How much of the preset is run: its seeds, and values that differ from the preset's own."""
+    """How much of the preset is run.
+
+    Attributes:
+        seeds: how many, or which.
+        minutes: how long it takes on two cores, as measured; None where that isn't known.
+        set: values that differ from the preset's own.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     seeds: str | _Whole = 3
+    minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     set: Mapping[str, _Value] = Field(default_factory=dict)
 
 
@@ -36,6 +43,9 @@ class PresetFile(BaseModel):
 
     Attributes:
         title, study: what it shows, and what is run for it.
+        reproduces: the paper's figure or table that it stands for, such as `fig1`; several presets
+            may stand for one. Where there is none, it is called by the preset's own name.
+        needs: what must be there before it can run, in words; empty where that is nothing.
         figures: what to draw of it.
         trajectories: whether its figures need logged steps.
         directory: the name of its run directory, where several presets share one because their
@@ -48,6 +58,8 @@ class PresetFile(BaseModel):
 
     title: str
     study: str
+    reproduces: str = Field(default="", pattern=r"^[\w.-]*$")
+    needs: str = ""
     figures: tuple[str, ...] = ()
     trajectories: bool = False
     directory: str = Field(default="", pattern=r"^[\w.-]*$")
@@ -77,7 +89,12 @@ class Preset:
         if name not in PROFILES:
             raise UserError(f"--profile {name}: it is one of {', '.join(PROFILES)}.")
         chosen: Profile = getattr(self.content, name)
-        return Profile(seeds=chosen.seeds, set={**self.content.set, **chosen.set})
+        return chosen.model_copy(update={"set": {**self.content.set, **chosen.set}})
+
+    @property
+    def reproduces(self) -> str:
+        """The figure of the paper that it stands for, or its own name."""
+        return self.content.reproduces or self.name
 
 
 def preset_folder() -> Path:

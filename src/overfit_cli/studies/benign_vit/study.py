@@ -10,6 +10,7 @@ from itertools import groupby
 from overfit_cli.figure import Figure
 from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.benign_vit.figures import FIGURES
+from overfit_cli.studies.benign_vit.paper import PAPER
 from overfit_cli.studies.benign_vit.parameters import REALISATIONS_KEPT, BenignVitParameters
 from overfit_cli.studies.benign_vit.theory import predictions as theory
 from overfit_cli.studies.benign_vit.theory.condition import condition_in_words, condition_items
@@ -34,7 +35,7 @@ class BenignVit(Study[BenignVitParameters]):
     name = "benign-vit"
     version = 4
     title = "Benign and harmful overfitting of a two-layer Vision Transformer"
-    paper = "Jiang et al. 2024"
+    paper = PAPER
     parameters = BenignVitParameters
     columns = MEASUREMENTS
     trajectory_columns = TRAJECTORY

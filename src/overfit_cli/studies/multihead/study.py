@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.standard_figures import BOUNDARY, CURVES, HEATMAP, LINES, by_name
+from overfit_cli.studies.multihead.paper import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 from overfit_cli.studies.multihead.problem import Problem
 from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
@@ -35,7 +36,7 @@ class MultiheadStudy(Study[P]):
     A study of it has a name, parameters, columns and `draw`.
     """
 
-    paper = "Deora et al. 2024"
+    paper = PAPER
     progress_columns = ("train_loss", "log10_train_loss", "test_loss", "norm_u", "margin")
 
     @abstractmethod

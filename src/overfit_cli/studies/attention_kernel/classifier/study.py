@@ -11,6 +11,7 @@ from overfit_cli.classification.task import Task
 from overfit_cli.figure import Figure
 from overfit_cli.standard_figures import learning_figures
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
+from overfit_cli.studies.attention_kernel.paper import PAPER
 from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
 from overfit_cli.words import plural
@@ -29,7 +30,7 @@ _SILENT_HEAD = Column(
 class TransformerStudy(Study[P]):
     """A study that trains a transformer to tell two classes apart, on a task of its own."""
 
-    paper = "Song et al. 2024"
+    paper = PAPER
 
     @abstractmethod
     def task(self, parameters: P, seed: int) -> Task:

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.standard_figures import CURVES, LINES, by_name
+from overfit_cli.studies.attention_kernel.paper import PAPER
 from overfit_cli.studies.attention_kernel.regression.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.attention_kernel.regression.parameters import (
     LARGEST_SPECTRUM,
@@ -55,7 +56,7 @@ class KernelRegression(Study[KernelRegressionParameters]):
     name = "kernel-regression"
     version = 2
     title = "Softmax against Gaussian attention on a regression problem"
-    paper = "Song et al. 2024"
+    paper = PAPER
     parameters = KernelRegressionParameters
     headline = "relative_loss"
     columns = MEASUREMENTS

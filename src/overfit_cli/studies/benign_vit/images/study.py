@@ -8,6 +8,7 @@ from dataclasses import replace
 from overfit_cli.figure import Figure, FigureOptions, drawn_by
 from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+from overfit_cli.studies.benign_vit.paper import PAPER
 from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
 from overfit_cli.words import plural
@@ -42,7 +43,7 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
     name = "benign-vit-images"
     version = 1
     title = "Benign and harmful overfitting of a Vision Transformer on handwritten digits"
-    paper = "Jiang et al. 2024"
+    paper = PAPER
     parameters = BenignVitImagesParameters
     columns = (
         *_LOGGED,

@@ -8,6 +8,7 @@ from overfit_cli.classification.columns import COLUMNS, TRAJECTORY_COLUMNS
 from overfit_cli.extras import require_extra
 from overfit_cli.figure import Figure
 from overfit_cli.standard_figures import learning_figures
+from overfit_cli.studies.multihead.paper import PAPER
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
@@ -22,7 +23,7 @@ class MultiheadSst2(Study[P]):
     name = "multihead-sst2"
     version = 1
     title = "RoBERTa of several numbers of heads on SST-2"
-    paper = "Deora et al. 2024"
+    paper = PAPER
     parameters = MultiheadSst2Parameters
     headline = "mean_test_loss"
     columns = (

@@ -13,6 +13,7 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,
 )
+from overfit_cli.studies.softmax_network.paper import PAPER
 from overfit_cli.study import Batches, CellResult, Cells, Results, Study
 from overfit_cli.training import Training
 from overfit_cli.words import plural
@@ -36,7 +37,7 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
     name = "softmax-convergence"
     version = 1
     title = "Two-layer softmax, exponential and ReLU networks in the kernel regime"
-    paper = "Cao et al. 2024"
+    paper = PAPER
     parameters = SoftmaxConvergenceParameters
     headline = "steps_to_epsilon"
     columns = MEASUREMENTS

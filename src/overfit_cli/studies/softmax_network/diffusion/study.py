@@ -11,6 +11,7 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import (
     DiffusionCell,
     SoftmaxDiffusionParameters,
 )
+from overfit_cli.studies.softmax_network.paper import PAPER
 from overfit_cli.study import CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
 
@@ -63,7 +64,7 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
     name = "softmax-diffusion"
     version = 1
     title = "Score estimation by two-layer networks, and diffusion with the scores"
-    paper = "Cao et al. 2024"
+    paper = PAPER
     parameters = SoftmaxDiffusionParameters
     headline = "score_error"
     columns = (

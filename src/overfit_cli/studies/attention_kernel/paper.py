@@ -1,0 +1,10 @@
+"""The paper of these studies."""
+
+from overfit_cli.paper import Paper
+
+PAPER = Paper(
+    authors="Song et al.",
+    year=2024,
+    title="Unraveling the Gradient Descent Dynamics of Transformers",
+    url="https://arxiv.org/abs/2411.07538",
+)

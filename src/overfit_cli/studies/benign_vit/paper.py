@@ -1,0 +1,11 @@
+"""The paper of these studies."""
+
+from overfit_cli.paper import Paper
+
+PAPER = Paper(
+    authors="Jiang et al.",
+    year=2024,
+    title="Unveil Benign Overfitting for Transformer in Vision: Training Dynamics, "
+    "Convergence, and Generalization",
+    url="https://arxiv.org/abs/2409.19345",
+)
