@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from overfit_cli.cli.common import RESULTS, console
-from overfit_cli.cli.drawing import Request, draw_figure
 from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
 from overfit_cli.cli.naming import sweep_name
 from overfit_cli.cli.refining import refine as run_rounds
@@ -15,6 +14,7 @@ from overfit_cli.cli.running import Runner, outline
 from overfit_cli.cli.subject import Subject, find_subject
 from overfit_cli.data_folder import set_data_folder
 from overfit_cli.device import Device, resolve_device
+from overfit_cli.drawing import Request, draw_figure
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureOptions
 from overfit_cli.figures.picture import Picture, save_with_caption

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from overfit_cli import registry
-from overfit_cli.cli.drawing import Request, draw_figure
+from overfit_cli.drawing import Request, draw_figure
 from overfit_cli.errors import UserError
 from overfit_cli.figure import Figure, FigureData, FigureOptions
 from overfit_cli.figures.boundary import draw_boundary

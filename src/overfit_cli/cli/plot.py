@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli.common import RESULTS, console
-from overfit_cli.cli.drawing import Request, draw_figure, figure_and_data
 from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
 from overfit_cli.cli.options import (
     DataFolder,
@@ -21,6 +20,7 @@ from overfit_cli.cli.options import (
     read_whole,
     use_data,
 )
+from overfit_cli.drawing import Request, draw_figure, figure_and_data
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import Figure, FigureOptions
 
