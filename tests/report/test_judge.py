@@ -15,9 +15,10 @@ import pytest
 from overfit_cli.analysis.intervals import level_of_each
 from overfit_cli.claim import Claim, Interval, Measurement, Verdict
 from overfit_cli.cli import app
+from overfit_cli.report.files import write_report
 from overfit_cli.report.judge import judge_all, worth_showing
 from overfit_cli.report.judged import Judged, as_a_family
-from overfit_cli.report.page import number_in_words, write_report
+from overfit_cli.report.words import number_in_words
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.presets import PresetFile

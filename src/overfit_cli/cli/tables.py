@@ -1,13 +1,22 @@
-"""Tables of a study's parameters and columns, for the terminal and the documents."""
+"""Tables for the terminal and the documents: parameters, columns, verdicts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 from overfit_cli.parameters import ParameterInfo, describe
+from overfit_cli.plain_text import visible
+from overfit_cli.report.words import number_in_words
 from overfit_cli.study import AnyStudy
 from overfit_cli.symbols import plain
+
+if TYPE_CHECKING:
+    from overfit_cli.report.judged import Judged
 
 PARAMETER_HEADINGS = ("parameter", "symbol", "default", "takes", "meaning")
 COLUMN_HEADINGS = ("column", "symbol", "meaning")
@@ -53,4 +62,29 @@ def parameter_table(study: AnyStudy) -> Table:
         table.add_column(heading, overflow="fold")
     for row in parameter_rows(study):
         table.add_row(*row)
+    return table
+
+
+_COLOURS = {
+    "holds": "green",
+    "fails": "bold red",
+    "inconclusive": "yellow",
+    "vacuous": "cyan",
+    "not run": "dim",
+}
+
+
+def verdict_table(judged: Sequence[Judged]) -> Table:
+    """Return the verdicts as a table for the terminal."""
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("claim", no_wrap=True)
+    table.add_column("verdict", no_wrap=True, min_width=len("inconclusive"))
+    table.add_column("measured")
+    for one in judged:
+        verdict = one.measurement.verdict
+        table.add_row(
+            visible(one.name),
+            Text(verdict, style=_COLOURS[verdict]),
+            number_in_words(one.measurement),
+        )
     return table

@@ -35,14 +35,14 @@ def caption(
     """
     shows = " ".join(picture.facts or [f"{figure.title}."])
     source = f" After {figure.source}." if figure.source and usual and not data.less else ""
-    parts = [shows + source, _cells_in_words(data), _settings_in_words(data)]
+    parts = [shows + source, cells_in_words(data), settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(part), _WIDTH, break_on_hyphens=False) for part in parts]
     made = ["\n".join(["Commands:", *(f"  {command}" for command in commands)])] if commands else []
     return "\n\n".join([*wrapped, *made, f"overfit {__version__}"]) + "\n"
 
 
-def _cells_in_words(data: FigureData) -> str:
-    """How many cells there are, of which seeds, and what varies."""
+def cells_in_words(data: FigureData) -> str:
+    """Say how many cells there are, of which seeds, and what varies."""
     cells, states = data.cells, data.cells["status"].value_counts()
     seeds = sorted(cells["seed"].unique().tolist())
     even = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 2
@@ -63,8 +63,8 @@ def _cells_in_words(data: FigureData) -> str:
     )
 
 
-def _settings_in_words(data: FigureData) -> str:
-    """The parameters that have one value."""
+def settings_in_words(data: FigureData) -> str:
+    """Say which study it is, and the parameters that have one value."""
     study, described = data.study, describe(data.study.parameters)
     same = {
         name: values[0]

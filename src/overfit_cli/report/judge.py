@@ -35,13 +35,12 @@ from overfit_cli.sweeps.store import RunDirectory
 WITHOUT_STEPS = "It needs logged steps: sweep with --trajectories."
 
 
-def judge_all(sources: Sequence[Path], root: Path, where: Sequence[str] = ()) -> list[Judged]:
-    """Judge every claim of every study.
+def load_runs(sources: Sequence[Path], root: Path, where: Sequence[str] = ()) -> list[LoadedRun]:
+    """Load the run directories to judge by.
 
     Args:
-        sources: the run directories to judge by, each for itself; empty for those in `root`.
-        root: where run directories lie. Of those on which a claim can be measured that of its
-            preset decides it, else the newest.
+        sources: the run directories; empty for those in `root` that can be used.
+        root: where run directories lie.
         where: conditions on parameters that choose cells, such as `n=5:20`; they take `sources`.
 
     Raises:
@@ -51,17 +50,34 @@ def judge_all(sources: Sequence[Path], root: Path, where: Sequence[str] = ()) ->
     if where and not sources:
         raise UserError(f"--where {where[0]}: name the run directory that it is about with --from.")
     directories = [RunDirectory(path) for path in sources] or usable_directories(root)
-    runs = [_Run(one, *_study_and_cells(one, where)) for one in directories]
+    return [LoadedRun(one, *_study_and_cells(one, where)) for one in directories]
+
+
+def judge_runs(runs: Sequence[LoadedRun], *, every: bool) -> list[Judged]:
+    """Judge every claim of every study.
+
+    Args:
+        runs: what to judge by, the run that was written last first.
+        every: whether a claim is judged on each run that bears on it; else the run of its preset
+            decides it, or the first.
+    """
     judged = []
-    for study in [*installed_studies(), *_functions(directories)]:
+    for study in [*installed_studies(), *_functions([run.directory for run in runs])]:
         own = [run for run in runs if (run.cells["study"] == study.name).all()]
         found = [
-            one
-            for claim in claims_of(study)
-            for one in _judge(study.name, claim, own, every=bool(sources))
+            one for claim in claims_of(study) for one in _judge(study.name, claim, own, every=every)
         ]
         judged += as_a_family(found, partial(_measure, own))
     return judged
+
+
+def judge_all(sources: Sequence[Path], root: Path, where: Sequence[str] = ()) -> list[Judged]:
+    """Load runs and judge every claim: see `load_runs` and `judge_runs`.
+
+    Raises:
+        UserError: as `load_runs` does.
+    """
+    return judge_runs(load_runs(sources, root, where), every=bool(sources))
 
 
 def _study_and_cells(
@@ -142,19 +158,26 @@ class _Table:
         return replace(found, verdict="inconclusive", note=f"{found.note} {note}".strip())
 
 
-def _measure(runs: Sequence[_Run], one: Judged) -> Measurement:
+def _measure(runs: Sequence[LoadedRun], one: Judged) -> Measurement:
     return next(run for run in runs if run.directory.path == one.directory).judge(one.claim)
 
 
 @dataclass(frozen=True)
-class _Run:
-    """A run directory and its cells; its logged steps are read when they are asked for."""
+class LoadedRun:
+    """A run directory and its cells; its logged steps are read when they are asked for.
+
+    Attributes:
+        directory: where it lies.
+        study: whose cells it holds.
+        cells: those that are judged, one row each.
+    """
 
     directory: RunDirectory
     study: AnyStudy
     cells: pd.DataFrame
 
     def judge(self, claim: Claim) -> Measurement:
+        """Judge a claim by its cells, or by their logged steps."""
         table = self._cells if claim.reads == "cells" else self._logged
         if claim.reads == "trajectories" and table.rows.empty:
             return Measurement(verdict="not run", note=WITHOUT_STEPS)
@@ -200,7 +223,7 @@ def worth_showing(judged: Sequence[Judged]) -> list[Judged]:
     ]
 
 
-def _judge(study: str, claim: Claim, runs: Sequence[_Run], *, every: bool) -> list[Judged]:
+def _judge(study: str, claim: Claim, runs: Sequence[LoadedRun], *, every: bool) -> list[Judged]:
     """Measure a claim on the first directory that bears on it, or on every one.
 
     Its preset's directories come first.

@@ -35,6 +35,11 @@ class Judged:
     together: Verdict | None = None
 
     @property
+    def address(self) -> str:
+        """What no other claim is called: `benign-vit/fig1-exponent`."""
+        return f"{self.study}/{self.claim.name}"
+
+    @property
     def name(self) -> str:
         """The claim's name, with the directory where it is judged in several."""
         return self.claim.name if self.alone else f"{self.claim.name} ({self.directory})"

@@ -109,6 +109,11 @@ def preset_names() -> list[str]:
     return sorted(path.stem for path in preset_folder().glob("*.toml"))
 
 
+def all_presets() -> list[Preset]:
+    """Return the shipped presets."""
+    return [_read(preset_folder() / f"{name}.toml") for name in preset_names()]
+
+
 def preset_texts(preset: Preset, profile: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the text of each parameter that a profile sets, and where it is set, for messages."""
     values = preset.profile(profile).set

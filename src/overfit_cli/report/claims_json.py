@@ -1,0 +1,71 @@
+"""The report for programs: `claims.json`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from overfit_cli.claim import Interval
+from overfit_cli.report.contents import ReportedPaper, ReportedRun, ReportedStudy, again
+from overfit_cli.report.judged import Judged
+
+SCHEMA = 3
+
+
+def claims_json(papers: Sequence[ReportedPaper]) -> str:
+    """Return every claim with its measurement, and every run with its settings, as JSON."""
+    content = {
+        "schema": SCHEMA,
+        "claims": [{"paper": paper.key, **_claim(one)} for paper in papers for one in paper.judged],
+        "runs": [
+            _run(study, run) for paper in papers for study in paper.studies for run in study.runs
+        ],
+    }
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def _claim(one: Judged) -> dict[str, Any]:
+    repeat = again(one.claim)
+    return {
+        "study": one.study,
+        "claim": one.claim.name,
+        "statement": one.claim.statement,
+        "source": one.claim.source,
+        "holds_where": one.claim.holds_where,
+        "figure": one.claim.figure or None,
+        "preset": one.claim.preset or None,
+        "verdict": one.measurement.verdict,
+        "value": _finite(one.measurement.value),
+        "interval": _interval(one.measurement.interval),
+        "details": {name: _finite(value) for name, value in one.measurement.details.items()},
+        "note": one.measurement.note,
+        "family": {"claims": one.family, "verdict": one.together} if one.family else None,
+        "directory": str(one.directory) if one.directory else None,
+        "again": repeat
+        and {"command": repeat.command, "minutes": repeat.minutes, "needs": repeat.needs or None},
+    }
+
+
+def _run(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
+    return {
+        "directory": str(run.path),
+        "study": study.study.name,
+        "version": study.study.version,
+        "cells": run.facts.cells,
+        "settings": run.facts.settings,
+        "made": run.facts.made,
+        "commands": list(run.facts.commands),
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity: what isn't finite is null there."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _interval(found: Interval | None) -> dict[str, float | str | None] | None:
+    if found is None:
+        return None
+    return {"low": _finite(found.low), "high": _finite(found.high), "kind": found.kind}

@@ -1,0 +1,175 @@
+"""Phase diagrams that a reader of the page explores: at each place the numbers over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm, Normalize, to_hex
+from scipy.special import stdtrit
+
+from overfit_cli.analysis.intervals import LEVEL
+from overfit_cli.errors import UserError
+from overfit_cli.figure import Figure, FigureData, FigureOptions
+from overfit_cli.figures.axis import Axis
+from overfit_cli.figures.heatmap import Map, lay_out_map
+from overfit_cli.figures.inputs import checked_scale, usable_cells
+from overfit_cli.figures.labels import axis_label
+from overfit_cli.figures.options import resolved_options
+from overfit_cli.figures.style import RC, brief, typeset
+
+Diagram = Mapping[str, Any]
+"""What the page's script draws one from; it can be written as JSON."""
+
+COLOURS = 32
+MOST_PLACES = 4000
+MOST_POINTS = 40
+"""Steps of a loss curve."""
+
+_MOST_CURVES = 2
+_DIGITS = 4
+
+
+def explorable(data: FigureData, heatmap: Figure) -> Diagram | None:
+    """Return the map that `overfit plot heatmap` draws of these cells, as numbers.
+
+    For each place: the mean with its 95 % t interval, the least and the most over seeds, how many
+    seeds are done and failed, and one seed's logged losses, where there are any.
+
+    Args:
+        data: what the map is drawn from.
+        heatmap: the study's figure.
+
+    Returns:
+        None where these cells make no map, or one of too many places.
+    """
+    try:
+        shown = lay_out_map(data, resolved_options(heatmap, FigureOptions(), data))
+    except UserError:
+        return None
+    if len(shown.x.values) * len(shown.y.values) * len(shown.parts) > MOST_PLACES:
+        return None
+    means = pd.Series(np.concatenate([grid.mean.ravel() for grid in shown.grids])).dropna()
+    if means.empty:
+        return None
+    low, high = float(means.min()), float(means.max())
+    by_ratio = checked_scale(None, means, factor=100)
+    norm = LogNorm(low, high) if by_ratio else Normalize(low, high)
+    columns = _logged_losses(data)
+    return {
+        "value": typeset(shown.label),
+        "x": _axis(shown.x),
+        "y": _axis(shown.y),
+        "colours": [to_hex(matplotlib.colormaps[RC["image.cmap"]](at)) for at in _places()],
+        "low": _rounded(low),
+        "high": _rounded(high),
+        **_threshold(data, shown),
+        "logged": [typeset(axis_label(data.study, name, logged=True)) for name in columns],
+        "step": data.study.step,
+        "panels": [
+            {"title": typeset(part.title), "places": _panel(part.data, shown, norm, columns)}
+            for part in shown.parts
+        ],
+    }
+
+
+def _threshold(data: FigureData, shown: Map) -> dict[str, Any]:
+    """The study's threshold and what lies on either side, where the map is of its headline."""
+    study = data.study
+    if study.threshold is None or shown.value != study.headline or not all(study.sides):
+        return {}
+    return {"threshold": study.threshold, "sides": list(study.sides)}
+
+
+def _places() -> Sequence[float]:
+    """Where the colours lie on the map of colours, from 0 to 1."""
+    return [float(at) for at in np.linspace(0, 1, COLOURS)]
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    return {"label": typeset(axis.label), "values": [typeset(brief(one)) for one in axis.values]}
+
+
+def _panel(
+    data: FigureData, shown: Map, norm: Normalize, columns: Sequence[str]
+) -> list[dict[str, Any] | None]:
+    """The places of a panel, the lowest row first; None where there are no cells."""
+    names = [shown.y.name, shown.x.name]
+    usable = usable_cells(data, shown.value)
+    of_place = usable.groupby(names)[shown.value]
+    found = of_place.agg(["mean", "std", "count", "min", "max"]).to_dict("index")
+    above = {}
+    if "threshold" in _threshold(data, shown):
+        is_above = usable[shown.value] > data.study.threshold
+        above = is_above.groupby([usable[name] for name in names]).sum().to_dict()
+    failed = data.cells[data.cells["status"] == "failed"].groupby(names).size().to_dict()
+    curves = _curves(data, names, shown.value, columns) if columns else {}
+    places: list[dict[str, Any] | None] = []
+    for at in ((y, x) for y in shown.y.values for x in shown.x.values):
+        place: dict[str, Any] = {}
+        if at in found:
+            place = _numbers(found[at], norm)
+        if at in above:
+            place["above"] = int(above[at])
+        if at in failed:
+            place["failed"] = int(failed[at])
+        if at in curves:
+            place["curve"] = curves[at]
+        places.append(place or None)
+    return places
+
+
+def _numbers(row: Mapping[Any, float], norm: Normalize) -> dict[str, Any]:
+    """The numbers over seeds at a place, and its colour's number."""
+    count, mean = int(row["count"]), float(row["mean"])
+    shade = 0.5 if norm.vmin == norm.vmax else float(norm(mean))
+    place = {
+        "mean": _rounded(mean),
+        "least": _rounded(row["min"]),
+        "most": _rounded(row["max"]),
+        "seeds": count,
+        "colour": round(shade * (COLOURS - 1)),
+    }
+    if count > 1:
+        half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * float(row["std"]) / np.sqrt(count)
+        place |= {"from": _rounded(mean - half), "to": _rounded(mean + half)}
+    return place
+
+
+def _logged_losses(data: FigureData) -> list[str]:
+    """The logged columns that are losses, or the first that is shown while a cell trains."""
+    if data.trajectories.empty:
+        return []
+    losses = [name for name in data.study.progress_columns if name.endswith("loss")]
+    chosen = losses or data.study.progress_columns[:1]
+    return [name for name in chosen if name in data.trajectories][:_MOST_CURVES]
+
+
+def _curves(
+    data: FigureData, names: Sequence[str], value: str, columns: Sequence[str]
+) -> dict[Any, dict[str, Any]]:
+    """The logged losses of the seed in the middle, by place."""
+    logged = dict(iter(data.trajectories.groupby("key")))
+    curves: dict[Any, dict[str, Any]] = {}
+    for at, cells in usable_cells(data, value).groupby(list(names)):
+        with_steps = cells[cells["key"].isin(logged.keys())].sort_values([value, "seed"])
+        if with_steps.empty:
+            continue
+        middle = with_steps.iloc[(len(with_steps) - 1) // 2]
+        steps = logged[middle["key"]].sort_values("step")
+        some = np.unique(np.linspace(0, len(steps) - 1, MOST_POINTS).round().astype(int))
+        chosen = steps.iloc[some]
+        curves[at] = {
+            "seed": int(middle["seed"]),
+            "steps": chosen["step"].astype(int).tolist(),
+            "columns": [[_rounded(one) for one in chosen[name]] for name in columns],
+        }
+    return curves
+
+
+def _rounded(number: Any) -> float | None:
+    """A number with the digits that a reader is shown; JSON has neither nan nor infinity."""
+    return float(f"{number:.{_DIGITS}g}") if pd.notna(number) and np.isfinite(number) else None
