@@ -25,11 +25,13 @@ test: $(VENV)/installed-dev  ## run the tests
 test-all: $(VENV)/installed-dev  ## run the slow tests too
 	$(BIN)/python -m pytest -n auto
 
-lint: $(VENV)/installed-dev  ## run ruff, mypy and the import linter
+lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports and of workflows
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --offline --quiet .github/workflows
 
 docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate

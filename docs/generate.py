@@ -1,4 +1,4 @@
-"""Generated parts of the documents: tables of parameters and columns, and help texts.
+"""Generated parts of the documents: tables of parameters, columns and verdicts, and help texts.
 
 `make docs` runs it; a test fails where a document isn't what it would write. A generated part
 stands between `<!-- generated: KIND NAME -->` and `<!-- end -->`.
@@ -6,21 +6,24 @@ stands between `<!-- generated: KIND NAME -->` and `<!-- end -->`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from docs.pictures import gallery
+from overfit_cli.claim import VERDICTS
 from overfit_cli.cli.tables import (
     COLUMN_HEADINGS,
     PARAMETER_HEADINGS,
     column_rows,
     parameter_rows,
 )
-from overfit_cli.registry import find_study
+from overfit_cli.registry import find_study, installed_studies
 
 FOLDER = Path(__file__).parent
 PART = re.compile(r"(<!-- generated: (\w+) ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -28,7 +31,8 @@ PART = re.compile(r"(<!-- generated: (\w+) ([\w-]+) -->\n).*?(<!-- end -->)", re
 
 def documents() -> list[Path]:
     """Return the documents that have generated parts."""
-    return [path for path in sorted(FOLDER.rglob("*.md")) if PART.search(path.read_text())]
+    every = [*sorted(FOLDER.rglob("*.md")), FOLDER.parent / "README.md"]
+    return [path for path in every if PART.search(path.read_text())]
 
 
 def regenerated(text: str) -> str:
@@ -45,6 +49,8 @@ def _part(kind: str, name: str) -> str:
         return _table(COLUMN_HEADINGS, column_rows(find_study(name), trajectories=True))
     if kind == "gallery":
         return gallery()
+    if kind == "claims":
+        return _claims_by_paper()
     if kind == "help":
         return f"```\n{_help(name)}\n```\n"
     raise ValueError(f"there is no generated part of kind {kind!r}")
@@ -54,6 +60,19 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [headings, ["---"] * len(headings), *rows]
     cells = [[cell.replace("|", r"\|").replace("*", r"\*") for cell in line] for line in lines]
     return "".join("| " + " | ".join(line) + " |\n" for line in cells)
+
+
+def _claims_by_paper() -> str:
+    """How many claims of each paper have each verdict in the report that is kept."""
+    content = json.loads((FOLDER.parent / "results" / "report" / "claims.json").read_text())
+    papers = {study.paper.key: study.paper for study in installed_studies() if study.paper}
+    rows = []
+    for key in dict.fromkeys(claim["paper"] for claim in content["claims"]):
+        found = Counter(one["verdict"] for one in content["claims"] if one["paper"] == key)
+        title = f"[{papers[key]}]({papers[key].url}), *{papers[key].title}*"
+        rows.append([title, *(str(found[verdict] or "") for verdict in VERDICTS)])
+    lines = [["paper", *VERDICTS], ["---", *("--:" for _ in VERDICTS)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _help(command: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import shutil
 import sys
@@ -13,34 +11,16 @@ from pathlib import Path
 import pytest
 
 from overfit_cli.analysis.intervals import level_of_each
-from overfit_cli.claim import Claim, Interval, Measurement, Verdict
+from overfit_cli.claim import Measurement
 from overfit_cli.cli import app
-from overfit_cli.report.files import write_report
 from overfit_cli.report.judge import judge_all, worth_showing
 from overfit_cli.report.judged import Judged, as_a_family
-from overfit_cli.report.words import number_in_words
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.presets import PresetFile
 from overfit_cli.sweeps.provenance import planned_cells, record_run
 from overfit_cli.sweeps.store import RunDirectory
-
-
-def judged(
-    name: str, verdict: Verdict, *, study: str = "one", has_cells: bool = True, value: float = 1.0
-) -> Judged:
-    interval = Interval(-math.inf, math.inf, "95 % t")
-    measurement = Measurement(verdict=verdict, value=value, interval=interval, note="Measured.")
-    if verdict == "not run":
-        measurement = Measurement(verdict=verdict, note="It needs other cells.")
-    claim = Claim(
-        name=name,
-        source="nowhere",
-        statement="It is so.",
-        holds_where="it is above 0",
-        measure=lambda cells: measurement,
-    )
-    return Judged(study, claim, measurement, None, has_cells=has_cells)
+from tests.report.made_up import judged
 
 
 def names(shown: list[Judged]) -> list[str]:
@@ -61,24 +41,6 @@ def test_a_study_without_cells_shows_nothing() -> None:
     every = [judged("a", "not run", has_cells=False), judged("b", "holds", study="other")]
     assert names(worth_showing(every)) == ["b"]
     assert worth_showing([]) == []
-
-
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_what_is_not_finite_is_null_in_json_and_stands_in_words(
-    value: float, tmp_path: Path
-) -> None:
-    one = judged("a", "inconclusive", value=value)
-    write_report([one, judged("b", "holds", value=2.5)], tmp_path)
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(constant)
-
-    text = (tmp_path / "claims.json").read_text()
-    first, second = json.loads(text, parse_constant=refuse)["claims"]
-    assert (first["value"], second["value"]) == (None, 2.5)
-    assert first["interval"] == second["interval"] == {"low": None, "high": None, "kind": "95 % t"}
-    assert number_in_words(one.measurement) == f"{value:.4g} [-inf, inf] 95 % t"
-    assert number_in_words(one.measurement) in (tmp_path / "report.md").read_text()
 
 
 def test_a_planned_point_has_the_defaults_that_hold_for_it(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from overfit_cli.cli.list import list_everything
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, Command
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
+from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.display import make_streams_patient, output_problem
@@ -36,6 +37,7 @@ app.command(cls=Command, add_help_option=False, context_settings=PARAMETER_OPTIO
 app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(plot)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(reproduce)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compact)
 app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -38,15 +38,22 @@ class Progress:
         workforce: who trains it.
         directory: where the cells are that don't run again.
         output: where to show it.
+        of_all: says what is left of several sweeps, after a share of this one's work; None where
+            there is no other.
 
     Attributes:
         cells: how many have been finished.
     """
 
     def __init__(
-        self, plan: Plan, workforce: Workforce, directory: RunDirectory, output: Console
+        self,
+        plan: Plan,
+        workforce: Workforce,
+        directory: RunDirectory,
+        output: Console,
+        of_all: Callable[[float], str] | None = None,
     ) -> None:
-        self._plan, self._workforce = plan, workforce
+        self._plan, self._workforce, self._of_all = plan, workforce, of_all
         self._directory, self._output = directory, output
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
@@ -126,7 +133,9 @@ class Progress:
 
     def _sentence(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
-        return f"{self.count()}{failed}; {self._time() if self.cells else self._waits_for()}"
+        now = self._time() if self.cells else self._waits_for()
+        of_all = f"; {self._of_all(self._work_done / self._work)}" if self._of_all else ""
+        return f"{self.count()}{failed}; {now}{of_all}"
 
     def _waits_for(self) -> str:
         """What comes before the first record: workers start, each job trains a batch."""

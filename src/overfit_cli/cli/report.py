@@ -69,6 +69,8 @@ def write_and_say(
     where: Sequence[str],
     expect: Path | None,
     strict: bool,
+    *,
+    brief: bool = False,
 ) -> int:
     """Judge claims, say the verdicts, write the report, and return the exit code.
 
@@ -79,6 +81,7 @@ def write_and_say(
         where: the conditions that choose cells.
         expect: a file of expected verdicts; None for none.
         strict: whether a claim that fails, or an unexpected verdict, gives the code 1.
+        brief: whether to say the verdicts alone, not what was measured.
 
     Raises:
         UserError: if the runs can't be judged, or the report can't be written.
@@ -91,7 +94,7 @@ def write_and_say(
     expected = None if expect is None else read_expected(expect)
     runs = load_runs(sources, RESULTS, where)
     judged = judge_runs(runs, every=bool(sources))
-    _say(output, judged, worth_showing(judged))
+    _say(output, judged, worth_showing(judged), brief=brief)
     compared = None
     if expected is not None:
         compared = compare(judged, expected, _presets_of(sources) if sources else None)
@@ -109,14 +112,16 @@ def write_and_say(
     return 1 if strict and not compared.is_fulfilled else 0
 
 
-def _say(output: Console, judged: Sequence[Judged], shown: Sequence[Judged]) -> None:
+def _say(
+    output: Console, judged: Sequence[Judged], shown: Sequence[Judged], *, brief: bool
+) -> None:
     """Say the verdicts of the claims that are shown, and how many aren't."""
     from overfit_cli.cli.tables import verdict_table
     from overfit_cli.report.words import families, sentences
 
     if shown:
         output.print(verdict_table(shown))
-    for sentence in (*sentences(shown), *families(shown)):
+    for sentence in () if brief else (*sentences(shown), *families(shown)):
         output.print(sentence, soft_wrap=False)
     if len(shown) < len(judged):
         left = len(judged) - len(shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,8 @@ class Runner:
         fresh: whether cells run again that are there.
         retry_failed: whether cells run again that failed.
         fail_fast: whether to stop at the first failed cell.
+        of_all: says what is left of several sweeps, after a share of this one's work; None where
+            there is no other.
     """
 
     output: Console
@@ -56,6 +58,7 @@ class Runner:
     fresh: bool = False
     retry_failed: bool = False
     fail_fast: bool = False
+    of_all: Callable[[float], str] | None = None
 
     def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
         """Run what a grid lacks, from its plan to its last cell.
@@ -148,7 +151,7 @@ class Runner:
         execution = Execution(self.device, self.trajectories, fail_fast=self.fail_fast)
         workforce = self.workforce(plan)
         with blaming(plan.grid.study, "the cost of a cell"):
-            progress = Progress(plan, workforce, self.directory, self.output)
+            progress = Progress(plan, workforce, self.directory, self.output, self.of_all)
         try:
             with progress.shown():
                 return execute(

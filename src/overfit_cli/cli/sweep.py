@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
@@ -114,7 +115,7 @@ def sweep(
     texts, flags = by_name(texts, flags, chosen.study)
     check_parameters(flags, chosen.study, own, context)
     use_data(data)
-    grid = _grid(chosen, seeds, texts, flags)
+    grid = grid_of(chosen, seeds, texts, flags)
     rounds = None if refine is None else read_whole("--refine", refine, 0)
     refinement = _refinement(grid, rounds, threshold, tolerance)
     name = sweep_name(chosen, grid) + ("-refined" if refinement is not None else "")
@@ -122,7 +123,7 @@ def sweep(
     runner = Runner(
         output=console(),
         directory=RunDirectory(read_path("--out", out) or RESULTS / name, "--out"),
-        jobs=jobs_on(where, _jobs(jobs)),
+        jobs=jobs_on(where, read_jobs(jobs)),
         backend=read_one_of("--backend", backend, get_args(Backend)),
         device=where,
         trajectories=trajectories or chosen.trajectories,
@@ -186,17 +187,38 @@ def _refinement(
     return Refinement(grid, boundary_target(grid, cut), half_width)
 
 
-def _grid(chosen: Subject, seeds: str | None, texts: dict[str, str], flags: dict[str, str]) -> Grid:
+def grid_of(
+    chosen: Subject,
+    seeds: str | None = None,
+    texts: Mapping[str, str] | None = None,
+    flags: Mapping[str, str] | None = None,
+) -> Grid:
+    """Return the grid of a subject.
+
+    Args:
+        chosen: the study, preset or function.
+        seeds: those that the user asks for; None for the subject's own.
+        texts: the values that the user gives, by parameter; they come before the preset's.
+        flags: where they are given, for messages.
+
+    Raises:
+        UserError: if a value isn't taken.
+    """
     from overfit_cli.sweeps.grid import check_seeds, make_grid
     from overfit_cli.sweeps.ranges import parse_seeds
 
     found = parse_seeds(chosen.seeds if seeds is None else seeds)
     check_seeds(chosen.study, found)
-    return make_grid(chosen.study, {**chosen.texts, **texts}, found, {**chosen.places, **flags})
+    values, places = {**chosen.texts, **(texts or {})}, {**chosen.places, **(flags or {})}
+    return make_grid(chosen.study, values, found, places)
 
 
-def _jobs(text: str) -> int:
-    """The number of jobs that is asked for."""
+def read_jobs(text: str) -> int:
+    """Return the number of jobs that is asked for; -1 for one per core.
+
+    Raises:
+        UserError: if the text is no such number.
+    """
     accepts = "a whole number of at least 1, or -1 for one per core"
     asked = int(read_number("--jobs", text, accepts, whole=True))
     if asked < -1 or asked == 0:

@@ -127,8 +127,8 @@ def again(claim: Claim) -> Again | None:
     preset = find_preset(claim.preset) if claim.preset else None
     if preset is None:
         return None
-    minutes = preset.profile("quick").minutes
-    return Again(f"overfit reproduce {preset.name}", minutes, preset.content.needs)
+    quick = preset.profile("quick")
+    return Again(f"overfit reproduce {preset.name}", quick.minutes, quick.needs)
 
 
 def _short_names(paths: Sequence[Path]) -> dict[Path, str]:

@@ -25,7 +25,8 @@ Diagram = Mapping[str, Any]
 """What the page's script draws one from; it can be written as JSON."""
 
 COLOURS = 32
-MOST_PLACES = 4000
+MOST_VALUES = 100
+"""Of an axis: a finer one can't be pointed at."""
 MOST_POINTS = 40
 """Steps of a loss curve."""
 
@@ -44,13 +45,13 @@ def explorable(data: FigureData, heatmap: Figure) -> Diagram | None:
         heatmap: the study's figure.
 
     Returns:
-        None where these cells make no map, or one of too many places.
+        None where these cells make no map, or one whose places are too small to point at.
     """
     try:
         shown = lay_out_map(data, resolved_options(heatmap, FigureOptions(), data))
     except UserError:
         return None
-    if len(shown.x.values) * len(shown.y.values) * len(shown.parts) > MOST_PLACES:
+    if max(len(shown.x.values), len(shown.y.values)) > MOST_VALUES:
         return None
     means = pd.Series(np.concatenate([grid.mean.ravel() for grid in shown.grids])).dropna()
     if means.empty:
@@ -90,7 +91,13 @@ def _places() -> Sequence[float]:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    return {"label": typeset(axis.label), "values": [typeset(brief(one)) for one in axis.values]}
+    """What an axis is called, and its values: in full to be read, shortly to be ticks."""
+    short = [float(f"{one:.2g}") if isinstance(one, float) else one for one in axis.values]
+    return {
+        "label": typeset(axis.label),
+        "values": [typeset(brief(one)) for one in axis.values],
+        "ticks": [typeset(brief(one)) for one in short],
+    }
 
 
 def _panel(

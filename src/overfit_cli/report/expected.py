@@ -73,7 +73,7 @@ def _verdicts(found: Any, place: str) -> list[Verdict]:
     """One verdict, or several."""
     several = found if isinstance(found, list) and found else [found]
     for one in several:
-        if one not in VERDICTS:
+        if one not in tuple(VERDICTS):  # it may be a list
             raise UserError(f"{place} = {shortened(str(one))}: it takes {', '.join(VERDICTS)}.")
     return several
 

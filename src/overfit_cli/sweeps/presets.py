@@ -28,6 +28,7 @@ class Profile(BaseModel):
     Attributes:
         seeds: how many, or which.
         minutes: how long it takes on two cores, as measured; None where that isn't known.
+        needs: what must be there before it can run, in words; empty where that is nothing.
         set: values that differ from the preset's own.
     """
 
@@ -35,6 +36,7 @@ class Profile(BaseModel):
 
     seeds: str | _Whole = 3
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    needs: str = ""
     set: Mapping[str, _Value] = Field(default_factory=dict)
 
 
@@ -45,7 +47,6 @@ class PresetFile(BaseModel):
         title, study: what it shows, and what is run for it.
         reproduces: the paper's figure or table that it stands for, such as `fig1`; several presets
             may stand for one. Where there is none, it is called by the preset's own name.
-        needs: what must be there before it can run, in words; empty where that is nothing.
         figures: what to draw of it.
         trajectories: whether its figures need logged steps.
         directory: the name of its run directory, where several presets share one because their
@@ -59,7 +60,6 @@ class PresetFile(BaseModel):
     title: str
     study: str
     reproduces: str = Field(default="", pattern=r"^[\w.-]*$")
-    needs: str = ""
     figures: tuple[str, ...] = ()
     trajectories: bool = False
     directory: str = Field(default="", pattern=r"^[\w.-]*$")

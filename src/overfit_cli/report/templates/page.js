@@ -130,12 +130,17 @@
   large.addEventListener("click", (event) => { if (event.target === large) large.close(); });
 
   // Printing shows what is folded.
-  let folded = [];
+  const folded = new Set();
   addEventListener("beforeprint", () => {
-    folded = all("details:not([open])");
-    for (const part of folded) part.open = true;
+    for (const part of all("details:not([open])")) {
+      folded.add(part);
+      part.open = true;
+    }
   });
-  addEventListener("afterprint", () => { for (const part of folded) part.open = false; });
+  addEventListener("afterprint", () => {
+    for (const part of folded) part.open = false;
+    folded.clear();
+  });
 
   // Phase diagrams: a grid of places, reached by pointer or by arrow keys.
   const diagrams = JSON.parse(one("#diagrams").textContent);
@@ -157,7 +162,8 @@
   function sides(diagram, place) {
     const [below, above] = diagram.sides;
     const counted = [[place.seeds - place.above, below], [place.above, above]].filter(([many]) => many);
-    return `${counted.map(([many, side]) => `${side}: ${many}`).join(", ")} (threshold ${diagram.threshold}).`;
+    const said = counted.map(([many, side]) => `${many} ${many === 1 ? "seed" : "seeds"} ${side}`);
+    return `Against the threshold ${diagram.threshold}: ${said.join(", ")}.`;
   }
 
   function colourBar(diagram) {
@@ -176,7 +182,7 @@
 
   function curve(diagram, place) {
     const logged = place.curve;
-    const picture = drawn("svg", { viewBox: "0 0 360 170", role: "img" });
+    const picture = drawn("svg", { viewBox: "0 0 360 152", role: "img" });
     const numbers = logged.columns.flat().filter((value) => value !== null);
     const ratio = Math.min(...numbers) > 0 && Math.max(...numbers) > 30 * Math.min(...numbers);
     const scale = ratio ? Math.log : (value) => value;
@@ -200,10 +206,9 @@
       drawn("text", { x: 200, y: 146, "text-anchor": "middle" }, diagram.step),
     );
     const named = diagram.logged.map((name, index) => `${name} (${index ? "dashed" : "solid"})`);
-    const title = `${named.join(" and ")} of seed ${logged.seed}, the one in the middle`;
+    const title = `${named.join(" and ")} of seed ${logged.seed}, the one in the middle.`;
     picture.setAttribute("aria-label", title);
-    picture.append(drawn("text", { x: 50, y: 163 }, title));
-    return picture;
+    return [make("p", {}, title), picture];
   }
 
   function axisTicks(svg, values, at, most, attributes) {
@@ -259,9 +264,9 @@
     }
     places[0].setAttribute("tabindex", "0");
     const middle = (index) => LEFT + (index + 0.5) * width;
-    axisTicks(svg, diagram.x.values, middle, 6, (at) => ({ x: at, y: bottom + 14, "text-anchor": "middle", "aria-hidden": "true" }));
+    axisTicks(svg, diagram.x.ticks, middle, 6, (at) => ({ x: at, y: bottom + 14, "text-anchor": "middle", "aria-hidden": "true" }));
     const up = (index) => bottom - (index + 0.5) * height + 4;
-    axisTicks(svg, diagram.y.values, up, 10, (at) => ({ x: LEFT - 4, y: at, "text-anchor": "end", "aria-hidden": "true" }));
+    axisTicks(svg, diagram.y.ticks, up, 10, (at) => ({ x: LEFT - 4, y: at, "text-anchor": "end", "aria-hidden": "true" }));
     svg.append(
       drawn("text", { x: (LEFT + WIDE) / 2, y: bottom + 32, "text-anchor": "middle", "aria-hidden": "true" }, diagram.x.label),
     );
@@ -274,13 +279,14 @@
     const reading = make("div", { class: "reading" });
     const said = make("p", {}, "Point at a place, or choose one with Tab and the arrow keys.");
     reading.append(said);
-    let last = null;
+    const marks = ["mark", "mark inner"].map((look) => drawn("rect", { class: look }));
     const show = (rect, place, x, y) => {
-      if (last) last.classList.remove("shown");
-      last = rect;
-      rect.classList.add("shown");
+      for (const mark of marks) {
+        for (const side of ["x", "y", "width", "height"]) mark.setAttribute(side, rect.getAttribute(side));
+        rect.ownerSVGElement.append(mark);
+      }
       said.textContent = sentence(diagram, place, x, y);
-      reading.replaceChildren(said, ...(place && place.curve ? [curve(diagram, place)] : []));
+      reading.replaceChildren(said, ...(place && place.curve ? curve(diagram, place) : []));
     };
     const panels = make("div", { class: "panels" });
     for (const panel of diagram.panels) {
@@ -290,7 +296,9 @@
       panels.append(part);
     }
     const axes = `${diagram.y.label} (up) and ${diagram.x.label} (across)`;
-    holder.append(make("h5", {}, `${diagram.value} over ${axes}`), colourBar(diagram), panels, reading);
+    const explored = make("div", { class: "explored" });
+    explored.append(panels, reading);
+    holder.append(make("h5", {}, `${diagram.value} over ${axes}`), colourBar(diagram), explored);
     holder.hidden = false;
   }
 

@@ -1,0 +1,74 @@
+"""What can be reproduced, by name: papers, their figures, and presets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from overfit_cli.errors import UserError, nearest
+from overfit_cli.paper import Paper
+from overfit_cli.registry import find_study
+from overfit_cli.sweeps.presets import Preset, all_presets
+
+
+@dataclass(frozen=True)
+class Reproducible:
+    """A preset with its paper.
+
+    Attributes:
+        preset: what is run.
+        paper: whose experiment it is; None where it is nobody's.
+        asked: whether the user named it, or its figure.
+    """
+
+    preset: Preset
+    paper: Paper | None
+    asked: bool = False
+
+    @property
+    def address(self) -> str:
+        """The figure of the paper that it stands for: `jiang2024/fig1`."""
+        return f"{self.paper.key if self.paper else 'own'}/{self.preset.reproduces}"
+
+
+def everything() -> list[Reproducible]:
+    """Return every preset, by paper and figure."""
+    found = [Reproducible(one, find_study(one.content.study).paper) for one in all_presets()]
+    return sorted(found, key=lambda one: (_in_order(one.address), one.preset.name))
+
+
+def reproducible(names: Sequence[str]) -> list[Reproducible]:
+    """Return the presets that some names stand for, each once, by paper and figure.
+
+    Args:
+        names: papers (`jiang2024`), figures (`jiang2024/fig1`) and presets (`fig1`); none for all.
+
+    Raises:
+        UserError: for a name that is none of them.
+    """
+    every = everything()
+    if not names:
+        return every
+    of_name: dict[str, list[Reproducible]] = {}
+    for one in every:
+        exact = Reproducible(one.preset, one.paper, asked=True)
+        if one.paper:
+            of_name.setdefault(one.paper.key, []).append(one)
+            of_name.setdefault(one.address, []).append(exact)
+            of_name.setdefault(f"{one.paper.key}/{one.preset.name}", [exact])
+        of_name[one.preset.name] = [exact]
+    for name in names:
+        if name not in of_name:
+            hint = nearest(name, of_name)
+            raise UserError(f"{name!r} is neither a paper nor one of its figures; {hint}")
+    wanted = {one.preset.name: one for name in names for one in of_name[name]}
+    wanted |= {one.preset.name: one for name in names for one in of_name[name] if one.asked}
+    return [wanted[one.preset.name] for one in every if one.preset.name in wanted]
+
+
+def _in_order(address: str) -> list[tuple[int, str]]:
+    """A key that sorts names as people do: `fig2` before `fig10`."""
+    return [
+        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", address)
+    ]

@@ -1,0 +1,201 @@
+"""The files of a report: Markdown, JSON, JUnit, and verdicts that are expected."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from overfit_cli.claim import Measurement, Verdict
+from overfit_cli.errors import UserError
+from overfit_cli.report.claims_json import claims_json
+from overfit_cli.report.contents import ReportedPaper, contents
+from overfit_cli.report.expected import as_expected, compare, read_expected
+from overfit_cli.report.files import write_report
+from overfit_cli.report.judged import Judged
+from overfit_cli.report.junit import junit
+from overfit_cli.report.markdown import markdown
+from overfit_cli.report.words import number_in_words
+from tests.command import call
+from tests.report.made_up import judged
+
+VIT, TEXT = "benign-vit", "kernel-text"
+SOME = [
+    judged("a", "holds", study=VIT),
+    judged("b", "fails", study=VIT),
+    judged("c", "inconclusive", study=TEXT),
+    judged("d", "not run", study=TEXT),
+]
+
+
+def papers(claims: Sequence[Judged] = SOME) -> list[ReportedPaper]:
+    return contents(claims, [], [])
+
+
+def of_preset(name: str, verdict: Verdict, preset: str) -> Judged:
+    one = judged(name, verdict, study=VIT)
+    return replace(one, claim=replace(one.claim, preset=preset))
+
+
+def held_to(path: Path, text: str, claims: Sequence[Judged] = SOME) -> dict[str, str]:
+    path.write_text(text)
+    return dict(compare(claims, read_expected(path)).unexpected)
+
+
+def test_claims_stand_under_their_studies_and_papers() -> None:
+    found = papers([*SOME, judged("e", "vacuous", study="toy")])
+    assert [one.key for one in found] == ["jiang2024", "nobody2024", "song2024"]
+    assert [len(one.judged) for one in found] == [2, 1, 2]
+    assert found[0].counts == {
+        "holds": 1,
+        "fails": 1,
+        "inconclusive": 0,
+        "vacuous": 0,
+        "not run": 0,
+    }
+
+
+def test_markdown_counts_verdicts_by_paper_and_says_how_to_measure_again() -> None:
+    text = markdown(papers([of_preset("a", "not run", "fig2"), *SOME[1:]]))
+    assert "| Jiang et al. 2024 |  | 1 |  |  | 1 |" in text
+    assert "Again: `overfit reproduce fig2`" in text
+    assert "on two cores" in text
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_what_is_not_finite_is_null_in_json_and_stands_in_words(value: float) -> None:
+    one = judged("a", "inconclusive", study=VIT, value=value)
+    both = papers([one, judged("b", "holds", study=VIT, value=2.5)])
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    first, second = json.loads(claims_json(both), parse_constant=refuse)["claims"]
+    assert (first["value"], second["value"]) == (None, 2.5)
+    assert first["interval"] == second["interval"] == {"low": None, "high": None, "kind": "95 % t"}
+    assert number_in_words(one.measurement) == f"{value:.4g} [-inf, inf] 95 % t"
+    assert number_in_words(one.measurement) in markdown(both)
+
+
+def test_junit_has_a_failure_for_what_fails_and_skips_what_is_open() -> None:
+    root = ElementTree.fromstring(junit(SOME))
+    counts = {
+        suite.get("name"): [suite.get(name) for name in ("tests", "failures", "skipped")]
+        for suite in root
+    }
+    assert counts == {VIT: ["2", "1", "0"], TEXT: ["2", "0", "2"]}
+    assert [
+        case.get("name") for case in root.iter("testcase") if case.find("failure") is not None
+    ] == ["b"]
+
+
+def test_junit_fails_what_is_unexpected_where_verdicts_are_expected() -> None:
+    root = ElementTree.fromstring(junit(SOME, {f"{VIT}/a": "holds, expected fails"}))
+    failures = [one.get("message") for one in root.iter("failure")]
+    assert failures == ["holds, expected fails"]
+    assert not list(root.iter("skipped"))
+
+
+def test_control_characters_of_a_run_are_no_broken_xml() -> None:
+    bad = Measurement(verdict="fails", note="\x1b[31m\x00 ]]> <b>")
+    root = ElementTree.fromstring(junit([replace(SOME[1], measurement=bad)]))
+    assert "<b>" in (next(root.iter("failure")).text or "")
+
+
+def test_the_verdicts_that_are_written_are_as_expected(tmp_path: Path) -> None:
+    odd = replace(judged("odd.name √", "holds", study=VIT))
+    written = as_expected([*SOME, odd])
+    assert held_to(tmp_path / "verdicts.toml", written, [*SOME, odd]) == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("holds", "fails"), ("fails", "holds"), ("not run", "vacuous")]
+)
+def test_a_flipped_verdict_is_unexpected_in_either_direction(
+    before: str, after: str, tmp_path: Path
+) -> None:
+    flipped = as_expected(SOME).replace(f'"{before}"', f'"{after}"')
+    (claim,) = [one for one in SOME if one.measurement.verdict == before]
+    found = held_to(tmp_path / "verdicts.toml", flipped)
+    assert found == {claim.address: f"{before}, expected {after}"}
+
+
+def test_a_claim_may_have_several_expected_verdicts(tmp_path: Path) -> None:
+    text = as_expected(SOME).replace('b = "fails"', 'b = ["holds", "fails"]')
+    assert held_to(tmp_path / "verdicts.toml", text) == {}
+
+
+def test_claims_that_one_side_lacks_are_unexpected(tmp_path: Path) -> None:
+    (tmp_path / "verdicts.toml").write_text('[benign-vit]\na = "holds"\ngone = "fails"\n')
+    found = compare(SOME[:2], read_expected(tmp_path / "verdicts.toml"))
+    assert found.unexpected == {f"{VIT}/b": "fails, and no verdict is expected"}
+    assert found.unknown == [f"{VIT}/gone"]
+    assert not found.is_fulfilled
+
+
+def test_of_some_presets_only_their_own_claims_must_have_been_run() -> None:
+    both = [of_preset("a", "not run", "fig1"), of_preset("b", "not run", "fig2")]
+    expected = {f"{VIT}/a": ["holds"], f"{VIT}/b": ["holds"], f"{VIT}/c": ["fails"]}
+    found = compare(both, expected, frozenset({"fig1"}))  # type: ignore[arg-type]
+    assert found.unexpected == {f"{VIT}/a": "not run, expected holds"}
+    assert (found.left_out, found.compared, found.unknown) == (1, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = 1", "a: write a table for each study"),
+        ('[benign-vit]\na = "hold"', "a = hold: it takes holds, fails, inconclusive"),
+        ("[benign-vit]\na = []", "a = []: it takes holds"),
+        ("[benign-vit", "can't be read as TOML"),
+    ],
+)
+def test_a_file_of_other_things_is_refused_in_a_sentence(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "expected.toml"
+    path.write_text(text)
+    with pytest.raises(UserError, match="--expect") as refused:
+        read_expected(path)
+    assert said in str(refused.value)
+
+
+def test_a_report_is_written_whole_in_five_files(tmp_path: Path) -> None:
+    written = write_report(papers(), tmp_path / "deep" / "report")
+    assert [path.name for path in written] == [
+        "index.html",
+        "report.md",
+        "claims.json",
+        "junit.xml",
+        "verdicts.toml",
+    ]
+    assert all(path.stat().st_size for path in written)
+
+
+def test_the_exit_code_says_whether_verdicts_are_as_expected(tmp_path: Path) -> None:
+    """A claim that fails as expected is green; a flip in either direction is red."""
+    run = str(Path("results/kernel-theorem1-quick").resolve())
+    call("report", "--from", run, "--out", "first", cwd=tmp_path)
+    command = ["report", "--from", run, "--out", "second"]
+    call(*command, "--strict", cwd=tmp_path, expect=1)
+    verdicts = (tmp_path / "first" / "verdicts.toml").read_text()
+    expected = tmp_path / "expected.toml"
+    expected.write_text(verdicts)
+    strict = [*command, "--strict", "--expect", "expected.toml"]
+    said = call(*strict, cwd=tmp_path).stdout
+    assert re.search(r"4 of 4 verdicts are as expected; \d+ claims of other presets not comp", said)
+    flips = {"theorem1-paper-several": "holds", "theorem1-corrected-several": "fails"}
+    for name, other in flips.items():
+        lines = verdicts.splitlines()
+        flipped = [f'{name} = "{other}"' if line.startswith(f"{name} ") else line for line in lines]
+        assert flipped != lines
+        expected.write_text("\n".join(flipped))
+        said = call(*strict, cwd=tmp_path, expect=1).stdout
+        assert f"Unexpected: kernel-regression/{name}: " in said
+        call(*command, "--expect", "expected.toml", cwd=tmp_path)
