@@ -15,6 +15,7 @@ import overfit_cli
 from docs import generate
 from overfit_cli.parameters import describe
 from overfit_cli.registry import installed_studies
+from overfit_cli.sweeps.presets import preset_names
 from overfit_cli.symbols import plain
 from tests.command import run
 
@@ -113,7 +114,7 @@ def test_the_citation_names_this_version_and_its_papers() -> None:
 
 def test_no_preset_has_the_name_of_a_study() -> None:
     """`overfit sweep NAME` would run the study with its defaults, and never the preset."""
-    presets = {path.stem for path in (ROOT / "experiments").glob("*.toml")}
+    presets = set(preset_names())
     assert presets
     assert not presets & {one.name for one in installed_studies()}
 

@@ -11,12 +11,13 @@ from overfit_cli.cli.sentences import next_command
 from overfit_cli.cli.subject import find_subject
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.presets import preset_names
 from overfit_cli.sweeps.ranges import parse_seeds
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 
 ROOT = Path(__file__).parents[2]
-PRESETS = sorted(path.stem for path in (ROOT / "experiments").glob("*.toml"))
+PRESETS = preset_names()
 QUICK = ("fig1", "kernel-example-condition")
 """The others are slow tests."""
 

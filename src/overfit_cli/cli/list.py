@@ -76,6 +76,7 @@ def _studies(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 
 def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
+    from overfit_cli.registry import find_study
     from overfit_cli.sweeps.presets import find_preset, preset_names
 
     wanted = {study.name for study in studies}
@@ -84,7 +85,11 @@ def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
         if preset is not None and preset.content.study in wanted:
             content = preset.content
             figures = ", ".join(content.figures)
-            yield name, content.title, (("study", content.study), ("figures", figures))
+            study = find_study(content.study)
+            about = [("study", content.study), ("figures", figures)]
+            if study.paper:
+                about.append(("reproduce", f"{study.paper.key}/{preset.reproduces}"))
+            yield name, content.title, tuple(about)
 
 
 def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:

@@ -16,6 +16,8 @@ from overfit_cli.files import read_bounded, reason_of
 
 MOST_BYTES = 1 << 20
 PROFILES = ("quick", "paper")
+EXPECTED_VERDICTS = "expected-verdicts.toml"
+"""What lies among the presets and is none: the verdicts of their quick profiles."""
 
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -106,7 +108,8 @@ def preset_folder() -> Path:
 
 def preset_names() -> list[str]:
     """Return the names of the shipped presets."""
-    return sorted(path.stem for path in preset_folder().glob("*.toml"))
+    found = preset_folder().glob("*.toml")
+    return sorted(path.stem for path in found if path.name != EXPECTED_VERDICTS)
 
 
 def all_presets() -> list[Preset]:
