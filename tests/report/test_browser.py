@@ -78,8 +78,15 @@ def shown(page: Page) -> list[str]:
     return page.locator(".claims tbody tr:visible strong").all_inner_texts()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("size", "scheme"),
+    [
+        pytest.param(DESK, "light", id="desk-light"),
+        pytest.param(PHONE, "dark", id="phone-dark"),
+        pytest.param(DESK, "dark", id="desk-dark", marks=pytest.mark.slow),
+        pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.slow),
+    ],
+)
 def test_the_page_is_accessible_quiet_and_asks_for_nothing(
     size: ViewportSize, scheme: Literal["light", "dark"], started: Browser, address: str
 ) -> None:
