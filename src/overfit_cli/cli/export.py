@@ -1,0 +1,263 @@
+"""The command `overfit export`: cells, or means over seeds, for other programs and for papers."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import sys
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
+import typer
+
+from overfit_cli import __version__
+from overfit_cli.cli.common import console
+from overfit_cli.cli.options import Where, read_one_of, read_path
+from overfit_cli.errors import UserError, nearest, shortened
+from overfit_cli.plain_text import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from overfit_cli.study import AnyStudy
+    from overfit_cli.sweeps.store import RunDirectory
+
+Format = Literal["csv", "latex", "parquet"]
+ENDINGS: Mapping[str, Format] = {".csv": "csv", ".tex": "latex", ".parquet": "parquet"}
+
+
+def export(
+    directory: Annotated[str, typer.Argument(metavar="DIR", help="Run directory.")],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="csv|latex|parquet",
+            help="Format.  [default: by the name after --out, else csv]",
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File to write.  [default: standard output]"),
+    ] = None,
+    means: Annotated[
+        bool | None,
+        typer.Option(
+            "--means/--cells",
+            help="Means over seeds with intervals, or single cells.  [default: means in LaTeX, "
+            "else cells]",
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Parameters and measured columns.  [default: all; in LaTeX the parameters that "
+            "vary and the study's main column]",
+        ),
+    ] = None,
+    where: Where = None,
+    trajectories: Annotated[
+        bool, typer.Option("--trajectories", help="Logged steps instead of cells.")
+    ] = False,
+) -> int:
+    """Write the numbers of a run as CSV, a LaTeX table, or parquet."""
+    from overfit_cli.sweeps.loading import load_study_and_cells
+    from overfit_cli.sweeps.means import in_order
+    from overfit_cli.sweeps.selection import chosen_cells, read_selections
+    from overfit_cli.sweeps.store import RunDirectory
+
+    path, target = read_path("DIR", directory), read_path("--out", out)
+    assert path is not None
+    form = _format(to, target)
+    averaged = form == "latex" if means is None else means
+    if trajectories and (averaged or form == "latex"):
+        flag = "--means" if means else "--to latex"
+        raise UserError(f"{flag}: it is about cells; leave out --trajectories.")
+    run = RunDirectory(path, "DIR")
+    study, every = load_study_and_cells(run)
+    cells = in_order(study, chosen_cells(every, read_selections(where or [], study)))
+    if averaged:
+        rows, measured = _means(study, run, cells, columns, form)
+    else:
+        rows, measured = _rows(study, run, cells, columns, form, trajectories=trajectories), []
+    if form == "latex":
+        content = _latex(study, run, cells, rows, measured).encode()
+    else:
+        content = _parquet(study, rows) if form == "parquet" else _csv(rows)
+    if target is None:
+        _print(content)
+    else:
+        _write(content, target)
+    return 0
+
+
+def _format(to: str | None, out: Path | None) -> Format:
+    """The format that is asked for, in words or by the file's ending."""
+    ending = None if out is None else ENDINGS.get(out.suffix.lower())
+    if to is None and out is not None and ending is None:
+        raise UserError(
+            f"--out {out}: add --to csv, latex or parquet, or end the name in "
+            f"{' or '.join(ENDINGS)}."
+        )
+    form: Format = ending or "csv" if to is None else read_one_of("--to", to, get_args(Format))
+    if ending not in (None, form):
+        raise UserError(f"--to {form} --out {out}: the name is one of {ending}; change either.")
+    if form == "parquet" and out is None:
+        raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
+    return form
+
+
+def _means(
+    study: AnyStudy, run: RunDirectory, cells: pd.DataFrame, columns: str | None, form: Format
+) -> tuple[pd.DataFrame, list[str]]:
+    """Means over seeds, and the columns that they are of."""
+    from overfit_cli.sweeps.manifest import read_manifest
+    from overfit_cli.sweeps.means import means_over_seeds, measured_columns
+
+    numbers = measured_columns(cells)
+    settings = list(study.parameters.model_fields)
+    chosen = _read_columns(columns, study, [*settings, *numbers])
+    main = [name for name in numbers if name == study.headline and form == "latex"]
+    measured = [name for name in chosen if name in numbers] or main or numbers
+    parameters = [name for name in chosen if name in settings]
+    manifest = read_manifest(run.path)
+    if manifest is not None and manifest.refined:
+        warnings.warn(
+            f"{run.path}: a sweep with --refine chose its cells, unevenly; a mean over few seeds "
+            "may mislead, and the column seeds says how many there are.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return means_over_seeds(study, cells, parameters, measured), measured
+
+
+def _rows(
+    study: AnyStudy,
+    run: RunDirectory,
+    cells: pd.DataFrame,
+    columns: str | None,
+    form: Format,
+    *,
+    trajectories: bool,
+) -> pd.DataFrame:
+    """A row for each cell, or for each logged step."""
+    from overfit_cli.sweeps.means import varying_parameters
+
+    rows = _logged_steps(run, cells) if trajectories else cells
+    names = [str(name) for name in rows.columns]
+    chosen = _read_columns(columns, study, names)
+    if form == "latex" and not chosen:
+        failed = ["status"] if (cells["status"] == "failed").any() else []
+        main = [study.headline] if study.headline in names else []
+        chosen = [*varying_parameters(study, cells), "seed", *main, *failed]
+    return rows[chosen or names]
+
+
+def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
+    """The logged steps of cells, in their order."""
+    from overfit_cli.sweeps.loading import load_logged_steps
+
+    steps = load_logged_steps(run, cells)
+    if steps.empty:
+        raise UserError(
+            f"DIR {run.path}: it holds no logged steps of these cells; `overfit train` writes "
+            "them, and `overfit sweep --trajectories` does."
+        )
+    places = {key: place for place, key in enumerate(cells["key"])}
+    steps["place"] = steps["key"].map(places)
+    return steps.sort_values(["place", "step"], ignore_index=True).drop(columns="place")
+
+
+def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> list[str]:
+    """The names of columns, of which parameters may be called by their symbols; none where none is.
+
+    Raises:
+        UserError: if one is empty, unknown, or named twice.
+    """
+    from overfit_cli.parameters import parameter_named
+
+    found = list[str]()
+    for part in () if text is None else text.split(","):
+        written = part.strip()
+        name = written if written in known else parameter_named(study.parameters, written)
+        said = f"--columns {shortened(written)}"
+        if not name:
+            raise UserError(f"--columns {shortened(text or '')}: write names with commas between.")
+        if name not in known:
+            raise UserError(f"{said}: there is no column {name!r} here; {nearest(name, known)}")
+        if name in found:
+            raise UserError(f"{said}: {name} is named twice; name it once.")
+        found.append(name)
+    return found
+
+
+def _latex(
+    study: AnyStudy,
+    run: RunDirectory,
+    cells: pd.DataFrame,
+    rows: pd.DataFrame,
+    measured: Sequence[str],
+) -> str:
+    """The table, below comments that say what it is of and how it was made."""
+    from overfit_cli.report.latex import cells_table, means_table
+    from overfit_cli.sweeps.manifest import read_manifest
+
+    manifest = read_manifest(run.path)
+    made = [run.command for run in manifest.runs if run.command] if manifest else []
+    seeds = cells["seed"].nunique()
+    notes = [
+        f"{run.path}: {study.name}, version {study.version}, {len(cells)} cells, {seeds} seeds",
+        *dict.fromkeys(shlex.join(command) for command in made),
+        shlex.join(["overfit", *sys.argv[1:]]) + f"  (overfit {__version__})",
+    ]
+    if not measured:
+        return cells_table(study, rows, notes)
+    notes.append("a ± b: the mean over seeds, and half of its 95 % t interval")
+    return means_table(study, rows, measured, notes)
+
+
+def _csv(rows: pd.DataFrame) -> bytes:
+    """Rows with their names above; numbers as they are read back to the last bit."""
+    text: str = rows.to_csv(index=False, lineterminator="\n")
+    return text.encode()
+
+
+def _parquet(study: AnyStudy, rows: pd.DataFrame) -> bytes:
+    """Rows as a parquet file, whose metadata say of which study they are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from overfit_cli.sweeps.schema import STUDY_MARK
+
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    said = {STUDY_MARK: study.name, b"overfit.version": str(study.version)}
+    file = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, **said}), file)
+    return file.getvalue()
+
+
+def _print(content: bytes) -> None:
+    """Put a file's content on standard output; on a terminal, where nothing in it is obeyed."""
+    text = content.decode()
+    if sys.stdout.isatty():
+        text = "\n".join(visible(line) for line in text.split("\n"))
+    elif hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8")
+    typer.echo(text, nl=False)
+
+
+def _write(content: bytes, out: Path) -> None:
+    """Write a file whole, or not at all."""
+    from overfit_cli.files import reason_of, write_whole
+
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(out, content)
+    except OSError as error:
+        raise UserError(
+            f"--out {out}: it can't be written there ({reason_of(error)}); name a file in a folder "
+            "that takes it."
+        ) from None
+    console().print(f"Written: {out}")
