@@ -252,7 +252,10 @@ def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> No
         (["toy", "--to=parquet"], "--to parquet: it needs a file; add --out FILE.parquet."),
         (["toy", "--to=xlsx"], "--to xlsx: it takes csv or latex or parquet."),
         (["toy", "--out=a.txt"], "--out a.txt: add --to csv, latex or parquet, or end the name"),
-        (["toy", "--to=csv", "--out=a.tex"], "--to csv --out a.tex: the name is one of latex;"),
+        (
+            ["toy", "--to=csv", "--out=a.tex"],
+            "--to csv --out a.tex: a name in .tex is for latex; change",
+        ),
         (["toy", "--means", "--trajectories"], "--means: it is about cells; leave out"),
         (["toy", "--to=latex", "--trajectories"], "--to latex: it is about cells; leave out"),
         (["toy", "--where=n=9"], "--where n=9: no cell has that; there is 1, 2, 3, 4."),

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from overfit_cli import __version__
-from overfit_cli.cli.common import console
-from overfit_cli.cli.options import Where, read_one_of, read_path
+from overfit_cli.cli import completion
+from overfit_cli.cli.formats import (
+    Format,
+    in_csv,
+    in_parquet,
+    print_content,
+    read_format,
+    write_content,
+)
+from overfit_cli.cli.options import Where, read_path
 from overfit_cli.errors import UserError, nearest, shortened
-from overfit_cli.plain_text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,17 +29,20 @@ if TYPE_CHECKING:
     from overfit_cli.study import AnyStudy
     from overfit_cli.sweeps.store import RunDirectory
 
-Format = Literal["csv", "latex", "parquet"]
-ENDINGS: Mapping[str, Format] = {".csv": "csv", ".tex": "latex", ".parquet": "parquet"}
-
 
 def export(
-    directory: Annotated[str, typer.Argument(metavar="DIR", help="Run directory.")],
+    directory: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR", help="Run directory.", autocompletion=completion.run_directories
+        ),
+    ],
     to: Annotated[
         str | None,
         typer.Option(
             metavar="csv|latex|parquet",
             help="Format.  [default: by the name after --out, else csv]",
+            autocompletion=completion.one_of("csv", "latex", "parquet"),
         ),
     ] = None,
     out: Annotated[
@@ -55,6 +63,7 @@ def export(
             metavar="A,B,...",
             help="Parameters and measured columns.  [default: all; in LaTeX the parameters that "
             "vary and the study's main column]",
+            autocompletion=completion.lists_of_columns,
         ),
     ] = None,
     where: Where = None,
@@ -70,7 +79,7 @@ def export(
 
     path, target = read_path("DIR", directory), read_path("--out", out)
     assert path is not None
-    form = _format(to, target)
+    form = read_format(to, target)
     averaged = form == "latex" if means is None else means
     if trajectories and (averaged or form == "latex"):
         flag = "--means" if means else "--to latex"
@@ -85,28 +94,12 @@ def export(
     if form == "latex":
         content = _latex(study, run, cells, rows, measured).encode()
     else:
-        content = _parquet(study, rows) if form == "parquet" else _csv(rows)
+        content = in_parquet(study, rows) if form == "parquet" else in_csv(rows)
     if target is None:
-        _print(content)
+        print_content(content)
     else:
-        _write(content, target)
+        write_content(content, target)
     return 0
-
-
-def _format(to: str | None, out: Path | None) -> Format:
-    """The format that is asked for, in words or by the file's ending."""
-    ending = None if out is None else ENDINGS.get(out.suffix.lower())
-    if to is None and out is not None and ending is None:
-        raise UserError(
-            f"--out {out}: add --to csv, latex or parquet, or end the name in "
-            f"{' or '.join(ENDINGS)}."
-        )
-    form: Format = ending or "csv" if to is None else read_one_of("--to", to, get_args(Format))
-    if ending not in (None, form):
-        raise UserError(f"--to {form} --out {out}: the name is one of {ending}; change either.")
-    if form == "parquet" and out is None:
-        raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
-    return form
 
 
 def _means(
@@ -216,48 +209,3 @@ def _latex(
         return cells_table(study, rows, notes)
     notes.append("a ± b: the mean over seeds, and half of its 95 % t interval")
     return means_table(study, rows, measured, notes)
-
-
-def _csv(rows: pd.DataFrame) -> bytes:
-    """Rows with their names above; numbers as they are read back to the last bit."""
-    text: str = rows.to_csv(index=False, lineterminator="\n")
-    return text.encode()
-
-
-def _parquet(study: AnyStudy, rows: pd.DataFrame) -> bytes:
-    """Rows as a parquet file, whose metadata say of which study they are."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from overfit_cli.sweeps.schema import STUDY_MARK
-
-    table = pa.Table.from_pandas(rows, preserve_index=False)
-    said = {STUDY_MARK: study.name, b"overfit.version": str(study.version)}
-    file = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, **said}), file)
-    return file.getvalue()
-
-
-def _print(content: bytes) -> None:
-    """Put a file's content on standard output; on a terminal, where nothing in it is obeyed."""
-    text = content.decode()
-    if sys.stdout.isatty():
-        text = "\n".join(visible(line) for line in text.split("\n"))
-    elif hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(text, nl=False)
-
-
-def _write(content: bytes, out: Path) -> None:
-    """Write a file whole, or not at all."""
-    from overfit_cli.files import reason_of, write_whole
-
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(out, content)
-    except OSError as error:
-        raise UserError(
-            f"--out {out}: it can't be written there ({reason_of(error)}); name a file in a folder "
-            "that takes it."
-        ) from None
-    console().print(f"Written: {out}")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from overfit_cli.cli import completion
 from overfit_cli.cli.common import RESULTS, console
 from overfit_cli.cli.options import Where, read_path
 from overfit_cli.words import plural
@@ -19,6 +20,7 @@ def report(
             metavar="DIR",
             help="Run directory; may be repeated.  [default: for each claim the one of its preset "
             "in results/, else the newest with cells for it]",
+            autocompletion=completion.run_directories,
         ),
     ] = None,
     out: Annotated[
