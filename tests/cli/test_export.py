@@ -161,7 +161,7 @@ def test_failed_cells_are_counted_and_in_no_mean(folder: Path) -> None:
 
 
 def test_means_are_of_the_columns_that_are_named_at_each_place(folder: Path) -> None:
-    means = exported(folder, "toy", "--means", "--columns=mood,draw,snr")
+    means = exported(folder, "toy", "--means", "--columns=mood,draw,seeds,snr")
     assert list(means.columns) == [
         *("n", "mood", "snr", "seeds", "failed"),
         *("draw", "draw_low", "draw_high", "draw_sd"),
@@ -248,7 +248,7 @@ def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> No
         (["toy", "--columns=n,,snr"], "--columns n,,snr: write names with commas between."),
         (["toy", "--columns="], "--columns : write names with commas between."),
         (["toy", "--columns=n,N"], "--columns N: n is named twice; name it once."),
-        (["toy", "--means", "--columns=key"], "there is no column 'key' here; known: draw, mood"),
+        (["toy", "--means", "--columns=key"], "there is no column 'key' here; known: draw, failed"),
         (["toy", "--to=parquet"], "--to parquet: it needs a file; add --out FILE.parquet."),
         (["toy", "--to=xlsx"], "--to xlsx: it takes csv or latex or parquet."),
         (["toy", "--out=a.txt"], "--out a.txt: add --to csv, latex or parquet, or end the name"),
@@ -262,7 +262,8 @@ def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> No
         (["nowhere"], "DIR nowhere: there is no such directory"),
         (["mine.py"], "DIR mine.py: that is a file"),
         ([""], "DIR '': give a path."),
-        (["toy", "--out=toy/cells", "--to=csv"], "--out toy/cells: it can't be written there"),
+        (["toy", "--out=toy/cells", "--to=csv"], "--out toy/cells: that is no file; name a file"),
+        (["toy", "--out=/dev/null", "--to=csv"], "--out /dev/null: that is no file; name a file"),
         (["toy", "--out=mine.py/a.csv"], "--out mine.py/a.csv: it can't be written there"),
     ],
 )

@@ -22,6 +22,7 @@ from overfit_cli.cli.formats import (
 )
 from overfit_cli.cli.options import Where, read_path
 from overfit_cli.errors import UserError, nearest, shortened
+from overfit_cli.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +112,7 @@ def _means(
 
     numbers = measured_columns(cells)
     settings = list(study.parameters.model_fields)
-    chosen = _read_columns(columns, study, [*settings, *numbers])
+    chosen = _read_columns(columns, study, [*settings, *numbers, "seeds", "failed"])
     main = [name for name in numbers if name == study.headline and form == "latex"]
     measured = [name for name in chosen if name in numbers] or main or numbers
     parameters = [name for name in chosen if name in settings]
@@ -199,13 +200,13 @@ def _latex(
 
     manifest = read_manifest(run.path)
     made = [run.command for run in manifest.runs if run.command] if manifest else []
-    seeds = cells["seed"].nunique()
+    counts = f"{plural(len(cells), 'cell')}, {plural(cells['seed'].nunique(), 'seed')}"
     notes = [
-        f"{run.path}: {study.name}, version {study.version}, {len(cells)} cells, {seeds} seeds",
+        f"{run.path}: {study.name}, version {study.version}, {counts}",
         *dict.fromkeys(shlex.join(command) for command in made),
         shlex.join(["overfit", *sys.argv[1:]]) + f"  (overfit {__version__})",
     ]
     if not measured:
         return cells_table(study, rows, notes)
-    notes.append("a ± b: the mean over seeds, and half of its 95 % t interval")
+    notes.append(r"a \pm b: the mean over seeds, and half of its 95 % t interval")
     return means_table(study, rows, measured, notes)

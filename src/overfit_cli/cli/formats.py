@@ -85,6 +85,8 @@ def write_content(content: bytes, out: Path) -> None:
     """
     from overfit_cli.files import reason_of, write_whole
 
+    if out.exists() and not out.is_file():  # a device would be replaced by a file
+        raise UserError(f"--out {out}: that is no file; name a file to write.")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_whole(out, content)
