@@ -80,7 +80,8 @@ def t_half_width(
 
     Args:
         deviation: the standard deviation of each sample, with one degree of freedom taken off.
-        count: how many values each sample has, of the same shape; at least two.
+        count: how many values each sample has, of the same shape: at least two, or nan where
+            there are fewer.
         level: how often such intervals hold the mean; by default that of one interval.
     """
     count = np.asarray(count)

@@ -166,7 +166,7 @@ def parameter_options(context: typer.Context, incomplete: str) -> list[Suggestio
     dash = "-" if "-" in incomplete[2:] else "_"
     offered = [
         Suggestion(f"--{name.replace('_', dash)}", meaning)
-        for name, meaning in _silently(_free_parameters)(context)
+        for name, meaning in _free_parameters(context)
     ]
     return [one for one in offered if one.value.startswith(incomplete)]
 
@@ -202,6 +202,7 @@ def _typed(context: typer.Context) -> _Typed:
     return _Typed(subject, frozenset(given), "")
 
 
+@_silently
 def _free_parameters(context: typer.Context) -> Sequence[tuple[str, str]]:
     """The parameters that can still be given as options, each with its meaning."""
     typed = _typed(context)

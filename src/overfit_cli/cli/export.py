@@ -151,6 +151,8 @@ def _rows(
 
 def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
     """The logged steps of cells, in their order."""
+    import numpy as np
+
     from overfit_cli.sweeps.loading import load_logged_steps
 
     steps = load_logged_steps(run, cells)
@@ -160,8 +162,8 @@ def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
             "them, and `overfit sweep --trajectories` does."
         )
     places = {key: place for place, key in enumerate(cells["key"])}
-    steps["place"] = steps["key"].map(places)
-    return steps.sort_values(["place", "step"], ignore_index=True).drop(columns="place")
+    order = np.lexsort([steps["step"], steps["key"].map(places)])
+    return steps.iloc[order].reset_index(drop=True)
 
 
 def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> list[str]:

@@ -33,10 +33,13 @@ def answer(run: Callable[[], object]) -> int:
         run: the command line, which Typer answers from.
     """
     shell = os.environ[_VARIABLE].removeprefix(_ASKS)
-    said, code = io.StringIO(), 0
-    silence = contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings(action="ignore")
+    said, unsaid, code = io.StringIO(), io.StringIO(), 0
     try:
-        with contextlib.redirect_stdout(said), silence[0], silence[1]:
+        with (
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(unsaid),
+            warnings.catch_warnings(action="ignore"),
+        ):
             mend = _MENDS[shell]() if shell in _MENDS else str
             run()
     except SystemExit as ended:
