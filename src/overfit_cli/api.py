@@ -26,6 +26,7 @@ from overfit_cli.report.judged import Judged
 from overfit_cli.study import AnyStudy, Study
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loading import load_logged_steps, load_study_and_cells
+from overfit_cli.sweeps.means import means_over_seeds
 from overfit_cli.sweeps.python_values import grid_of_values, number, whole
 from overfit_cli.sweeps.refine import Refinement, boundary_target
 from overfit_cli.sweeps.schema import cell_schema
@@ -139,7 +140,11 @@ def _run(
 
 
 def load(
-    directory: str | Path, *, trajectories: bool = False, where: str | Sequence[str] = ()
+    directory: str | Path,
+    *,
+    trajectories: bool = False,
+    means: bool = False,
+    where: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Return the cells of a run directory, one row each, failed ones too; or their logged steps.
 
@@ -147,15 +152,21 @@ def load(
         directory: what a sweep or a training wrote.
         trajectories: whether to return one row per cell and logged step instead, with the
             parameters, the seed and the status of its cell.
+        means: whether to return one row per combination of parameters instead, with means over
+            seeds, as `overfit export --means` does: see `sweeps.means.means_over_seeds`.
         where: conditions on parameters or the seed that choose cells, such as `n=5:20`.
 
     Raises:
-        UserError: if `directory` holds no cells, or none that is chosen.
+        UserError: if `directory` holds no cells, or none that is chosen; for means, if all failed.
     """
     run = RunDirectory(_path("directory", directory))
-    if where:
+    if means and trajectories:
+        raise UserError("means: they are over cells; leave out trajectories.")
+    if where or means:
         study, every = load_study_and_cells(run)
         cells = chosen_cells(every, read_selections(_texts("where", where), study))
+        if means:
+            return means_over_seeds(study, cells)
     else:
         cells = run.load_cells()
     if not trajectories:

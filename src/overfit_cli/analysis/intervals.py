@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, betaincinv, stdtrit
 
 LEVEL = 0.95
@@ -69,8 +69,25 @@ def mean_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
     kind = f"{100 * level:.4g} % t over {count} seeds"
     if count < 2:
         return Estimate(mean, np.nan, np.nan, kind, count)
-    half = float(stdtrit(count - 1, (1 + level) / 2)) * float(sample.std(ddof=1)) / np.sqrt(count)
+    half = float(t_half_width(float(sample.std(ddof=1)), count, level))
     return Estimate(mean, float(mean - half), float(mean + half), kind, count)
+
+
+def t_half_width(
+    deviation: ArrayLike, count: ArrayLike, level: float | None = None
+) -> NDArray[np.float64]:
+    """Return half the length of the t intervals of means.
+
+    Args:
+        deviation: the standard deviation of each sample, with one degree of freedom taken off.
+        count: how many values each sample has, of the same shape: at least two, or nan where
+            there are fewer.
+        level: how often such intervals hold the mean; by default that of one interval.
+    """
+    count = np.asarray(count)
+    quantile = stdtrit(count - 1, (1 + (level or level_of_each(1))) / 2)
+    half: NDArray[np.float64] = quantile * np.asarray(deviation) / np.sqrt(count)
+    return half
 
 
 def share_estimate(successes: int, tries: int, level: float | None = None) -> Estimate:

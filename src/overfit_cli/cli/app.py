@@ -10,12 +10,15 @@ from collections.abc import Callable
 import typer
 
 from overfit_cli import __version__
+from overfit_cli.cli.command import Command
 from overfit_cli.cli.compact import compact
+from overfit_cli.cli.export import export
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, Command
+from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
+from overfit_cli.cli.shells import answer, is_asking
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.display import make_streams_patient, output_problem
@@ -24,11 +27,12 @@ from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of
 from overfit_cli.plain_text import visible
 
+NAME = "overfit"
 INTERRUPTED = 130
+INSTALL = "--install-completion"
 
 app = typer.Typer(
-    name="overfit",
-    add_completion=False,
+    name=NAME,
     context_settings=HELP_OPTIONS,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -38,12 +42,13 @@ app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(plot)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(reproduce)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(export)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compact)
 app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(context: typer.Context, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
         typer.echo(f"overfit {__version__}")
         raise typer.Exit
 
@@ -64,6 +69,8 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
     make_streams_patient()
     end_quickly()
+    if is_asking():
+        sys.exit(answer(lambda: app(prog_name=NAME, standalone_mode=False)))
     with warnings.catch_warnings():
         warnings.showwarning = _notes()
         code = _run()
@@ -77,7 +84,7 @@ def _run() -> int:
     """Run the command line and return its exit code."""
     code: int
     try:
-        code = app(prog_name="overfit", standalone_mode=False) or 0
+        code = app(prog_name=NAME, standalone_mode=False) or 0
     except UserError as error:
         _say(str(error))
         code = error.exit_code
@@ -86,6 +93,11 @@ def _run() -> int:
     except typer.TyperException as error:
         _say(_words_of(error))
         code = 2
+    except OSError as error:
+        if INSTALL not in sys.argv:
+            raise
+        _say(f"{INSTALL}: {error.filename} can't be written ({reason_of(error)}).")
+        code = 1
     except KeyboardInterrupt:
         # Threads of a backend may still compute; they have nothing half-written.
         sys.stdout.flush()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from overfit_cli.cli import completion
 from overfit_cli.cli.common import console
 from overfit_cli.cli.options import read_path
 from overfit_cli.errors import UserError
@@ -14,7 +15,12 @@ from overfit_cli.words import plural, size
 
 def compact(
     directory: Annotated[
-        str, typer.Argument(metavar="DIR", help="Run directory; a sweep may still write to it.")
+        str,
+        typer.Argument(
+            metavar="DIR",
+            help="Run directory; a sweep may still write to it.",
+            autocompletion=completion.run_directories,
+        ),
     ],
 ) -> int:
     """Join the many part files of a run directory into a few."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from overfit_cli.cli import completion
 from overfit_cli.cli.common import console
 from overfit_cli.cli.options import read_one_of
 
@@ -32,11 +33,19 @@ Entry = tuple[str, str, tuple[tuple[str, str], ...]]
 def list_everything(
     asked: Annotated[
         str | None,
-        typer.Argument(metavar="KIND", help="studies, presets, figures or claims.  [default: all]"),
+        typer.Argument(
+            metavar="KIND",
+            help="studies, presets, figures or claims.  [default: all]",
+            autocompletion=completion.one_of(*Kind),
+        ),
     ] = None,
     study: Annotated[
         str | None,
-        typer.Argument(metavar="STUDY", help="List those of one study, in full."),
+        typer.Argument(
+            metavar="STUDY",
+            help="List those of one study, in full.",
+            autocompletion=completion.studies,
+        ),
     ] = None,
 ) -> int:
     """List studies, presets, figures and claims, one per line; in full for one study."""

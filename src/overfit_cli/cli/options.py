@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-from typer.core import TyperCommand, TyperOption
 
+from overfit_cli.cli import completion
 from overfit_cli.cli.subject import DEFAULT_STUDY
 from overfit_cli.errors import UserError, is_plain_number, nearest, shortened
 from overfit_cli.plain_text import is_text
@@ -32,7 +32,11 @@ DataFolder = Annotated[
 # A command that takes any option takes what follows it for an argument: all of it comes here.
 SubjectAndParameters = Annotated[
     list[str] | None,
-    typer.Argument(metavar="STUDY|PRESET|FILE.py] [--NAME RANGE", hidden=True),
+    typer.Argument(
+        metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
+        hidden=True,
+        autocompletion=completion.subjects,
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -40,6 +44,7 @@ Settings = Annotated[
         "--set",
         metavar="NAME=RANGE",
         help="Set any parameter; needed if an option has its name.",
+        autocompletion=completion.settings,
     ),
 ]
 Where = Annotated[
@@ -48,10 +53,17 @@ Where = Annotated[
         "--where",
         metavar="NAME=RANGE",
         help="Only cells with these values: n=5:20 or kernel=softmax,gaussian; may be repeated.",
+        autocompletion=completion.conditions,
     ),
 ]
 DeviceName = Annotated[
-    str, typer.Option("--device", metavar="auto|cpu|cuda", help="Device to train on.")
+    str,
+    typer.Option(
+        "--device",
+        metavar="auto|cpu|cuda",
+        help="Device to train on.",
+        autocompletion=completion.one_of("auto", "cpu", "cuda"),
+    ),
 ]
 
 
@@ -137,26 +149,6 @@ def by_name(
         {name: texts[written] for written, name in names.items()},
         {name: flags[written] for written, name in names.items()},
     )
-
-
-class Command(TyperCommand):
-    """A command that refuses an option given twice, if it takes one value."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line.
-
-        Raises:
-            UserError: if an option is given twice.
-        """
-        _, _, given = self.make_parser(ctx).parse_args(list(args))
-        for one, times in Counter(given).items():
-            if times < 2 or not isinstance(one, TyperOption) or one.multiple:
-                continue
-            if one.secondary_opts:
-                raise UserError(f"{one.opts[-1]} and {one.secondary_opts[-1]}: give one, once.")
-            if not one.is_flag:
-                raise UserError(f"{one.opts[-1]} is given {times} times; give it once.")
-        return super().parse_args(ctx, args)
 
 
 def own_options(context: typer.Context) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from overfit_cli.cli import completion
 from overfit_cli.cli.common import RESULTS, console
 from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
 from overfit_cli.cli.options import (
@@ -32,7 +33,9 @@ def plot(
     figure: Annotated[
         str,
         typer.Argument(
-            metavar="FIGURE", help="Name of a figure; `overfit list figures` shows all."
+            metavar="FIGURE",
+            help="Name of a figure; `overfit list figures` shows all.",
+            autocompletion=completion.figures,
         ),
     ],
     source: Annotated[
@@ -42,11 +45,16 @@ def plot(
             metavar="DIR",
             help="Run directory; several are overlaid or side by side.  "
             "[default: the newest that fits]",
+            autocompletion=completion.run_directories,
         ),
     ] = None,
     minus: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Run directory to subtract, cell by cell."),
+        typer.Option(
+            metavar="DIR",
+            help="Run directory to subtract, cell by cell.",
+            autocompletion=completion.run_directories,
+        ),
     ] = None,
     out: Annotated[
         str | None,
@@ -58,21 +66,28 @@ def plot(
     ] = None,
     x: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Parameter on the horizontal axis."),
+        typer.Option(
+            metavar="NAME", help="Parameter on the horizontal axis.", autocompletion=completion.axes
+        ),
     ] = None,
     y: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Parameter on the vertical axis."),
+        typer.Option(
+            metavar="NAME", help="Parameter on the vertical axis.", autocompletion=completion.axes
+        ),
     ] = None,
     value: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Measured column to draw."),
+        typer.Option(
+            metavar="COLUMN", help="Measured column to draw.", autocompletion=completion.columns
+        ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help="Parameter with a panel for each value; of boundaries, a colour.",
+            autocompletion=completion.axes,
         ),
     ] = None,
     each_seed: Annotated[
@@ -107,6 +122,7 @@ def plot(
         typer.Option(
             metavar="column|page|WIDTHxHEIGHT",
             help="Size: that of a paper's column or page, or inches (85x65mm: millimetres).",
+            autocompletion=completion.one_of("column", "page"),
         ),
     ] = None,
     dpi: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from overfit_cli.cli import completion
 from overfit_cli.cli.common import RESULTS, console
 from overfit_cli.cli.options import DataFolder, Where, read_path, use_data
 from overfit_cli.words import plural
@@ -27,6 +28,7 @@ def report(
             metavar="DIR",
             help="Run directory; may be repeated.  [default: for each claim the one of its preset "
             "in results/, else the newest with cells for it]",
+            autocompletion=completion.run_directories,
         ),
     ] = None,
     out: Annotated[

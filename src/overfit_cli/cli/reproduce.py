@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from overfit_cli.cli import completion
 from overfit_cli.cli.common import RESULTS, console
 from overfit_cli.cli.options import DataFolder, DeviceName, read_one_of, read_path, use_data
 from overfit_cli.cli.report import write_and_say
@@ -29,13 +30,19 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PAPER|FIGURE]...",
+            metavar="PAPER|FIGURE",
             help="Papers (jiang2024), figures (jiang2024/fig1) or presets.  [default: all]",
             show_default=False,
+            autocompletion=completion.reproducible,
         ),
     ] = None,
     profile: Annotated[
-        str, typer.Option(metavar="quick|paper", help="Size of the presets.")
+        str,
+        typer.Option(
+            metavar="quick|paper",
+            help="Size of the presets.",
+            autocompletion=completion.one_of("quick", "paper"),
+        ),
     ] = "quick",
     jobs: Jobs = "-1",
     backend: BackendName = "loky",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from overfit_cli.cli import completion
 from overfit_cli.cli.common import RESULTS, console, next_lines
 from overfit_cli.cli.naming import sweep_name
 from overfit_cli.cli.options import (
@@ -39,20 +40,27 @@ def _flag(name: str, words: str) -> Any:
     return typer.Option(f"--{name}", help=words)
 
 
-def _text(metavar: str, words: str) -> Any:
+def _text(metavar: str, words: str, *known: str) -> Any:
     """An option with a text that is read later: what it takes is said in a sentence of ours."""
-    return typer.Option(metavar=metavar, help=words)
+    return typer.Option(metavar=metavar, help=words, autocompletion=completion.one_of(*known))
 
 
 Text = str | None
 Seeds = Annotated[
     Text, _text("SEEDS", "Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3]")
 ]
-Profile = Annotated[Text, _text("quick|paper", "Size of a preset.  [default: quick]")]
+_PROFILE = "Size of a preset.  [default: quick]"
+Profile = Annotated[Text, _text("quick|paper", _PROFILE, "quick", "paper")]
 Out = Annotated[Text, _text("DIR", "Run directory.  [default: results/NAME]")]
 Jobs = Annotated[str, _text("N", "Cells to train at the same time; -1 means one per core.")]
 BackendName = Annotated[
-    str, typer.Option("--backend", metavar="loky|threading", help="Processes (loky) or threads.")
+    str,
+    typer.Option(
+        "--backend",
+        metavar="loky|threading",
+        help="Processes (loky) or threads.",
+        autocompletion=completion.one_of("loky", "threading"),
+    ),
 ]
 Trajectories = Annotated[bool, _flag("trajectories", "Log every step of every cell.")]
 DryRun = Annotated[bool, _flag("dry-run", "Print the plan with an estimate; run nothing.")]

@@ -121,7 +121,7 @@ def load_figure_data(directory: RunDirectory) -> FigureData:
         cells,
         planned_cells(directory.path, study),
         trajectories,
-        refined=manifest is not None and any("refine" in run.settings for run in manifest.runs),
+        refined=manifest is not None and manifest.refined,
         collections={} if manifest is None else manifest.data,
     )
 

@@ -86,6 +86,11 @@ class Manifest(BaseModel):
     runs: tuple[Run, ...] = ()
     function: FunctionRecord | None = None
 
+    @property
+    def refined(self) -> bool:
+        """Whether a sweep chose cells one by one, where the boundary was uncertain."""
+        return any("refine" in run.settings for run in self.runs)
+
 
 def read_manifest(directory: Path) -> Manifest | None:
     """Return the manifest; None where there is none, or, with a warning, none that can be read."""
