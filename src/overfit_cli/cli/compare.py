@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli.common import console, next_lines
+from overfit_cli.cli.difference import MOST_AXES
 from overfit_cli.cli.options import Where, read_number, read_path
 from overfit_cli.errors import UserError
 
@@ -102,7 +103,7 @@ def compare(
         output.print(f"Written: {numbers_path}")
     if most is not None:
         return _within(found, most, output)
-    if picture_path is None and found.names:
+    if picture_path is None and 0 < len(found.names) <= MOST_AXES:
         for line in next_lines([*sys.argv[1:], "--out", "difference.png"]):
             output.print(line)
     return 0

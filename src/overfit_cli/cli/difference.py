@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from overfit_cli.figures.picture import Picture
     from overfit_cli.report.comparison.compare import Comparison
 
+MOST_AXES = 3
+"""A map has two axes, and panels."""
+
 
 def draw_difference(found: Comparison, command: str = "") -> Picture:
     """Draw the difference in the first compared column, with its caption.

@@ -211,7 +211,7 @@ BAD = [
     ("", "it has no row; write a header and a row for each point."),
     ("n,snr,test_loss\n", "it has no row; write a header and a row for each point."),
     ("n,snr,test_loss\n2,1\n", "line 2 has 2 fields, and the header 3."),
-    ("n;snr;test_loss\n2;1;9\n", "toy has no parameter and no measured column 'n;snr;test_loss'"),
+    ("n;snr;test_loss\n2;1;9\n", "semicolons separate its columns; write commas."),
     ("n,snr,tset_loss\n2,1,9\n", "no measured column 'tset_loss'; did you mean 'test_loss'?"),
     ("n,snr\n2,1\n", "none of its columns is one that toy measures, such as test_loss."),
     ("n,N,test_loss\n2,1,9\n", "the columns n and N are both n."),
@@ -234,7 +234,7 @@ BAD = [
         "no point of it has the values of n, snr of a cell of A; --interpolate compares between "
         "A's values.",
     ),
-    ("n,snr,test_loss\n2,1,\n", "it has no number of a column that A has numbers of; those are "),
+    ("n,snr,test_loss\n2,1,\n", "it has no number of what A has numbers of: test_loss, steps."),
 ]
 
 

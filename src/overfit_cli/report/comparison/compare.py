@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from overfit_cli.analysis.pairs import Pairs, finite, pair_up
-from overfit_cli.errors import UserError, nearest
+from overfit_cli.analysis.pairs import Pairs, pair_up
+from overfit_cli.errors import UserError
 from overfit_cli.parameters import Value, describe
 from overfit_cli.report.comparison.between import Interpolated, interpolate
 from overfit_cli.report.comparison.columns import Difference, difference_in
+from overfit_cli.report.comparison.measured import (
+    asked_columns,
+    lonely_columns,
+    shared_columns,
+)
 from overfit_cli.report.comparison.sides import (
     Side,
     different_settings,
@@ -37,7 +42,7 @@ class Comparison:
         between: what was interpolated of A at B's points; None where nothing was asked for.
         alone_in_a, alone_in_b: how many cells, or places, have no counterpart.
         differences: of each column that is compared.
-        on_one_side: the measured columns of which one side alone has numbers.
+        only_in_a, only_in_b: the measured columns of which one side alone has numbers.
         verdicts: of each claim that can be measured on both sides.
     """
 
@@ -50,7 +55,8 @@ class Comparison:
     alone_in_a: int
     alone_in_b: int
     differences: tuple[Difference, ...]
-    on_one_side: tuple[str, ...]
+    only_in_a: tuple[str, ...]
+    only_in_b: tuple[str, ...]
     verdicts: tuple[Verdicts, ...]
 
     @property
@@ -60,13 +66,15 @@ class Comparison:
 
     @property
     def failed_in_b(self) -> int:
-        """How many pairs failed in B and are done in A."""
+        """How many pairs of cells, or of means, failed in B and are done in A."""
+        if self.pairs.by == "point":
+            return 0
         failed = self.pairs.right["status"] == "failed"
         return int((failed & (self.pairs.left["status"] == "done")).sum())
 
     @property
     def failed_in_a(self) -> int:
-        """How many pairs failed in A and are done in B."""
+        """How many failed in A and are done in B."""
         failed = self.pairs.left["status"] == "failed"
         return int((failed & (self.pairs.right["status"] == "done")).sum())
 
@@ -107,6 +115,7 @@ class Comparison:
         ]
         if self.b.is_published:
             return found
+        found += [f"{name}, of which B has no number" for name in self.only_in_a]
         found += [
             f"{plural(one.lone, 'number')} of {one.column} on one side alone"
             for one in self.differences
@@ -153,7 +162,7 @@ def compare_sides(
     load = partial(load_points, b, first) if _is_csv(b) else partial(load_run, b, "B")
     second = load(where, where_b)
     names = shared_axes(first, second)
-    columns, lonely = _columns(first, second, values)
+    columns = asked_columns(first, second, values) if values else shared_columns(first, second)
     between = _between(first, second, names, columns) if interpolated else None
     own = pair_up(first.cells, second.cells, names, columns)
     cells = first.cells if between is None else between.cells
@@ -161,59 +170,25 @@ def compare_sides(
     if not pairs.both:
         raise UserError(_why_no_pair(first, second, names, pairs, interpolated=interpolated))
     return Comparison(
-        first,
-        second,
-        different_settings(first, second),
-        tuple(names),
-        pairs,
-        between,
-        own.here - own.both,
-        pairs.there - pairs.both,
-        tuple(difference_in(one, pairs, names, cells, second.cells) for one in columns),
-        tuple(lonely),
-        tuple(verdicts_of(first, second)),
+        a=first,
+        b=second,
+        settings=different_settings(first, second),
+        names=tuple(names),
+        pairs=pairs,
+        between=between,
+        alone_in_a=own.here - own.both,
+        alone_in_b=pairs.there - pairs.both,
+        differences=tuple(difference_in(one, pairs, names, cells, second.cells) for one in columns),
+        only_in_a=tuple(
+            lonely_columns(first, second) if not (values or second.is_published) else ()
+        ),
+        only_in_b=tuple(lonely_columns(second, first) if not values else ()),
+        verdicts=tuple(verdicts_of(first, second)),
     )
 
 
 def _is_csv(path: Path) -> bool:
     return path.suffix.lower() == ".csv" and not path.is_dir()
-
-
-def _columns(a: Side, b: Side, asked: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The columns to compare, the headline first, and those that one side alone has numbers of."""
-    study = a.study
-    own = [study.headline, *(column.name for column in study.columns), "steps"]
-    usual = [name for name in dict.fromkeys(own) if name]
-    known = [*usual, "seconds"]
-    for name in asked:
-        if name not in known:
-            raise UserError(
-                f"--value {name}: {study.name} measures no {name!r}; {nearest(name, known)}"
-            )
-        for one in (a, b):
-            if not _has_numbers(one, name):
-                raise UserError(f"--value {name}: {one.letter} {one.path} has no number of it.")
-    if asked:
-        return list(dict.fromkeys(asked)), []
-    of_a, of_b = ([name for name in usual if _has_numbers(one, name)] for one in (a, b))
-    both = [name for name in of_a if name in of_b and not _counts_nothing(name, a, b)]
-    if not both:
-        raise UserError(
-            f"B {b.path}: it has no number of a column that A has numbers of; those are "
-            f"{', '.join(of_a) or 'none'}."
-        )
-    # Published numbers may be of some columns alone.
-    lonely = [] if b.is_published else [name for name in of_a if name not in of_b]
-    return both, lonely + [name for name in of_b if name not in of_a]
-
-
-def _has_numbers(side: Side, name: str) -> bool:
-    return name in side.cells and bool(finite(side.cells, name).notna().any())
-
-
-def _counts_nothing(name: str, a: Side, b: Side) -> bool:
-    """Whether these are the steps of a study that takes none."""
-    return name == "steps" and not any(finite(one.cells, name).any() for one in (a, b))
 
 
 def _between(a: Side, b: Side, names: Sequence[str], columns: Sequence[str]) -> Interpolated:

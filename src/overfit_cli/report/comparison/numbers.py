@@ -43,7 +43,7 @@ def as_json(found: Comparison, tolerance: float | None = None) -> str:
             "axes": {name: "log" if log else "linear" for name, log in between.axes.items()},
         },
         "columns": [_column(one) for one in found.differences],
-        "columns_on_one_side": list(found.on_one_side),
+        "columns_on_one_side": {"a": list(found.only_in_a), "b": list(found.only_in_b)},
         "verdicts": [
             {"claim": one.claim, "changed": one.changed, "a": _verdict(one.a), "b": _verdict(one.b)}
             for one in found.verdicts

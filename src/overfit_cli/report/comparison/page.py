@@ -43,10 +43,10 @@ def difference_table(found: Comparison) -> Table:
     counted = {one.pairs for one in shown} != {found.pairs.both}
     table = Table(box=SIMPLE_HEAD)
     table.add_column("column", overflow="fold", min_width=min(max(map(len, names)), _WIDEST))
-    for heading in (*([_noun(found)] if counted else []), "mean of A", "mean of B"):
+    for heading in (*([f"{_noun(found)}s"] if counted else []), "mean of A", "mean of B"):
         table.add_column(heading, justify="right")
-    table.add_column("B − A")
-    table.add_column("largest")
+    for heading in ("B − A", "largest"):
+        table.add_column(heading, overflow="fold")
     for name, one in zip(names, shown, strict=True):
         table.add_row(
             name,
@@ -64,7 +64,7 @@ def verdict_changes(changed: Sequence[Verdicts]) -> Table:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", overflow="fold")
     for heading in ("in A", "in B"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for one in changed:
         sides = (f"{side.verdict}: {number_in_words(side)}" for side in (one.a, one.b))
         table.add_row(visible(one.claim), *sides)
@@ -73,22 +73,24 @@ def verdict_changes(changed: Sequence[Verdicts]) -> Table:
 
 def closing_lines(found: Comparison) -> list[str]:
     """Return sentences on intervals, columns without a difference, and verdicts."""
-    lines = [*_intervals(found.differences)]
+    lines, noun = [*_intervals(found.differences)], _noun(found)
     same = [one for one in found.differences if one.is_none]
     for pairs in dict.fromkeys(one.pairs for one in same):
         named = ", ".join(one.column for one in same if one.pairs == pairs)
-        lines.append(f"The same in all {pairs} {_noun(found)}: {named}.")
+        every = f"all {pairs} {noun}s" if pairs > 1 else f"the one {noun}"
+        lines.append(f"The same in {every}: {named}.")
     for one in found.differences:
         if one.lone:
             said = f"{plural(one.lone, 'pair')} with a number on one side alone; left out."
             lines.append(f"{one.column}: {said}")
         known = [point for point in one.points if point.difference.bounded]
-        if known:
+        if known and not one.is_none:
             inside = sum(point.is_inside for point in known)
             said = f"B lies inside the interval of A's mean at {inside} of {len(known)} points."
             lines.append(f"{one.column}: {said}")
-    if found.on_one_side:
-        lines.append(f"On one side alone: {', '.join(found.on_one_side)}.")
+    for letter, columns in (("A", found.only_in_a), ("B", found.only_in_b)):
+        if columns:
+            lines.append(f"Measured in {letter} alone: {', '.join(columns)}.")
     return [*lines, *_verdict_lines(found)]
 
 
@@ -140,10 +142,11 @@ def interpolated_in_words(between: Interpolated) -> str:
 
 def _unlike(found: Comparison) -> Iterator[str]:
     """What else is unlike: cells that failed on one side, and the data."""
+    means = found.pairs.by == "means"
     for count, failed, done in ((found.failed_in_b, "B", "A"), (found.failed_in_a, "A", "B")):
         if count:
-            are = "is" if count == 1 else "are"
-            yield f"{plural(count, 'cell')} failed in {failed} that {are} done in {done}."
+            are, what = "is" if count == 1 else "are", found.unit if means else "cell"
+            yield f"{plural(count, what)} failed in {failed} that {are} done in {done}."
     for name in found.a.data.keys() & found.b.data.keys():
         if found.a.data[name] != found.b.data[name]:
             yield f"A and B were trained on different data: {name} held something else."
@@ -186,4 +189,5 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _noun(found: Comparison) -> str:
-    return {"seed": "pairs", "means": "places", "point": "points"}[found.pairs.by]
+    """What is counted of a column."""
+    return {"seed": "pair", "means": "place", "point": "point"}[found.pairs.by]

@@ -87,6 +87,8 @@ def _read(path: Path) -> _Sheet:
     if len(rows) < 2:
         raise UserError(f"{path}: it has no row; write a header and a row for each point.")
     header = [name.strip() for name in rows[0][1]]
+    if len(header) == 1 and ";" in header[0]:
+        raise UserError(f"{path}: semicolons separate its columns; write commas.")
     for line, row in rows:
         if len(row) != len(header):
             raise UserError(
