@@ -125,16 +125,17 @@ def _read_tolerance(text: str) -> float:
 
 def _print(found: Comparison, output: Console) -> None:
     """Say what was paired and what differs."""
-    from overfit_cli.report.comparison import page
+    from overfit_cli.cli.comparison_tables import difference_table, verdict_changes
+    from overfit_cli.report.comparison.words import closing_lines, opening_lines
 
-    for line in page.opening_lines(found):
+    for line in opening_lines(found):
         output.print(line)
     if not all(one.is_none for one in found.differences):
-        output.print(page.difference_table(found))
-    for line in page.closing_lines(found):
+        output.print(difference_table(found))
+    for line in closing_lines(found):
         output.print(line)
     if found.changed:
-        output.print(page.verdict_changes(found.changed))
+        output.print(verdict_changes(found.changed))
 
 
 def _draw(found: Comparison, path: Path) -> None:

@@ -32,8 +32,8 @@ def draw_difference(found: Comparison, command: str = "") -> Picture:
     """
     from overfit_cli.figures.caption import WIDTH
     from overfit_cli.figures.style import THRESHOLD
-    from overfit_cli.report.comparison.page import interpolated_in_words
     from overfit_cli.report.comparison.sides import names_of
+    from overfit_cli.report.comparison.words import interpolated_in_words
 
     first, second = names_of(found.a, found.b)
     column = found.differences[0].column
@@ -61,11 +61,6 @@ def _data(found: Comparison, column: str) -> FigureData:
     pairs, of_a, of_b = found.pairs, found.alone_in_a, found.alone_in_b
     own = pairs.left.assign(**{column: pairs.right[column]}, status=pairs.right["status"])
     seeds = [one.cells["seed"].nunique() for one in (found.b, found.a) if pairs.by == "means"]
-    seeds = (
-        [found.b.cells["seed"].nunique(), found.a.cells["seed"].nunique()]
-        if (pairs.by == "means")
-        else []
-    )
     return FigureData(
         found.a.study,
         subtracted(own, pairs.left, column),

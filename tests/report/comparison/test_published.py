@@ -10,7 +10,7 @@ import pytest
 import overfit_cli
 from overfit_cli.errors import UserError
 from overfit_cli.report.comparison.compare import Comparison, compare_sides
-from overfit_cli.report.comparison.page import closing_lines, opening_lines
+from overfit_cli.report.comparison.words import closing_lines, opening_lines
 from tests.report.comparison.toy_numbers import loss, write_run
 
 T2 = 4.302653

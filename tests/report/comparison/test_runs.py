@@ -11,7 +11,7 @@ import pytest
 from overfit_cli.errors import UserError
 from overfit_cli.report.comparison.columns import Difference
 from overfit_cli.report.comparison.compare import Comparison, compare_sides
-from overfit_cli.report.comparison.page import closing_lines, opening_lines
+from overfit_cli.report.comparison.words import closing_lines, opening_lines
 from tests.report.comparison.toy_numbers import Numbers, loss, write_run
 from tests.toy_runs import TOY
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from overfit_cli.analysis.intervals import Estimate
 from overfit_cli.claim import Measurement
+from overfit_cli.report.claims_json import finite_or_null, interval_or_null
 from overfit_cli.report.comparison.columns import Difference, Point
 from overfit_cli.report.comparison.compare import Comparison
 from overfit_cli.report.comparison.sides import Side
@@ -71,10 +71,10 @@ def _column(one: Difference) -> dict[str, Any]:
         "column": one.column,
         "pairs": one.pairs,
         "numbers_on_one_side": one.lone,
-        "mean_a": _finite(one.mean_a),
-        "mean_b": _finite(one.mean_b),
+        "mean_a": finite_or_null(one.mean_a),
+        "mean_b": finite_or_null(one.mean_b),
         "difference": _estimate(one.estimate),
-        "largest": {"difference": _finite(one.largest), "at": dict(one.at)},
+        "largest": {"difference": finite_or_null(one.largest), "at": dict(one.at)},
         "points": [_point(point) for point in one.points],
     }
 
@@ -82,31 +82,22 @@ def _column(one: Difference) -> dict[str, Any]:
 def _point(one: Point) -> dict[str, Any]:
     return {
         "at": dict(one.at),
-        "a": _finite(one.own),
-        "b": _finite(one.published),
+        "a": finite_or_null(one.own),
+        "b": finite_or_null(one.published),
         "difference": _estimate(one.difference),
     }
 
 
 def _verdict(one: Measurement) -> dict[str, Any]:
-    interval = one.interval and {
-        "low": _finite(one.interval.low),
-        "high": _finite(one.interval.high),
-        "kind": one.interval.kind,
-    }
-    return {"verdict": one.verdict, "value": _finite(one.value), "interval": interval}
+    value, interval = finite_or_null(one.value), interval_or_null(one.interval)
+    return {"verdict": one.verdict, "value": value, "interval": interval}
 
 
 def _estimate(one: Estimate) -> dict[str, Any]:
     return {
-        "value": _finite(one.value),
-        "low": _finite(one.low),
-        "high": _finite(one.high),
+        "value": finite_or_null(one.value),
+        "low": finite_or_null(one.low),
+        "high": finite_or_null(one.high),
         "kind": one.kind,
         "seeds": one.seeds,
     }
-
-
-def _finite(value: float | None) -> float | None:
-    """JSON has no infinity: what isn't finite is null there."""
-    return value if value is not None and math.isfinite(value) else None

@@ -1,11 +1,8 @@
-"""A comparison on the terminal: sentences on what was paired, and tables of what differs."""
+"""A comparison in words: what is paired with what, and what differs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from collections.abc import Iterator, Sequence
 
 from overfit_cli.analysis.intervals import Estimate
 from overfit_cli.parameters import Value
@@ -14,12 +11,8 @@ from overfit_cli.report.comparison.between import Interpolated
 from overfit_cli.report.comparison.columns import Difference
 from overfit_cli.report.comparison.compare import Comparison
 from overfit_cli.report.comparison.sides import Side, names_of
-from overfit_cli.report.comparison.verdicts import Verdicts, why_not_judged
-from overfit_cli.report.words import number_in_words
+from overfit_cli.report.comparison.verdicts import why_not_judged
 from overfit_cli.words import plural
-
-_WIDEST = 22
-"""Letters of a column's name that stay on one line on a narrow terminal."""
 
 _WITHOUT_SEEDS = "means over seeds: no seed is on both sides."
 
@@ -36,48 +29,13 @@ def opening_lines(found: Comparison) -> list[str]:
     return [*lines, _paired_in_words(found), *_unlike(found)]
 
 
-def difference_table(found: Comparison) -> Table:
-    """Return the columns that differ, with the mean on each side and the differences."""
-    shown = [one for one in found.differences if not one.is_none]
-    names = [visible(one.column) for one in shown]
-    counted = {one.pairs for one in shown} != {found.pairs.both}
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("column", overflow="fold", min_width=min(max(map(len, names)), _WIDEST))
-    for heading in (*([f"{_noun(found)}s"] if counted else []), "mean of A", "mean of B"):
-        table.add_column(heading, justify="right")
-    for heading in ("B − A", "largest"):
-        table.add_column(heading, overflow="fold")
-    for name, one in zip(names, shown, strict=True):
-        table.add_row(
-            name,
-            *([str(one.pairs)] if counted else []),
-            f"{one.mean_a:.4g}",
-            f"{one.mean_b:.4g}",
-            _estimate_in_words(one.estimate),
-            _largest_in_words(one),
-        )
-    return table
-
-
-def verdict_changes(changed: Sequence[Verdicts]) -> Table:
-    """Return the claims whose verdicts differ, with what was measured on each side."""
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("claim", overflow="fold")
-    for heading in ("in A", "in B"):
-        table.add_column(heading, overflow="fold")
-    for one in changed:
-        sides = (f"{side.verdict}: {number_in_words(side)}" for side in (one.a, one.b))
-        table.add_row(visible(one.claim), *sides)
-    return table
-
-
 def closing_lines(found: Comparison) -> list[str]:
     """Return sentences on intervals, columns without a difference, and verdicts."""
-    lines, noun = [*_intervals(found.differences)], _noun(found)
+    lines = [*_intervals(found.differences)]
     same = [one for one in found.differences if one.is_none]
     for pairs in dict.fromkeys(one.pairs for one in same):
         named = ", ".join(one.column for one in same if one.pairs == pairs)
-        every = f"all {pairs} {noun}s" if pairs > 1 else f"the one {noun}"
+        every = f"all {pairs} {noun(found)}s" if pairs > 1 else f"the one {noun(found)}"
         lines.append(f"The same in {every}: {named}.")
     for one in found.differences:
         if one.lone:
@@ -136,8 +94,9 @@ def interpolated_in_words(between: Interpolated) -> str:
     """Say at how many points A is interpolated, along what, and at how many nothing is known."""
     axes = [f"{'log ' if log else ''}{name}" for name, log in between.axes.items()]
     said = f"A is interpolated at {between.between} of {plural(between.points, 'point')} of B"
-    beyond = f"; {between.unknown} lie beyond A's cells or beside a gap in them"
-    return f"{said}, linearly in {_listed(axes)}{beyond if between.unknown else ''}."
+    lie = f"{between.unknown} {'lies' if between.unknown == 1 else 'lie'}"
+    beyond = f"; {lie} beyond A's cells or beside a gap in them" if between.unknown else ""
+    return f"{said}, linearly in {_listed(axes)}{beyond}."
 
 
 def _unlike(found: Comparison) -> Iterator[str]:
@@ -147,7 +106,7 @@ def _unlike(found: Comparison) -> Iterator[str]:
         if count:
             are, what = "is" if count == 1 else "are", found.unit if means else "cell"
             yield f"{plural(count, what)} failed in {failed} that {are} done in {done}."
-    for name in found.a.data.keys() & found.b.data.keys():
+    for name in sorted(found.a.data.keys() & found.b.data.keys()):
         if found.a.data[name] != found.b.data[name]:
             yield f"A and B were trained on different data: {name} held something else."
 
@@ -164,19 +123,16 @@ def _intervals(differences: Sequence[Difference]) -> Iterator[str]:
         yield f"Intervals of B − A{which}: {kind}."
 
 
-def _estimate_in_words(one: Estimate) -> str:
+def estimate_in_words(one: Estimate) -> str:
+    """Return a mean difference with its interval, if it has one: `0.05 [0.01, 0.09]`."""
     interval = f" [{one.low:.4g}, {one.high:.4g}]" if one.bounded else ""
     return f"{one.value:.4g}{interval}"
 
 
-def _largest_in_words(one: Difference) -> str:
-    at = f" at {at_in_words(one.at)}" if one.at else ""
-    return f"{one.largest:.4g}{at}"
-
-
-def at_in_words(at: Mapping[str, Value]) -> str:
-    """Return the values of some parameters: `n 5, snr 0.1`."""
-    return visible(", ".join(f"{name} {_written(value)}" for name, value in at.items()))
+def largest_in_words(one: Difference) -> str:
+    """Return the largest difference with its place: `0.3 at n 5, snr 0.1, seed 2`."""
+    at = ", ".join(f"{name} {_written(value)}" for name, value in one.at.items())
+    return f"{one.largest:.4g} at {visible(at)}" if at else f"{one.largest:.4g}"
 
 
 def _written(value: Value) -> str:
@@ -188,6 +144,6 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _noun(found: Comparison) -> str:
-    """What is counted of a column."""
+def noun(found: Comparison) -> str:
+    """Return what is counted of a column: a `pair`, a `place` or a `point`."""
     return {"seed": "pair", "means": "place", "point": "point"}[found.pairs.by]
