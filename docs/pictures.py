@@ -15,7 +15,7 @@ from overfit_cli.registry import figures_of, find_study, study_names
 from overfit_cli.sweeps.store import RunDirectory
 
 ROOT = Path(__file__).parents[1]
-COMMAND = re.compile(r"^\$ overfit (plot .*)$", re.MULTILINE)
+COMMAND = re.compile(r"^\$ overfit ((?:plot|compare) .*)$", re.MULTILINE)
 
 
 def kept_figures() -> list[tuple[str, str, str]]:

@@ -22,6 +22,7 @@ from overfit_cli.analysis.equation import parse_equation
 from overfit_cli.errors import UserError
 from overfit_cli.parameters import describe
 from overfit_cli.plain_text import in_markdown, is_text, visible
+from overfit_cli.report.comparison.published import read_published
 from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.study import CellResult
 from overfit_cli.sweeps.manifest import MANIFEST, Manifest, read_manifest
@@ -285,3 +286,31 @@ def test_any_text_is_shown_in_one_line(text: str) -> None:
     page = in_markdown(text)
     assert "<" not in page
     assert len(page.splitlines()) <= 1
+
+
+fields = st.one_of(numbers, st.text(alphabet="ab;,\"'\r\n\t \x00\x1b", max_size=4))
+headers = st.sampled_from(
+    ["n", "N", "snr", "mood", "seed", "test_loss", "steps", "status", "key", ""]
+)
+
+
+@fuzz
+@given(
+    st.lists(headers, max_size=4),
+    st.lists(st.lists(fields, max_size=4), max_size=4),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1"]),
+)
+def test_any_csv_file_is_read_or_refused(
+    header: list[str], rows: list[list[str]], encoding: str
+) -> None:
+    text = "\n".join(",".join(row) for row in [header, *rows])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "published.csv"
+        path.write_bytes(text.encode(encoding, errors="replace"))
+        try:
+            points = read_published(path, TOY)
+        except UserError as refused:
+            assert str(refused).startswith(str(path))
+            return
+    assert len(points) > 0
+    assert set(points["status"]) <= {"done", "failed"}

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from overfit_cli.api import draw, judge, load, sweep
+    from overfit_cli.api import compare, draw, judge, load, sweep
     from overfit_cli.claim import Claim, Measurement
     from overfit_cli.errors import UserError
     from overfit_cli.functions.experiment import experiment
@@ -23,6 +23,7 @@ __all__ = [
     "Study",
     "UserError",
     "__version__",
+    "compare",
     "draw",
     "experiment",
     "judge",
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    **dict.fromkeys(("draw", "judge", "load", "sweep"), "api"),
+    **dict.fromkeys(("compare", "draw", "judge", "load", "sweep"), "api"),
     **dict.fromkeys(("Claim", "Measurement"), "claim"),
     **dict.fromkeys(("Column", "Study"), "study"),
     "Parameter": "parameters",

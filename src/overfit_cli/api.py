@@ -1,4 +1,4 @@
-"""The commands as functions, for scripts and notebooks: sweep, load, draw, judge."""
+"""The commands as functions, for scripts and notebooks: sweep, load, draw, judge, compare."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from overfit_cli.cli.common import RESULTS, console
+from overfit_cli.cli.difference import draw_difference
 from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
 from overfit_cli.cli.naming import sweep_name
 from overfit_cli.cli.refining import refine as run_rounds
@@ -21,6 +22,7 @@ from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.study import study_of_function
 from overfit_cli.parameters import Value
 from overfit_cli.registry import add_study, find_study
+from overfit_cli.report.comparison.compare import Comparison, compare_sides
 from overfit_cli.report.judge import judge_all, judge_cells, worth_showing
 from overfit_cli.report.judged import Judged
 from overfit_cli.study import AnyStudy, Study
@@ -256,6 +258,52 @@ def draw(
     if out is not None:
         save_with_caption(drawn, _path("out", out))
     return drawn
+
+
+def compare(
+    a: str | Path,
+    b: str | Path,
+    *,
+    value: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    where_a: str | Sequence[str] = (),
+    where_b: str | Sequence[str] = (),
+    interpolate: bool = False,
+    out: str | Path | None = None,
+) -> Comparison:
+    """Compare a run with another run, or with published numbers, as `overfit compare` does.
+
+    Args:
+        a: a run directory.
+        b: another, or a file whose name ends in `.csv`, with a column for each parameter that
+            varies and for each measured column.
+        value: the measured columns to compare; by default all that both have numbers of.
+        where: conditions on parameters or the seed that choose cells of both, such as `n=5:20`.
+        where_a, where_b: the same for one of the two.
+        interpolate: whether to interpolate A between its cells, where B has other points.
+        out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
+
+    Returns:
+        The differences, B less A: `table()` has a row for each column, `verdicts` has each claim
+        that was judged on both, and `beyond(tolerance)` what differs by more.
+
+    Raises:
+        UserError: if one of both can't be read, or they have no cell or no column in common.
+    """
+    if not isinstance(interpolate, bool):
+        raise UserError(f"interpolate {interpolate!r}: it takes True or False.")
+    found = compare_sides(
+        _path("a", a),
+        _path("b", b),
+        _texts("value", value),
+        _texts("where", where),
+        _texts("where_a", where_a),
+        _texts("where_b", where_b),
+        interpolated=interpolate,
+    )
+    if out is not None:
+        save_with_caption(draw_difference(found), _path("out", out))
+    return found
 
 
 def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = None) -> list[Judged]:

@@ -6,6 +6,7 @@ import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli.errors import UserError, nearest
@@ -46,30 +47,54 @@ def draw_figure(request: Request) -> Picture:
         UserError: if its study has no such figure, the figure doesn't take an option, the
             directories don't hold what it is drawn from, or nothing would be drawn.
     """
-    from overfit_cli.figures.caption import caption
-    from overfit_cli.figures.options import resolved_options, spelled_out
-    from overfit_cli.figures.picture import Look, looking
+    from overfit_cli.figures.options import spelled_out
 
     figure, data = figure_and_data(request.figure, request.directories[0], request.where)
     asked = spelled_out(request.options, data.study)
     _refuse_unheeded(figure, request)
     data = _compared(request, data, asked.value or figure.options.value)
-    look = request.look or Look()
+    directories = [*request.directories, *([request.minus] if request.minus else [])]
+    commands = commands_behind([one.path for one in directories], request.command)
+    return drawn(figure, data, asked, commands, request.look)
+
+
+def drawn(
+    figure: Figure,
+    data: FigureData,
+    asked: FigureOptions,
+    commands: Sequence[str],
+    look: Look | None = None,
+) -> Picture:
+    """Draw a figure of some data, with its caption.
+
+    Args:
+        figure: what to draw.
+        data: what it is drawn from.
+        asked: the user's options.
+        commands: those that made the cells, and the one that draws them.
+        look: how it looks; None for the usual one.
+
+    Raises:
+        UserError: if the data doesn't hold what it is drawn from, or nothing would be drawn.
+    """
+    from overfit_cli.figures.caption import caption
+    from overfit_cli.figures.options import resolved_options
+    from overfit_cli.figures.picture import Look, looking
+
+    look = look or Look()
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look):
         options = resolved_options(figure, asked, data)
         picture = figure.draw(data, options)
     if picture.is_empty():
-        raise UserError(
-            f"{request.figure}: nothing would be drawn; the cells hold no number for it."
-        )
+        raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
     usual = (options.x, options.y, options.value) == (
         figure.options.x,
         figure.options.y,
         figure.options.value,
     )
-    picture.caption = caption(figure, picture, data, _commands(request), usual=usual)
+    picture.caption = caption(figure, picture, data, commands, usual=usual)
     return picture
 
 
@@ -164,13 +189,18 @@ def _names(request: Request) -> list[str]:
     return short if len(set(short)) == len(short) else [str(path) for path in paths]
 
 
-def _commands(request: Request) -> list[str]:
-    """Those that made the cells, and the one that draws them."""
+def commands_behind(directories: Sequence[Path], drawing: str) -> list[str]:
+    """Return the commands that made the cells of run directories, and the one that draws them.
+
+    Args:
+        directories: the run directories.
+        drawing: what the user typed; empty where nothing was.
+    """
     from overfit_cli.sweeps.manifest import read_manifest
 
     made: list[str] = []
-    for directory in (*request.directories, *([request.minus] if request.minus else [])):
-        manifest = read_manifest(directory.path)
+    for directory in directories:
+        manifest = read_manifest(directory)
         made += [shlex.join(run.command) for run in manifest.runs] if manifest else []
     typed = [command for command in dict.fromkeys(made) if command]  # Python types none
-    return [*typed, *([request.command] if request.command else [])]
+    return [*typed, *([drawing] if drawing else [])]

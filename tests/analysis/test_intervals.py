@@ -10,6 +10,7 @@ from scipy import stats
 
 from overfit_cli.analysis.intervals import (
     FEWEST_FOR_MEDIAN,
+    difference_estimate,
     mean_estimate,
     median_estimate,
     middle,
@@ -89,3 +90,19 @@ def test_the_middle_of_an_even_number_is_between_two() -> None:
     assert middle([1, math.inf, math.inf]) == math.inf
     assert middle([1, 2, math.inf, math.inf]) == math.inf
     assert middle([math.inf, math.inf]) == math.inf
+
+
+@pytest.mark.parametrize("counts", [(2, 2), (3, 8), (40, 5)])
+def test_the_interval_of_a_difference_is_welchs(counts: tuple[int, int]) -> None:
+    draws = np.random.default_rng(sum(counts))
+    values, less = draws.normal(3, 2, counts[0]), draws.normal(1, 0.5, counts[1])
+    known = stats.ttest_ind(values, less, equal_var=False).confidence_interval(0.95)
+    found = difference_estimate(values, less)
+    assert found[:3] == pytest.approx((values.mean() - less.mean(), known.low, known.high))
+    assert found.kind == f"95 % Welch's t over {counts[0]} and {counts[1]} seeds"
+
+
+def test_a_difference_from_one_value_has_no_interval_and_of_equal_values_a_point() -> None:
+    assert difference_estimate([2.0], [0.5, 1.5]).value == 1.0
+    assert not difference_estimate([2.0], [0.5, 1.5]).bounded
+    assert difference_estimate([2.0, 2.0], [0.5, 0.5])[:3] == (1.5, 1.5, 1.5)

@@ -90,6 +90,31 @@ def t_half_width(
     return half
 
 
+def difference_estimate(values: ArrayLike, less: ArrayLike, level: float | None = None) -> Estimate:
+    """Return the mean of independent values less that of others, with its t interval (Welch 1947).
+
+    Args:
+        values: shape (seeds,), finite.
+        less: shape (other seeds,), finite.
+        level: how often such intervals hold the difference; by default that of one interval.
+    """
+    level = level or level_of_each(1)
+    samples = [np.asarray(one, dtype=np.float64) for one in (values, less)]
+    counts = [len(one) for one in samples]
+    difference = float(samples[0].mean() - samples[1].mean())
+    kind = f"{100 * level:.4g} % Welch's t over {counts[0]} and {counts[1]} seeds"
+    if min(counts) < 2:
+        return Estimate(difference, np.nan, np.nan, kind, min(counts))
+    parts = [float(one.var(ddof=1)) / len(one) for one in samples]
+    error = sum(parts)
+    inside = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
+    freedom = error**2 / inside if inside > 0 else np.inf
+    half = float(stdtrit(freedom, (1 + level) / 2)) * np.sqrt(error)
+    return Estimate(
+        difference, float(difference - half), float(difference + half), kind, min(counts)
+    )
+
+
 def share_estimate(successes: int, tries: int, level: float | None = None) -> Estimate:
     """Return the share of successes with its exact interval (Clopper and Pearson 1934).
 

@@ -12,6 +12,7 @@ import typer
 from overfit_cli import __version__
 from overfit_cli.cli.command import Command
 from overfit_cli.cli.compact import compact
+from overfit_cli.cli.compare import compare
 from overfit_cli.cli.export import export
 from overfit_cli.cli.list import list_everything
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS
@@ -41,6 +42,7 @@ app.command(cls=Command, add_help_option=False, context_settings=PARAMETER_OPTIO
 app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(plot)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(compare)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(reproduce)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(export)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compact)

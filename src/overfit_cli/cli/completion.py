@@ -228,7 +228,7 @@ def _free_parameters(context: typer.Context) -> Sequence[tuple[str, str]]:
 def _named_run(context: typer.Context) -> Path | None:
     """The run directory that a command line names, the first of several; None for none."""
     for one in context.command.params:
-        if getattr(one, "metavar", "") == "DIR" and not {"--out", "--data"} & set(one.opts):
+        if getattr(one, "metavar", "") in ("DIR", "A") and not {"--out", "--data"} & set(one.opts):
             given = context.params.get(one.name or "")
             named = [given] if isinstance(given, str) else given
             if named:

@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
 from numpy.typing import NDArray
 
+from overfit_cli.analysis.spacing import by_ratio
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.labels import RUN, axis_label
@@ -181,8 +182,4 @@ def _short(value: Value) -> str:
 
 def _scale(values: tuple[Value, ...]) -> Literal["linear", "log"]:
     """Return the scale on which `values` are spaced more evenly."""
-    at = np.array(values, dtype=np.float64)
-    if at.size < 3 or at[0] <= 0:
-        return "linear"
-    gaps, ratios = np.diff(at), np.diff(np.log(at))
-    return "log" if ratios.std() / ratios.mean() < gaps.std() / gaps.mean() else "linear"
+    return "log" if by_ratio(np.array(values, dtype=np.float64)) else "linear"

@@ -13,7 +13,7 @@ from overfit_cli.figures.style import brief, typeset
 from overfit_cli.parameters import describe
 from overfit_cli.words import plural
 
-_WIDTH = 96
+WIDTH = 96
 
 
 def caption(
@@ -36,7 +36,7 @@ def caption(
     shows = " ".join(picture.facts or [f"{figure.title}."])
     source = f" After {figure.source}." if figure.source and usual and not data.less else ""
     parts = [shows + source, cells_in_words(data), settings_in_words(data)]
-    wrapped = [textwrap.fill(typeset(part), _WIDTH, break_on_hyphens=False) for part in parts]
+    wrapped = [textwrap.fill(typeset(part), WIDTH, break_on_hyphens=False) for part in parts]
     made = ["\n".join(["Commands:", *(f"  {command}" for command in commands)])] if commands else []
     return "\n\n".join([*wrapped, *made, f"overfit {__version__}"]) + "\n"
 

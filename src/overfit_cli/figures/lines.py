@@ -161,7 +161,7 @@ def _gathered(data: FigureData, options: FigureOptions) -> Drawn:
     value, label = measured(data, options.value)
     numbers = with_numbers(data, value)[value]
     log = checked_scale(value_is_log(options), numbers, factor=10)
-    geometric = log or spans_widely(numbers)
+    geometric = log or (spans_widely(numbers) and not data.less)
     by = _panels(data, x, options.by)
     parts = panels(data, by)
     names = [name for name in varying_parameters(data) if name not in (x.name, by)]

@@ -8,15 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from overfit_cli.analysis.pairs import Pairs, pair_up
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureData
 from overfit_cli.figures.axis import parameter_values, varying_parameters
 from overfit_cli.figures.labels import RUN
 from overfit_cli.figures.style import brief
 from overfit_cli.parameters import describe
-
-DIGITS = 12
-"""Real numbers that agree to so many digits are one value of a parameter."""
 
 
 def side_by_side(names: Sequence[str], parts: Sequence[FigureData]) -> FigureData:
@@ -108,54 +106,39 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
             if needed not in part.cells:
                 raise UserError(f"--minus {name}: its cells and the others don't share {needed}.")
     seeds = [part.cells["seed"].nunique() for part in (data, minus)]
-    paired = bool(set(data.cells["seed"]) & set(minus.cells["seed"]))
-    left, right = (_by_place(part.cells, varying, column, paired) for part in (data, minus))
-    both = left.merge(right[["place", column, "status"]], on="place", suffixes=("", "_less"))
-    if both.empty:
+    pairs = pair_up(data.cells, minus.cells, varying, [column])
+    if not pairs.both:
         raise UserError(
             f"--minus {name}: no cell of it has the seed and the values of "
             f"{', '.join(varying) or 'the parameters'} of a cell here."
         )
-    failed = (both["status"] == "failed") | (both["status_less"] == "failed")
-    cells = both.assign(
-        **{column: both[column].astype(float) - both[f"{column}_less"].astype(float)},
-        status=np.where(failed, "failed", "done"),
-    )
-    cells = cells.drop(columns=["place", f"{column}_less", "status_less"])
+    means = pairs.by == "means"
     return replace(
         data,
-        cells=cells,
+        cells=subtracted(pairs.left, pairs.right, column),
         planned=data.planned.iloc[:0],
         less=name,
-        averaged="" if paired else f"mean of {seeds[0]} seeds less mean of {seeds[1]} seeds",
-        unpaired=_unpaired(len(left), len(right), len(both), paired=paired),
+        averaged=f"mean of {seeds[0]} seeds less mean of {seeds[1]} seeds" if means else "",
+        unpaired=_unpaired(pairs, "places" if means else "cells"),
         differs=_differences(["here", name], [data, minus]),
     )
 
 
-def _unpaired(here: int, there: int, both: int, *, paired: bool) -> str:
+def subtracted(cells: pd.DataFrame, less: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return cells whose column is its own less that of their counterparts.
+
+    Args:
+        cells: one row per cell; it is the pair's where it isn't the column's.
+        less: the counterparts, row by row.
+        column: the measured column; a pair of which one has failed has failed.
+    """
+    failed = (cells["status"] == "failed") | (less["status"] == "failed")
+    numbers = cells[column].astype(float) - less[column].astype(float)
+    return cells.assign(**{column: numbers}, status=np.where(failed, "failed", "done"))
+
+
+def _unpaired(pairs: Pairs, what: str) -> str:
     """Say how many cells, or places, of either side have no counterpart on the other."""
-    if here == there == both:
+    if pairs.here == pairs.there == pairs.both:
         return ""
-    what = "cells" if paired else "places"
-    return f"{both} of {here} {what} here and of {there} there have a counterpart"
-
-
-def _by_place(
-    cells: pd.DataFrame, varying: Sequence[str], column: str, paired: bool
-) -> pd.DataFrame:
-    """Cells with a column `place`, which says the same of a cell and its counterpart."""
-    names = [*varying, "seed"] if paired else list(varying)
-    texts = [
-        cells[name].map(lambda given: f"{given:.{DIGITS}g}" if isinstance(given, float) else given)
-        for name in names
-    ]
-    place = pd.Series(list(zip(*texts, strict=True)) or [()] * len(cells), index=cells.index)
-    cells = cells.assign(place=place)
-    if paired:
-        return cells
-    numbers = cells[column].astype(float).where(cells["status"] == "done")
-    means = numbers.groupby(cells["place"]).transform("mean")
-    cells = cells.assign(status=np.where(means.isna(), "failed", "done"))
-    cells[column] = means
-    return cells.drop_duplicates("place").reset_index(drop=True)
+    return f"{pairs.both} of {pairs.here} {what} here and of {pairs.there} there have a counterpart"

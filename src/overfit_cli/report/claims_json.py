@@ -37,9 +37,9 @@ def _claim(one: Judged) -> dict[str, Any]:
         "figure": one.claim.figure or None,
         "preset": one.claim.preset or None,
         "verdict": one.measurement.verdict,
-        "value": _finite(one.measurement.value),
-        "interval": _interval(one.measurement.interval),
-        "details": {name: _finite(value) for name, value in one.measurement.details.items()},
+        "value": finite_or_null(one.measurement.value),
+        "interval": interval_or_null(one.measurement.interval),
+        "details": {name: finite_or_null(value) for name, value in one.measurement.details.items()},
         "note": one.measurement.note,
         "family": {"claims": one.family, "verdict": one.together} if one.family else None,
         "directory": str(one.directory) if one.directory else None,
@@ -60,12 +60,17 @@ def _run(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
     }
 
 
-def _finite(value: float | None) -> float | None:
-    """JSON has no infinity: what isn't finite is null there."""
+def finite_or_null(value: float | None) -> float | None:
+    """Return a number for JSON, which has no infinity: what isn't finite is null there."""
     return value if value is not None and math.isfinite(value) else None
 
 
-def _interval(found: Interval | None) -> dict[str, float | str | None] | None:
+def interval_or_null(found: Interval | None) -> dict[str, float | str | None] | None:
+    """Return an interval for JSON; null where there is none."""
     if found is None:
         return None
-    return {"low": _finite(found.low), "high": _finite(found.high), "kind": found.kind}
+    return {
+        "low": finite_or_null(found.low),
+        "high": finite_or_null(found.high),
+        "kind": found.kind,
+    }

@@ -9,9 +9,8 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm, Normalize, to_hex
-from scipy.special import stdtrit
 
-from overfit_cli.analysis.intervals import LEVEL
+from overfit_cli.analysis.intervals import t_half_width
 from overfit_cli.errors import UserError
 from overfit_cli.figure import Figure, FigureData, FigureOptions
 from overfit_cli.figures.axis import Axis
@@ -141,7 +140,7 @@ def _numbers(row: Mapping[Any, float], norm: Normalize) -> dict[str, Any]:
         "colour": round(shade * (COLOURS - 1)),
     }
     if count > 1:
-        half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * float(row["std"]) / np.sqrt(count)
+        half = float(t_half_width(row["std"], count))
         place |= {"from": _rounded(mean - half), "to": _rounded(mean + half)}
     return place
 

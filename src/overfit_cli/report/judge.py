@@ -88,6 +88,20 @@ def _study_and_cells(
     return study, chosen_cells(cells, read_selections(where, study))
 
 
+def judge_run(run: LoadedRun) -> list[Judged]:
+    """Judge every claim of a run's own study by its cells, each for itself.
+
+    The claims of a function are those of its file now.
+    """
+    is_function = function_of(run.directory) is not None
+    studies = _functions([run.directory]) if is_function else [run.study]
+    return [
+        Judged(study.name, claim, run.judge(claim), run.directory.path)
+        for study in studies
+        for claim in claims_of(study)
+    ]
+
+
 def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     """Judge every claim of a study by cells from anywhere, such as a made-up world.
 

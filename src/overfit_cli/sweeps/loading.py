@@ -26,10 +26,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def load_study_and_cells(directory: RunDirectory) -> tuple[AnyStudy, pd.DataFrame]:
+def load_study_and_cells(
+    directory: RunDirectory, *, any_version: bool = False
+) -> tuple[AnyStudy, pd.DataFrame]:
     """Return the study of a run directory, and its cells.
 
     A function's study is what the directory remembers of it, with the columns that the cells have.
+
+    Args:
+        directory: a run directory.
+        any_version: whether to take cells of another version than the study's, if there are no
+            others.
 
     Raises:
         UserError: if it holds none, or only such as another version of the study gave: those may
@@ -45,7 +52,7 @@ def load_study_and_cells(directory: RunDirectory) -> tuple[AnyStudy, pd.DataFram
         measured.sort(key=lambda name: int(missing[name]))
         return FunctionStudy(function, measured=measured), cells
     study, version = find_study(str(cells["study"].iloc[0])), int(cells["version"].iloc[0])
-    if version != study.version:
+    if version != study.version and not any_version:
         raise UserError(
             f"{directory.flag} {directory.path}: its cells are of version {version} of "
             f"{study.name}, and this overfit has version {study.version}; `overfit sweep` with the "
@@ -97,10 +104,14 @@ def load_logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFr
         directory: a run directory.
         cells: its cells.
     """
-    ends = list(cells.columns).index("status")
-    parameters = cells.columns[list(CELLS.columns).index("status") : ends]
-    own = cells[["key", "study", "seed", "status", "reason", "steps", *parameters]]
+    own = cells[["key", "study", "seed", "status", "reason", "steps", *parameters_in(cells)]]
     return directory.load_trajectories().merge(own, on="key", suffixes=("", "_parameter"))
+
+
+def parameters_in(cells: pd.DataFrame) -> list[str]:
+    """Return the names of the parameters that cells have a column of, whatever their version."""
+    names = [str(name) for name in cells.columns]
+    return names[names.index("seed") + 1 : names.index("status")]
 
 
 def load_figure_data(directory: RunDirectory) -> FigureData:

@@ -32,12 +32,14 @@ class Selection:
         text: what the user wrote, for messages.
         values: those that are chosen; with `between`, the two ends of a range.
         between: whether everything between the two ends is chosen.
+        flag: the flag that gave it, for messages.
     """
 
     name: str
     text: str
     values: tuple[Value, ...]
     between: bool
+    flag: str = "--where"
 
     def holds(self, column: pd.Series[Any]) -> pd.Series[bool]:
         """Return which rows are chosen."""
@@ -53,7 +55,9 @@ class Selection:
         return chosen
 
 
-def read_selections(texts: Sequence[str], study: AnyStudy) -> list[Selection]:
+def read_selections(
+    texts: Sequence[str], study: AnyStudy, flag: str = "--where"
+) -> list[Selection]:
     """Read conditions such as `n=5:20`, `snr=0.1:16`, `kernel=softmax,gaussian` or `seed=0:9`.
 
     A parameter may be called by its symbol: `SNR=0.1:16`.
@@ -62,28 +66,26 @@ def read_selections(texts: Sequence[str], study: AnyStudy) -> list[Selection]:
         UserError: for a name that is no parameter of the study, or a value that it doesn't take.
     """
     known = {**describe(study.parameters), "seed": _SEED}
-    return [_read(text, known, study) for text in texts]
+    return [_read(text, known, study, flag) for text in texts]
 
 
-def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy) -> Selection:
+def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy, flag: str) -> Selection:
     written, equals, values = (part.strip() for part in text.partition("="))
     name = parameter_named(study.parameters, written)
     if not equals or not name or not values:
         raise UserError(
-            f"--where {shortened(text)}: write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B."
+            f"{flag} {shortened(text)}: write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B."
         )
     if name not in known:
         hint = nearest(name, known)
-        raise UserError(
-            f"--where {shortened(text)}: {study.name} has no parameter {name!r}; {hint}"
-        )
-    info, said = known[name], f"--where {written}"
+        raise UserError(f"{flag} {shortened(text)}: {study.name} has no parameter {name!r}; {hint}")
+    info, said = known[name], f"{flag} {written}"
     between = values.count(":") == 1 and info.kind in ("int", "float")
     parts = values.split(":" if between else ",")
     read = tuple(parse_value(info, part, said) for part in parts)
     if between and cast(float, read[0]) > cast(float, read[1]):
-        raise UserError(f"--where {shortened(text)}: the range runs backwards.")
-    return Selection(name, text, read, between)
+        raise UserError(f"{flag} {shortened(text)}: the range runs backwards.")
+    return Selection(name, text, read, between, flag)
 
 
 def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.DataFrame:
@@ -93,12 +95,14 @@ def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.Dat
         UserError: if none is left, naming the condition that leaves none.
     """
     for one in selections:
+        if one.name not in cells:  # those of an older version of the study may lack a parameter
+            raise UserError(f"{one.flag} {one.text}: these cells don't hold {one.name}.")
         left = cells[one.holds(cells[one.name])]
         if left.empty and not cells.empty:
             there = sorted(cells[one.name].dropna().unique().tolist())
             some = ", ".join(str(value) for value in there[:6])
             more = " and more" if len(there) > 6 else ""
-            raise UserError(f"--where {one.text}: no cell has that; there is {some}{more}.")
+            raise UserError(f"{one.flag} {one.text}: no cell has that; there is {some}{more}.")
         cells = left
     return cells
 

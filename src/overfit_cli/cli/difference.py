@@ -1,0 +1,127 @@
+"""The picture of a comparison: B less A over the parameters that vary, centred at zero."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from overfit_cli.drawing import commands_behind, drawn
+from overfit_cli.errors import UserError
+from overfit_cli.figure import MOST_PANELS, Figure, FigureData, FigureOptions
+
+if TYPE_CHECKING:
+    from overfit_cli.figures.picture import Picture
+    from overfit_cli.report.comparison.compare import Comparison
+
+MOST_AXES = 3
+"""A map has two axes, and panels."""
+
+
+def draw_difference(found: Comparison, command: str = "") -> Picture:
+    """Draw the difference in the first compared column, with its caption.
+
+    Over one number it is lines, over two a map; one more parameter has panels.
+
+    Args:
+        found: the comparison.
+        command: what the user typed, for the caption; empty where nothing was.
+
+    Raises:
+        UserError: if nothing varies, more varies than a figure shows, or no pair has a number.
+    """
+    from overfit_cli.figures.caption import WIDTH
+    from overfit_cli.figures.style import THRESHOLD
+    from overfit_cli.report.comparison.sides import names_of
+    from overfit_cli.report.comparison.words import interpolated_in_words
+
+    first, second = names_of(found.a, found.b)
+    column = found.differences[0].column
+    data = _data(found, column)
+    figure, options = _figure(data, column)
+    runs = [one.path for one in (found.a, found.b) if not one.is_published]
+    picture = drawn(figure, data, options, commands_behind(runs, command))
+    if figure.axes == 1:
+        for axes in picture.axes:
+            axes.axhline(0, **THRESHOLD)
+    said = [f"B less A: B is {second}, A is {first}."]
+    said += [interpolated_in_words(found.between)] if found.between is not None else []
+    picture.caption = f"{textwrap.fill(' '.join(said), WIDTH)}\n\n{picture.caption}"
+    return picture
+
+
+def _data(found: Comparison, column: str) -> FigureData:
+    """The pairs as cells whose column is B less A."""
+    import pandas as pd
+
+    from overfit_cli.figures.several import subtracted
+    from overfit_cli.figures.style import brief
+    from overfit_cli.report.comparison.sides import names_of
+
+    pairs, of_a, of_b = found.pairs, found.alone_in_a, found.alone_in_b
+    own = pairs.left.assign(**{column: pairs.right[column]}, status=pairs.right["status"])
+    seeds = [one.cells["seed"].nunique() for one in (found.b, found.a) if pairs.by == "means"]
+    return FigureData(
+        found.a.study,
+        subtracted(own, pairs.left, column),
+        planned=pd.DataFrame(columns=["seed", *found.a.parameters]),
+        trajectories=pd.DataFrame(),
+        refined=found.a.refined or found.b.refined,
+        less=names_of(found.a, found.b)[0],
+        averaged="mean of {} seeds less mean of {} seeds".format(*seeds) if seeds else "",
+        unpaired=f"{of_a} of A and {of_b} of B without a counterpart" if of_a or of_b else "",
+        differs=tuple(
+            f"{name} {brief(one)} (A), {brief(other)} (B)"
+            for name, (one, other) in found.settings.items()
+        ),
+    )
+
+
+def _figure(data: FigureData, column: str) -> tuple[Figure, FigureOptions]:
+    """What draws the data, with what lies along which axis.
+
+    Raises:
+        UserError: if nothing varies, or more than a figure shows.
+    """
+    from overfit_cli.figures.axis import parameter_values, varying_parameters
+    from overfit_cli.figures.options import resolved_options
+    from overfit_cli.parameters import describe
+    from overfit_cli.registry import figures_of
+    from overfit_cli.standard_figures import any_grid
+
+    described, varying = describe(data.study.parameters), varying_parameters(data)
+    numbers = [name for name in varying if described[name].kind in ("int", "float")]
+    if not varying:
+        raise UserError("--out: no parameter varies in the pairs, so there is nothing to draw.")
+    if len(numbers) < 2:
+        return any_grid()["lines"], _over(data, column, (numbers or varying)[0])
+    own = figures_of(data.study)["heatmap"]
+    if "minus" not in own.accepts or not described.keys() <= set(data.cells):
+        own = any_grid()["heatmap"]  # cells of another version may lack what the study's own needs
+    options = FigureOptions(value=column)
+    if not {own.options.x, own.options.y} <= set(numbers):
+        options = FigureOptions(value=column, x=numbers[1], y=numbers[0])
+    resolved = resolved_options(own, options, data)
+    others = [name for name in varying if name not in (resolved.x, resolved.y)]
+    values = parameter_values(data)
+    if len(others) > 1 or any(len(values[name]) > MOST_PANELS for name in others):
+        raise UserError(_too_many(varying))
+    return own, FigureOptions(value=column, x=resolved.x, y=resolved.y, by=next(iter(others), None))
+
+
+def _over(data: FigureData, column: str, x: str) -> FigureOptions:
+    """Lines over a parameter; a difference is never drawn on a logarithmic axis."""
+    from overfit_cli.analysis.spacing import by_ratio
+    from overfit_cli.figures.axis import parameter_values
+    from overfit_cli.parameters import describe
+
+    number = describe(data.study.parameters)[x].kind in ("int", "float")
+    geometric = number and by_ratio(parameter_values(data)[x])
+    return FigureOptions(value=column, x=x, log=frozenset({"x"} if geometric else ()))
+
+
+def _too_many(varying: Sequence[str]) -> str:
+    return (
+        f"--out: {', '.join(varying)} vary, more than a figure shows; choose values with "
+        "--where NAME=VALUE."
+    )

@@ -1,0 +1,1 @@
+"""Comparison of two runs, or of a run with published numbers."""

@@ -1,0 +1,282 @@
+"""`overfit compare` on the command line: its table, its JSON, its figure and its exit code."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.cli.comparison_tables import difference_table
+from overfit_cli.cli.difference import draw_difference
+from overfit_cli.errors import UserError
+from overfit_cli.report.comparison.compare import Comparison, compare_sides
+from tests.command import call
+from tests.fake_study import heights
+from tests.report.comparison.toy_numbers import loss, write_run
+
+T2 = 4.302653
+"""The 97.5 % quantile of Student's t with two degrees of freedom: three seeds."""
+
+
+def moved(n: int, snr: float, seed: int) -> float:
+    """Run `b`: each seed a bit above `a`, and one place far above."""
+    return n * snr + 0.02 * seed + (0.26 if (n, snr) == (1, 2) else 0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs `a` and `b` over n and snr, `one` over snr alone, and points of `a` in `a.csv`."""
+    folder = tmp_path_factory.mktemp("compare")
+    write_run(folder / "a", loss(lambda n, snr, seed: n * snr + 0.01 * seed))
+    write_run(folder / "b", loss(moved))
+    write_run(folder / "one", loss(lambda n, snr, seed: snr**2), n=(2,), snr=(1.0, 2.0, 4.0))
+    write_run(folder / "two", loss(lambda n, snr, seed: 2 * snr), n=(2,), snr=(1.0, 2.0, 4.0))
+    (folder / "a.csv").write_text("n,snr,test_loss\n1,1,1\n1,2,2\n2,1,2.5\n")
+    return folder
+
+
+# Runs that were trained
+
+
+@pytest.fixture(scope="module")
+def flipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small sweep of `benign-vit` with clean labels, and one with a fifth of them flipped."""
+    folder = tmp_path_factory.mktemp("flipped")
+    small = [f"--set={name}={value}" for name, value in SMALL.items()]
+    for flip, name in (("0", "clean"), ("0.2", "noisy")):
+        grid = ("--n=6,10", "--snr=2,8", f"--label_flip={flip}", "--seeds=3")
+        call("sweep", "benign-vit", *grid, *small, "--jobs=1", f"--out={name}", cwd=folder)
+    return folder
+
+
+NS, SNRS = (6, 10), (2.0, 8.0)
+SMALL = {"d": 64, "d_h": 16, "d_v": 16, "test_samples": 10}
+
+
+def test_flipped_labels_are_compared_with_clean_ones(flipped: Path) -> None:
+    shown = call("compare", "clean", "noisy", "--json=all.json", cwd=flipped).stdout
+    assert "label_flip: 0 in A, 0.2 in B.\n" in shown
+    assert "12 pairs of cells with the same n, snr and seed.\n" in shown
+    clean, noisy = (overfit_cli.load(flipped / name) for name in ("clean", "noisy"))
+    kept = json.loads((flipped / "all.json").read_text())
+    for column in ("test_loss", "test_error", "steps"):
+        apart = np.empty((3, 2, 2))
+        for seed, (i, n), (j, snr) in itertools.product(range(3), enumerate(NS), enumerate(SNRS)):
+            first, second = (
+                run.loc[
+                    (run["seed"] == seed) & (run["n"] == n) & (run["snr"] == snr), column
+                ].item()
+                for run in (clean, noisy)
+            )
+            apart[seed, i, j] = second - first
+        by_seed = apart.mean(axis=(1, 2))
+        half = T2 * by_seed.std(ddof=1) / np.sqrt(3)
+        [one] = [one for one in kept["columns"] if one["column"] == column]
+        assert one["difference"]["value"] == pytest.approx(by_seed.mean())
+        assert one["difference"]["low"] == pytest.approx(by_seed.mean() - half, rel=1e-6)
+        assert one["difference"]["high"] == pytest.approx(by_seed.mean() + half, rel=1e-6)
+        assert abs(one["largest"]["difference"]) == pytest.approx(np.abs(apart).max())
+    assert kept["settings"] == {"label_flip": {"a": 0.0, "b": 0.2}}
+
+
+EXPERIMENT = """
+def train(n: int = 10, snr: float = 1.0, seed: int = 0) -> dict[str, float]:
+    return {"test_loss": CHANGE + (1 + seed) / (1 + n * snr**2)}
+"""
+
+
+def test_two_versions_of_one_function_are_compared(tmp_path: Path) -> None:
+    for change, name in (("0.0", "before"), ("0.125", "after")):
+        (tmp_path / "mine.py").write_text(EXPERIMENT.replace("CHANGE", change))
+        grid = ("--n=2:4", "--snr=0.5,2", "--seeds=2", "--jobs=1", f"--out={name}")
+        call("sweep", "mine.py", *grid, cwd=tmp_path)
+    shown = call("compare", "before", "after", "--tolerance=0.1", cwd=tmp_path, expect=1).stdout
+    assert "12 pairs of cells with the same n, snr and seed." in shown
+    assert "test_loss" in shown
+    assert shown.endswith("Beyond the tolerance of 0.1: test_loss by up to 0.125.\n")
+    found = overfit_cli.compare(tmp_path / "before", tmp_path / "after")
+    assert found.table()["difference"].tolist() == pytest.approx([0.125])
+
+
+# What is shown
+
+
+def test_the_table_shows_both_means_the_interval_and_where_most_differs(folder: Path) -> None:
+    shown = call("compare", "a", "b", cwd=folder).stdout
+    lines = shown.splitlines()
+    assert lines[:3] == [
+        "A: a, 12 cells of toy.",
+        "B: b, 12 cells of toy.",
+        "12 pairs of cells with the same n, snr and seed.",
+    ]
+    half = T2 * 0.01 / np.sqrt(3)  # seeds differ by 0.065, 0.075 and 0.085
+    table = difference_table(compare_sides(folder / "a", folder / "b"))
+    cells = {str(column.header): list(column.cells) for column in table.columns}
+    assert cells == {
+        "column": ["test_loss"],
+        "mean of A": ["2.26"],
+        "mean of B": ["2.335"],
+        "B − A": [f"0.075 [{0.075 - half:.4g}, {0.075 + half:.4g}]"],
+        "largest": ["0.28 at n 1, snr 2, seed 2"],
+    }
+    assert all(words in shown for words in ("test_loss", "2.26", "2.335", "0.075"))
+    assert "Intervals of B − A: 95 % t over 3 seeds.\nThe same in all 12 pairs: steps.\n" in shown
+    assert "Verdicts that change: none of 1 claim judged on both sides." in shown
+    assert lines[-1] == "Next: overfit compare a b --out difference.png"
+
+
+def test_published_numbers_are_a_table_too(folder: Path) -> None:
+    shown = call("compare", "a", "a.csv", cwd=folder).stdout
+    assert "B: a.csv, published, 3 points of toy.\n" in shown
+    assert "Compared at 3 places with the same n and snr, B beside the mean over A's" in shown
+    assert "Without a counterpart: 1 place of A, 0 places of B." in shown
+    assert "0.49 at n 2, snr 1" in " ".join(shown.split())
+
+
+def test_everything_is_in_the_json(folder: Path) -> None:
+    call("compare", "a", "a.csv", "--json=deep/a.json", "--tolerance=0.1", cwd=folder, expect=1)
+    found = json.loads((folder / "deep" / "a.json").read_text())
+    assert (found["schema"], found["difference"]) == (1, "B - A")
+    assert found["b"]["published"] is True
+    assert (found["pairs"], found["alone"]) == (3, {"a": 1, "b": 0})
+    [one] = found["columns"]
+    assert one["largest"] == {"difference": pytest.approx(0.49), "at": {"n": 2, "snr": 1.0}}
+    assert [point["at"] for point in one["points"]] == [
+        {"n": 1, "snr": 1.0},
+        {"n": 1, "snr": 2.0},
+        {"n": 2, "snr": 1.0},
+    ]
+    assert one["points"][2]["a"] == pytest.approx(2.01)
+    assert found["beyond"] == ["test_loss by up to 0.49"]
+    call("compare", "a", "b", "--json=b.json", "--where=seed=0", cwd=folder)
+    alone = json.loads((folder / "b.json").read_text())["columns"][0]["difference"]
+    assert (alone["value"], alone["low"], alone["high"]) == (pytest.approx(0.065), None, None)
+    assert json.loads((folder / "b.json").read_text())["verdicts"][0]["changed"] is False
+
+
+def test_the_exit_code_is_that_of_the_tolerance(folder: Path) -> None:
+    same = call("compare", "a", "a", "--tolerance=0", cwd=folder).stdout
+    assert same.endswith("Within the tolerance of 0.\n")
+    call("compare", "a", "b", cwd=folder)
+    call("compare", "a", "b", "--tolerance=0.3", cwd=folder)
+    beyond = call("compare", "a", "b", "--tolerance=0.26", cwd=folder, expect=1).stdout
+    assert beyond.endswith("Beyond the tolerance of 0.26: test_loss by up to 0.28.\n")
+    call("compare", "a", "b", "--tolerance=0.26", "--where=snr=1", cwd=folder)
+    call("compare", "a", "b", "--tolerance=0.26", "--value=steps", cwd=folder)
+    call("compare", "a", "a.csv", "--tolerance=0.5", cwd=folder)
+
+
+# The figure
+
+
+def test_the_map_of_a_difference_is_centred_at_zero_and_says_which_is_less(folder: Path) -> None:
+    shown = call("compare", "a", "b", "--out=map.png", cwd=folder).stdout
+    assert "Drawn: map.png, and its caption in map.txt" in shown
+    assert matplotlib.image.imread(folder / "map.png").shape[0] > 100
+    caption = (folder / "map.txt").read_text()
+    assert caption.startswith("B less A: B is b, A is a.\n\nTest loss, less that of a, over")
+    assert "overfit compare a b --out=map.png" in caption
+    figure = draw_difference(compare_sides(folder / "a", folder / "b"))
+    mesh = figure.axes[0].collections[0]
+    drawn = np.asarray(mesh.get_array())
+    np.testing.assert_allclose(drawn, [[0.01, 0.27], [0.01, 0.01]])
+    assert mesh.get_clim() == pytest.approx((-0.27, 0.27))
+    assert mesh.get_cmap().name == "RdBu_r"
+
+
+def test_the_map_beside_published_numbers_is_of_their_points(folder: Path) -> None:
+    figure = draw_difference(compare_sides(folder / "a", folder / "a.csv"))
+    drawn = np.ma.masked_invalid(np.asarray(figure.axes[0].collections[0].get_array()))
+    np.testing.assert_allclose(drawn.compressed(), [-0.01, -0.01, 0.49], atol=1e-12)
+    assert drawn.mask.tolist() == [[False, False], [False, True]]
+
+
+def test_over_one_number_the_difference_is_a_line(folder: Path) -> None:
+    figure = draw_difference(compare_sides(folder / "one", folder / "two"))
+    [axes] = figure.axes
+    line, zero = axes.lines
+    assert np.asarray(line.get_xdata()).tolist() == [1, 2, 4]
+    assert heights(line).tolist() == [1, 0, -8]
+    assert heights(zero).tolist() == [0, 0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
+
+
+def test_a_difference_that_is_interpolated_says_so_below_its_figure(folder: Path) -> None:
+    (folder / "between.csv").write_text("n,snr,test_loss\n1,1.5,1\n2,1.5,2\n1,2,3\n2,2,4\n")
+    call("compare", "a", "between.csv", "--interpolate", "--out=between.svg", cwd=folder)
+    caption = " ".join((folder / "between.txt").read_text().split())
+    assert "A is interpolated at 2 of 4 points of B, linearly in n and snr." in caption
+
+
+def two_moods(folder: Path, n: tuple[int, ...]) -> Comparison:
+    """Runs `a` and `b` over n, snr and two moods."""
+    for name, height in (("a", 1.0), ("b", 3.0)):
+        for mood in ("well", "prints"):
+            write_run(folder / name, loss(lambda *_, x=height: x), n=n, mood=mood)
+    return compare_sides(folder / "a", folder / "b")
+
+
+def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) -> None:
+    of_maps = draw_difference(two_moods(tmp_path / "maps", n=(1, 2)))
+    titles = [axes.get_title(loc="left") for axes in of_maps.axes]
+    assert titles[:2] == ["what goes wrong: well", "what goes wrong: prints"]
+    of_lines = draw_difference(two_moods(tmp_path / "lines", n=(1,)))
+    assert len(of_lines.axes[0].lines) == 3, "one for each mood, and zero"
+
+
+def test_a_single_cell_has_no_figure(tmp_path: Path) -> None:
+    a, b = (write_run(tmp_path / one, loss(lambda *_: 1), (1,), (1.0,)) for one in "ab")
+    with pytest.raises(UserError, match="--out: no parameter varies in the pairs"):
+        overfit_cli.compare(a, b, out=tmp_path / "a.png")
+    assert "Next:" not in call("compare", str(a), str(b), cwd=tmp_path).stdout
+
+
+# What is typed wrongly
+
+
+BAD = [
+    ("a", "Missing argument 'B'"),
+    ("a b --tolerance many", "--tolerance many: it takes a number of at least 0."),
+    ("a b --tolerance -1", "--tolerance -1: it takes a number of at least 0."),
+    ("a b --tolerance nan", "--tolerance nan: it takes a number of at least 0."),
+    ("a b --value tset_loss", "--value tset_loss: toy measures no 'tset_loss'; did you mean 'test"),
+    ("a b --value draw", "--value draw: A a has no number of it."),
+    ("a b --where m=1", "--where m=1: toy has no parameter 'm'"),
+    ("a b --where-a n=7", "--where-a n=7: no cell has that; there is 1, 2."),
+    ("a b --where-b n", "--where-b n: write NAME=VALUE"),
+    ("a b --out a.bmp", "--out a.bmp: the file's name must end in .png, .pdf or .svg."),
+    ("a none", "B none: there is no such directory; name one that `overfit sweep` wrote."),
+    ("none a", "A none: there is no such directory"),
+    ("a none.csv", "none.csv: it can't be read (No such file or directory)."),
+    ("a.csv a", "A a.csv: A is a run directory; name the CSV file second."),
+    ("one two --interpolate --where snr=1", "--interpolate: no number varies in A"),
+    ("a b --json a.json/b", "--json a.json/b: it can't be written there"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), BAD, ids=[words for words, _ in BAD])
+def test_what_is_typed_wrongly_is_a_sentence(folder: Path, words: str, sentence: str) -> None:
+    (folder / "a.json").write_text("{}")
+    code = 1 if "--json" in words else 2
+    said = call("compare", *words.split(), cwd=folder, expect=code).stderr
+    assert said.startswith(f"overfit: {sentence}")
+    assert said.count("\n") == 1
+    assert not list(folder.glob("a.bmp"))
+
+
+def test_python_is_told_in_a_sentence_too(folder: Path) -> None:
+    with pytest.raises(UserError, match="a 3: it takes a path"):
+        overfit_cli.compare(3, folder / "b")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="interpolate 'yes': it takes True or False"):
+        overfit_cli.compare(folder / "a", folder / "b", interpolate="yes")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="value 3: it takes a text, or several"):
+        overfit_cli.compare(folder / "a", folder / "b", value=3)  # type: ignore[arg-type]
+    table = overfit_cli.compare(folder / "a", folder / "b", value="test_loss").table()
+    assert isinstance(table, pd.DataFrame)
+    assert table.loc[0, "difference"] == pytest.approx(0.075)
