@@ -5,20 +5,26 @@ from __future__ import annotations
 import logging
 import re
 import shutil
+from dataclasses import replace
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from overfit_cli.errors import UserError, nearest, shortened
 from overfit_cli.plain_text import is_text
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from overfit_cli.figures.picture import Look
+    from overfit_cli.figures.provenance import LookRecord
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)?")
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 SMALLEST, LARGEST = 0.5, 60.0  # inches
 LEAST_DPI, MOST_DPI = 20, 2400
 LOG_NAMES = ("x", "y", "value")
+_CYCLE = "axes.prop_cycle"
 
 
 def read_look(title: str | None, size: str | None, dpi: int | None, style: Path | None) -> Look:
@@ -101,7 +107,7 @@ def _read_style(path: Path) -> dict[str, Any]:
         first = said.sentences[0].strip().split("\n")[0].removesuffix(".")
         why = re.sub(r" in file .*?, line", ", line", first)
         raise UserError(f"--style {path}: it is no style sheet of matplotlib's: {why}.")
-    return _usable({str(name): value for name, value in read.items()}, path)
+    return _usable({str(name): value for name, value in read.items()}, f"--style {path}")
 
 
 class _Listener(logging.Handler):
@@ -115,21 +121,21 @@ class _Listener(logging.Handler):
         self.sentences.append(record.getMessage())
 
 
-def _usable(settings: dict[str, Any], path: Path) -> dict[str, Any]:
+def _usable(settings: dict[str, Any], named: str) -> dict[str, Any]:
     """Refuse settings that are well written, and with which nothing could be drawn here."""
     import matplotlib
 
-    cycle, fonts = settings.get("axes.prop_cycle"), settings.get("font.family", [])
+    cycle, fonts = settings.get(_CYCLE), settings.get("font.family", [])
     if cycle is not None and not len(cycle):
-        raise UserError(f"--style {path}: axes.prop_cycle is empty; it takes one colour or more.")
+        raise UserError(f"{named}: {_CYCLE} is empty; it takes one colour or more.")
     colours = settings.get("image.cmap", "viridis")
     if colours not in matplotlib.colormaps:
-        raise UserError(f"--style {path}: matplotlib has no colour map {colours}, its image.cmap.")
+        raise UserError(f"{named}: matplotlib has no colour map {colours}, its image.cmap.")
     if settings.get("text.usetex") and shutil.which("latex") is None:
-        raise UserError(f"--style {path}: text.usetex needs LaTeX, which isn't installed here.")
+        raise UserError(f"{named}: text.usetex needs LaTeX, which isn't installed here.")
     there = [font for font in fonts if _is_installed(font)]
     if fonts and not there:
-        raise UserError(f"--style {path}: no font of font.family is installed: {', '.join(fonts)}.")
+        raise UserError(f"{named}: no font of font.family is installed: {', '.join(fonts)}.")
     return {**settings, **({"font.family": there} if fonts else {})}
 
 
@@ -137,6 +143,65 @@ def _is_installed(family: str) -> bool:
     from matplotlib.font_manager import font_family_aliases, fontManager
 
     return family in font_family_aliases or family in fontManager.get_font_names()
+
+
+def look_in_record(look: Look) -> LookRecord:
+    """Return a look as a figure's record holds it."""
+    from overfit_cli.figures.provenance import LookRecord
+
+    return LookRecord(
+        title=look.title,
+        width=look.width,
+        height=look.height,
+        dpi=look.dpi,
+        settings={name: _as_json(value) for name, value in look.settings.items()},
+    )
+
+
+def look_of_record(record: LookRecord) -> Look:
+    """Return the look that a record holds; anybody may have written it.
+
+    Raises:
+        UserError: if nothing can be drawn so, or LaTeX, which can do more than set text, would be
+            run.
+    """
+    import matplotlib
+
+    sides = [side for side in (record.width, record.height) if side is not None]
+    if not all(SMALLEST <= side <= LARGEST for side in sides):
+        raise UserError(f"its record names sides of {sides} inches.")
+    looks = read_look(record.title, None, record.dpi, None)
+    if not isinstance(record.settings.get(_CYCLE, {}), dict):
+        raise UserError(f"its style has {_CYCLE} as a text, which some matplotlibs run as code.")
+    try:
+        settings = {name: _from_json(value) for name, value in record.settings.items()}
+        read = dict(matplotlib.RcParams(settings))
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"its style is none of matplotlib's: {str(error).strip()}.") from None
+    if read.get("text.usetex"):
+        raise UserError("its style has LaTeX set the text, which isn't run for a file's sake.")
+    usable = _usable({str(name): value for name, value in read.items()}, "its style")
+    return replace(looks, width=record.width, height=record.height, settings=usable)
+
+
+def _as_json(value: Any) -> JsonValue:
+    """A setting of matplotlib's; a cycle is the lists of its properties."""
+    from cycler import Cycler
+
+    if isinstance(value, Cycler):
+        return {name: _as_json(values) for name, values in value.by_key().items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(one) for one in value]
+    if isinstance(value, Enum):
+        return _as_json(value.value)
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
+def _from_json(value: JsonValue) -> Any:
+    """A setting again."""
+    from cycler import cycler
+
+    return cycler(**cast(dict[str, list[Any]], value)) if isinstance(value, dict) else value
 
 
 def checked_colour_map(name: str | None) -> str | None:
