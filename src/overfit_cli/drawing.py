@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overfit_cli.cli.recording import record_of
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import Figure, FigureData, FigureOptions
+from overfit_cli.recording import record_of
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Look, Picture

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli.cli.common import RESULTS
-from overfit_cli.cli.drawing import figure_and_data
-from overfit_cli.cli.recording import run_record
+from overfit_cli.drawing import figure_and_data
 from overfit_cli.errors import UserError
 from overfit_cli.figure import Figure, FigureData
+from overfit_cli.recording import run_record
 
 if TYPE_CHECKING:
     from overfit_cli.figures.provenance import Provenance, RunRecord
     from overfit_cli.sweeps.store import RunDirectory
 
+SAME, SAME_CELLS, OTHER, UNUSABLE = 3, 2, 1, 0
+"""How well what lies somewhere fits a run, best first."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Found:
     """A run directory that a figure was drawn from, where it lies now.
 
@@ -36,74 +40,87 @@ class Found:
     now: RunRecord
 
 
-def find_run(record: Provenance, place: int, file: Path, named: Sequence[Path]) -> Found | str:
-    """Return a run directory of a figure, or why there is none.
+def find_runs(record: Provenance, file: Path, named: Sequence[Path]) -> list[Found | str]:
+    """Return the run directories of a figure, in the record's order, each or why there is none.
 
-    The first one with the run's cells is taken; where there is none, the first one that lies where
-    the run should.
+    Each run is the named directory that has its cells, or else one that has none of the others'. A
+    run that none is left for is looked for where the record says, and in `results/`.
 
     Args:
         record: the figure's.
-        place: which of its sources.
         file: the figure.
-        named: directories to look at, and no others; empty for those that the record names, and
-            all in `results/`.
+        named: directories that the user named.
     """
-    run = record.sources[place]
-    other: Found | None = None
-    trouble = f"No run directory here holds these cells: {run.path} isn't there, and none in "
-    trouble += f"{RESULTS}/ has them; name it with --from DIR."
-    for path in _places(run, place, file, named):
-        try:
-            found = _load(record, path)
-        except UserError as error:
-            why = str(error).removeprefix(f"--from {path}: ")
-            trouble = f"{path} can't be used: {why}"
-            continue
-        if found.now.key == run.key:
+    spare, found = [_tried(record, path) for path in named], dict[int, Found | str]()
+    for least in (SAME, SAME_CELLS, UNUSABLE):
+        for place, run in enumerate(record.sources):
+            fitting = [one for one in spare if _fit(run, one) >= least]
+            if place not in found and fitting:
+                found[place] = fitting[0]
+                spare.remove(fitting[0])
+    return [
+        found[place] if place in found else _search(record, run, file)
+        for place, run in enumerate(record.sources)
+    ]
+
+
+def _fit(run: RunRecord, one: Found | str) -> int:
+    if isinstance(one, str):
+        return UNUSABLE
+    if one.now.key != run.key:
+        return OTHER
+    return SAME if one.now.data == run.data else SAME_CELLS
+
+
+def _search(record: Provenance, run: RunRecord, file: Path) -> Found | str:
+    """The directory that fits a run best: where the record says, or else in `results/`."""
+    best: Found | str = (
+        f"No run directory here holds these cells: {run.path} isn't one, and none in {RESULTS}/ "
+        "has them; name it with --from DIR."
+    )
+    beside = [_shown(file.resolve().parent / run.beside)] if run.beside else []
+    for path in filter(_holds_cells, [Path(run.path), *beside]):
+        found = _tried(record, path)
+        if _fit(run, found) == SAME:
             return found
-        other = other or found
-    for path in [] if named else sorted(RESULTS.glob("*")):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            copy = _copy(record, run, path)
-        if copy is not None:
-            return copy
-    return other or trouble
+        best = found if isinstance(best, str) or _fit(run, found) > _fit(run, best) else best
+    for path in filter(_holds_cells, sorted(RESULTS.glob("*"))):
+        found = _copy(record, run, path)
+        best = found if _fit(run, found) > max(_fit(run, best), OTHER) else best
+    return best
 
 
-def _places(run: RunRecord, place: int, file: Path, named: Sequence[Path]) -> Iterator[Path]:
-    """Where the run should lie: what the user names, in this order, or what the record says."""
-    if named:
-        yield from [*named[place : place + 1], *named]
-        return
-    yield from filter(_is_folder, [Path(run.path)])
-    yield from filter(_is_folder, [file.parent / run.beside] if run.beside else [])
-
-
-def _is_folder(path: Path) -> bool:
+def _holds_cells(path: Path) -> bool:
     try:
-        return path.is_dir()
+        return (path / "cells").is_dir()
     except OSError:  # such as that of a name that is too long
         return False
 
 
-def _load(record: Provenance, path: Path) -> Found:
+def _shown(path: Path) -> Path:
+    """The path from here where it lies below, else in full."""
+    whole, here = path.resolve(), Path.cwd()
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
+
+
+def _tried(record: Provenance, path: Path) -> Found | str:
+    """What lies at `path`, or why it can't be used."""
     from overfit_cli.sweeps.store import RunDirectory
 
     directory = RunDirectory(path)
-    figure, data = figure_and_data(record.figure, directory, record.where)
+    try:
+        figure, data = figure_and_data(record.figure, directory, record.where)
+    except UserError as error:
+        return f"{path} can't be used: {str(error).removeprefix(f'--from {path}: ')}"
     return Found(directory, figure, data, run_record(directory, data, figure, record.options))
 
 
-def _copy(record: Provenance, run: RunRecord, path: Path) -> Found | None:
-    """What lies at `path`, if it has the run's cells."""
+def _copy(record: Provenance, run: RunRecord, path: Path) -> Found | str:
+    """The same of a directory that nobody named, if it is of the run's study, without a word."""
     from overfit_cli.sweeps.store import RunDirectory
 
-    try:
-        if RunDirectory(path).study_name() != run.study:
-            return None
-        found = _load(record, path)
-    except UserError:
-        return None
-    return found if found.now.key == run.key else None
+    with warnings.catch_warnings(), contextlib.suppress(UserError):
+        warnings.simplefilter("ignore")
+        if RunDirectory(path).study_name() == run.study:
+            return _tried(record, path)
+    return ""

@@ -6,16 +6,13 @@ import logging
 import re
 import shutil
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.errors import UserError, nearest, shortened
 from overfit_cli.plain_text import is_text
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
     from overfit_cli.figures.picture import Look
     from overfit_cli.figures.provenance import LookRecord
 
@@ -24,7 +21,6 @@ _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 SMALLEST, LARGEST = 0.5, 60.0  # inches
 LEAST_DPI, MOST_DPI = 20, 2400
 LOG_NAMES = ("x", "y", "value")
-_CYCLE = "axes.prop_cycle"
 
 
 def read_look(title: str | None, size: str | None, dpi: int | None, style: Path | None) -> Look:
@@ -125,9 +121,9 @@ def _usable(settings: dict[str, Any], named: str) -> dict[str, Any]:
     """Refuse settings that are well written, and with which nothing could be drawn here."""
     import matplotlib
 
-    cycle, fonts = settings.get(_CYCLE), settings.get("font.family", [])
+    cycle, fonts = settings.get("axes.prop_cycle"), settings.get("font.family", [])
     if cycle is not None and not len(cycle):
-        raise UserError(f"{named}: {_CYCLE} is empty; it takes one colour or more.")
+        raise UserError(f"{named}: axes.prop_cycle is empty; it takes one colour or more.")
     colours = settings.get("image.cmap", "viridis")
     if colours not in matplotlib.colormaps:
         raise UserError(f"{named}: matplotlib has no colour map {colours}, its image.cmap.")
@@ -145,63 +141,20 @@ def _is_installed(family: str) -> bool:
     return family in font_family_aliases or family in fontManager.get_font_names()
 
 
-def look_in_record(look: Look) -> LookRecord:
-    """Return a look as a figure's record holds it."""
-    from overfit_cli.figures.provenance import LookRecord
-
-    return LookRecord(
-        title=look.title,
-        width=look.width,
-        height=look.height,
-        dpi=look.dpi,
-        settings={name: _as_json(value) for name, value in look.settings.items()},
-    )
-
-
 def look_of_record(record: LookRecord) -> Look:
-    """Return the look that a record holds; anybody may have written it.
+    """Return the look that a figure's record holds; anybody may have written it.
 
     Raises:
-        UserError: if nothing can be drawn so, or LaTeX, which can do more than set text, would be
-            run.
+        UserError: if nothing can be drawn so.
     """
-    import matplotlib
+    from overfit_cli.figures.settings import settings_of_json
 
     sides = [side for side in (record.width, record.height) if side is not None]
     if not all(SMALLEST <= side <= LARGEST for side in sides):
         raise UserError(f"its record names sides of {sides} inches.")
-    looks = read_look(record.title, None, record.dpi, None)
-    if not isinstance(record.settings.get(_CYCLE, {}), dict):
-        raise UserError(f"its style has {_CYCLE} as a text, which some matplotlibs run as code.")
-    try:
-        settings = {name: _from_json(value) for name, value in record.settings.items()}
-        read = dict(matplotlib.RcParams(settings))
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"its style is none of matplotlib's: {str(error).strip()}.") from None
-    if read.get("text.usetex"):
-        raise UserError("its style has LaTeX set the text, which isn't run for a file's sake.")
-    usable = _usable({str(name): value for name, value in read.items()}, "its style")
-    return replace(looks, width=record.width, height=record.height, settings=usable)
-
-
-def _as_json(value: Any) -> JsonValue:
-    """A setting of matplotlib's; a cycle is the lists of its properties."""
-    from cycler import Cycler
-
-    if isinstance(value, Cycler):
-        return {name: _as_json(values) for name, values in value.by_key().items()}
-    if isinstance(value, list | tuple):
-        return [_as_json(one) for one in value]
-    if isinstance(value, Enum):
-        return _as_json(value.value)
-    return value if isinstance(value, bool | int | float | None) else str(value)
-
-
-def _from_json(value: JsonValue) -> Any:
-    """A setting again."""
-    from cycler import cycler
-
-    return cycler(**cast(dict[str, list[Any]], value)) if isinstance(value, dict) else value
+    settings = _usable(settings_of_json(record.settings), "its style")
+    look = read_look(record.title, None, record.dpi, None)
+    return replace(look, width=record.width, height=record.height, settings=settings)
 
 
 def checked_colour_map(name: str | None) -> str | None:

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli import __version__
-from overfit_cli.cli.drawing import Request, draw_parts
-from overfit_cli.cli.finding import Found, find_run
+from overfit_cli.cli.finding import Found, find_runs
 from overfit_cli.cli.look import checked_colour_map, look_of_record
-from overfit_cli.cli.recording import versions
+from overfit_cli.drawing import Request, draw_parts
 from overfit_cli.errors import UserError
 from overfit_cli.files import read_bounded, reason_of
+from overfit_cli.recording import versions
 from overfit_cli.words import plural
 
 if TYPE_CHECKING:
+    from overfit_cli.figures.picture import Picture
     from overfit_cli.figures.provenance import Provenance, RunRecord
 
 MOST_BYTES = 1 << 28
@@ -36,7 +37,7 @@ def verify_figure(file: Path, named: Sequence[Path]) -> tuple[bool, list[str]]:
         UserError: if the file can't be read, or holds no record.
     """
     content, kind, record = _read(file)
-    found = [find_run(record, place, file, named) for place in range(len(record.sources))]
+    found = find_runs(record, file, named)
     sentences, unchanged = [_drawn_by(record)], True
     for run, one in zip(record.sources, found, strict=True):
         sentences += [_described(run), one if isinstance(one, str) else _told(run, one)]
@@ -131,7 +132,6 @@ def _compare(
 
 def _drawn_again(record: Provenance, found: Sequence[Found], kind: str) -> bytes:
     """A file of the same figure, with the same record."""
-    from overfit_cli.figures.metadata import MOST_PIXELS
     from overfit_cli.figures.picture import image
 
     checked_colour_map(record.options.cmap)
@@ -147,8 +147,18 @@ def _drawn_again(record: Provenance, found: Sequence[Found], kind: str) -> bytes
         names=names if len(names) > 1 else (),
     )
     picture = draw_parts(request, found[0].figure, [one.data for one in found])
-    width, height = picture.get_size_inches() * picture.look.dpi
-    if kind == "png" and width * height > MOST_PIXELS:
-        raise UserError(f"it would have {width:.0f} × {height:.0f} pixels.")
+    if kind == "png":
+        _check_size(picture)
     picture.record = record
     return image(picture, kind)
+
+
+def _check_size(picture: Picture) -> None:
+    """Refuse a picture that would take all memory; a record can ask for one."""
+    from overfit_cli.figures.metadata import MOST_PIXELS
+
+    look = picture.look
+    around = look.settings.get("savefig.pad_inches", 0.0) if "savefig.bbox" in look.settings else 0
+    width, height = (picture.get_size_inches() + 2 * around) * look.dpi
+    if width * height > MOST_PIXELS:
+        raise UserError(f"it would have {width:.0f} × {height:.0f} pixels.")

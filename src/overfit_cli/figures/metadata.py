@@ -113,6 +113,6 @@ def _svg_description(content: bytes) -> str | None:
     parser.EntityDeclHandler = refuse
     try:
         parser.Parse(content, True)
-    except (expat.ExpatError, ValueError) as error:
+    except (expat.ExpatError, ValueError, LookupError) as error:
         raise UserError(f"it isn't a whole SVG file ({error}).") from None
     return "".join(texts) or None

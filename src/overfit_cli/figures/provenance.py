@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from overfit_cli.errors import UserError
+from overfit_cli.errors import UserError, shortened
 from overfit_cli.figure import FigureOptions
 
 
@@ -114,6 +114,6 @@ def read_provenance(text: str) -> Provenance:
         return Provenance.model_validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"][:4])
+    place = shortened(".".join(str(part) for part in first["loc"][:4]))
     said = str(first["msg"]).removeprefix("Value error, ")
     raise UserError(f"its record can't be read ({f'{place}: ' if place else ''}{said}).")

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli import __version__
-from overfit_cli.cli.look import look_in_record
 from overfit_cli.figure import Figure, FigureData, FigureOptions
 
 if TYPE_CHECKING:
-    from overfit_cli.cli.drawing import Request
+    from overfit_cli.drawing import Request
     from overfit_cli.figures.provenance import Provenance, RunRecord
     from overfit_cli.sweeps.store import RunDirectory
 
@@ -30,12 +29,13 @@ def record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> 
         parts: what each of the request's sources holds.
     """
     from overfit_cli.figures.picture import Look
-    from overfit_cli.figures.provenance import Provenance
+    from overfit_cli.figures.provenance import LookRecord, Provenance
+    from overfit_cli.figures.settings import settings_as_json
 
     look = request.look or Look()
     names = request.called() if len(request.sources) > 1 else [""]
     runs = [
-        run_record(directory, data, figure, request.options, request.out, as_text(name))
+        run_record(directory, data, figure, request.options, request.out, _as_text(name))
         for directory, data, name in zip(request.sources, parts, names, strict=True)
     ]
     minus = runs.pop() if request.minus is not None else None
@@ -43,12 +43,18 @@ def record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> 
         schema=1,
         overfit=__version__,
         packages=versions(),
-        command=as_text(request.command),
+        command=_as_text(request.command),
         title=look.title or figure.title,
         figure=request.figure,
         options=request.options,
         where=tuple(request.where),
-        look=look_in_record(look),
+        look=LookRecord(
+            title=look.title,
+            width=look.width,
+            height=look.height,
+            dpi=look.dpi,
+            settings=settings_as_json(look.settings),
+        ),
         runs=tuple(runs),
         minus=minus,
     )
@@ -85,8 +91,8 @@ def run_record(
     manifest = read_manifest(directory.path)
     commits = [run.git_commit for run in manifest.runs] if manifest is not None else []
     return RunRecord(
-        path=as_text(directory.path.as_posix()),
-        beside="" if out is None else as_text(_beside(directory.path, out)),
+        path=_as_text(directory.path.as_posix()),
+        beside="" if out is None else _as_text(_beside(directory.path, out)),
         name=name,
         study=data.study.name,
         version=int(cells["version"].iloc[0]),
@@ -102,8 +108,8 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
-def as_text(given: str) -> str:
-    """Return what was typed; bytes of it that are no text are written as escapes."""
+def _as_text(given: str) -> str:
+    """What was typed; bytes of it that are no text are written as escapes."""
     return given.encode(errors="backslashreplace").decode()
 
 
