@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,9 @@ def _told(run: RunRecord, found: Found) -> str:
     if change:
         return f"{path} has changed: {change}."
     here = "here" if path.as_posix() == run.path else f"in {path}"
-    return f"These cells are {here}, unchanged."
+    lost = [commit[:SHORT] for commit in run.commits if commit not in found.now.commits]
+    other = f" The manifest there doesn't name commit {', '.join(lost)}." if lost else ""
+    return f"These cells are {here}, unchanged.{other}"
 
 
 def _change(then: RunRecord, now: RunRecord) -> str:
@@ -98,40 +100,55 @@ def _change(then: RunRecord, now: RunRecord) -> str:
         return f"the figure would be drawn from {plural(now.cells, 'cell')}"
     if now.key != then.key:
         return "it has other cells, as many"
-    if now.data != then.data:
-        return "the same cells have other numbers"
-    lost = [commit[:SHORT] for commit in then.commits if commit not in now.commits]
-    return f"its manifest doesn't name commit {', '.join(lost)}" if lost else ""
+    return "" if now.data == then.data else "the same cells have other numbers"
 
 
 def _compare(
     record: Provenance, found: Sequence[Found], kind: str, content: bytes, *, unchanged: bool
 ) -> tuple[bool, str]:
     """Whether the picture of a file is what its data gives, and a sentence that says so."""
-    from overfit_cli.figures.same_picture import difference_of
-
     try:
-        drawn = _drawn_again(record, found, kind)
-        how = difference_of(kind, content, drawn)
+        how = _difference(record, found, kind, content)
     except UserError as error:
         return False, f"The picture can't be drawn again here: {error}"
     except Exception as error:  # anybody may have written the record
         return False, f"The picture can't be drawn again here ({type(error).__name__}: {error})."
     if not how:
         return True, "Drawn again, the picture is the same."
-    then = {"overfit": record.overfit, **record.packages}
-    here = {"overfit": __version__, **versions()}
-    others = [f"{name} {here[name]}" for name in here if then.get(name) != here[name]]
-    why = ""
-    if others:
-        why = f" Here it is drawn with {' and '.join(others)}, which may be why."
-    elif unchanged:
-        why = " The file was edited, or the run's plan in its manifest, or the code that draws."
+    why = _why(record, unchanged=unchanged)
     return False, f"Drawn again, it is another picture: {how}.{why}"
 
 
-def _drawn_again(record: Provenance, found: Sequence[Found], kind: str) -> bytes:
-    """A file of the same figure, with the same record."""
+def _why(record: Provenance, *, unchanged: bool) -> str:
+    """What may be why a picture is another one, in a sentence; empty where its data is why."""
+    then = {"overfit": record.overfit, **record.packages}
+    here = {"overfit": __version__, **versions()}
+    others = [f"{name} {here[name]}" for name in here if then.get(name) != here[name]]
+    if others:
+        return f" Here it is drawn with {' and '.join(others)}, which may be why."
+    if unchanged:
+        return " The file was edited, or the run's plan in its manifest, or the code that draws."
+    return ""
+
+
+def _difference(record: Provenance, found: Sequence[Found], kind: str, content: bytes) -> str:
+    """How the picture of a file isn't what its data gives, in words; empty where it is."""
+    from overfit_cli.figures.same_picture import difference_of
+
+    first = ""
+    for drawn in _drawn_again(record, found, kind):
+        how = difference_of(kind, content, drawn)
+        if not how:
+            return ""
+        first = first or how
+    return first
+
+
+def _drawn_again(record: Provenance, found: Sequence[Found], kind: str) -> Iterator[bytes]:
+    """The files that the same figure gives, with the same record.
+
+    One that was shown in a notebook before it was saved is laid out once more then.
+    """
     from overfit_cli.figures.picture import image
 
     checked_colour_map(record.options.cmap)
@@ -150,7 +167,7 @@ def _drawn_again(record: Provenance, found: Sequence[Found], kind: str) -> bytes
     if kind == "png":
         _check_size(picture)
     picture.record = record
-    return image(picture, kind)
+    yield from (image(picture, kind) for _ in range(2))
 
 
 def _check_size(picture: Picture) -> None:
