@@ -62,8 +62,9 @@ def commands() -> dict[Path, list[str]]:
     }
     for page in sorted(ROOT.glob("docs/**/*.md")):
         for words in map(shlex.split, COMMAND.findall(page.read_text())):
-            if "--out" in words:
-                found[ROOT / words[words.index("--out") + 1]] = words
+            out = words[words.index("--out") + 1] if "--out" in words else ""
+            if out.startswith("docs/"):  # what a reader draws elsewhere isn't kept
+                found[ROOT / out] = words
     return found
 
 

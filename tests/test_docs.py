@@ -24,7 +24,18 @@ PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md"), ROOT / "res
 PARTS = ("guide", "results", "derivations", "reference")
 """The pages of a study."""
 
-COMMANDS = ("sweep", "compact", "train", "plot", "report", "reproduce", "compare", "export", "list")
+COMMANDS = (
+    "sweep",
+    "compact",
+    "train",
+    "plot",
+    "verify",
+    "report",
+    "reproduce",
+    "compare",
+    "export",
+    "list",
+)
 
 
 def page_name(path: Path) -> str:

@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from overfit_cli.analysis.equation import parse_equation
+from overfit_cli.cli.look import look_of_record
 from overfit_cli.errors import UserError
+from overfit_cli.figures.metadata import read_record
+from overfit_cli.figures.picture import image
+from overfit_cli.figures.provenance import read_provenance
 from overfit_cli.parameters import describe
 from overfit_cli.plain_text import in_markdown, is_text, visible
 from overfit_cli.report.comparison.published import read_published
@@ -33,6 +38,7 @@ from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds
 from overfit_cli.sweeps.results import storable
 from overfit_cli.sweeps.rows import cell_table
 from overfit_cli.sweeps.schema import CELLS, TRAJECTORIES
+from tests.recorded_picture import RECORD, picture
 from tests.toy_runs import TOY, toy_cells
 
 LENGTH = os.environ.get("OVERFIT_FUZZ")
@@ -242,24 +248,28 @@ def part_content() -> bytes:
 
 
 CONTENT = part_content()
-mangled = st.one_of(
-    st.integers(0, 8 * len(CONTENT) - 1).map(
-        lambda bit: (
-            CONTENT[: bit // 8]
-            + bytes([CONTENT[bit // 8] ^ 1 << bit % 8])
-            + CONTENT[bit // 8 + 1 :]
-        )
-    ),
-    st.tuples(st.integers(0, len(CONTENT)), st.binary(max_size=40)).map(
-        lambda one: CONTENT[: one[0]] + one[1] + CONTENT[one[0] + len(one[1]) :]
-    ),
-    st.integers(0, len(CONTENT) - 1).map(lambda length: CONTENT[:length]),
-    st.binary(max_size=200),
-)
+
+
+def mangled(content: bytes) -> st.SearchStrategy[bytes]:
+    """The content of a file after something happened to it, or of no such file."""
+    return st.one_of(
+        st.integers(0, 8 * len(content) - 1).map(
+            lambda bit: (
+                content[: bit // 8]
+                + bytes([content[bit // 8] ^ 1 << bit % 8])
+                + content[bit // 8 + 1 :]
+            )
+        ),
+        st.tuples(st.integers(0, len(content)), st.binary(max_size=40)).map(
+            lambda one: content[: one[0]] + one[1] + content[one[0] + len(one[1]) :]
+        ),
+        st.integers(0, len(content) - 1).map(lambda length: content[:length]),
+        st.binary(max_size=200),
+    )
 
 
 @fuzz
-@given(mangled, st.sampled_from(["{}-{}.parquet", "{}-01234567.parquet", "mine.parquet"]))
+@given(mangled(CONTENT), st.sampled_from(["{}-{}.parquet", "{}-01234567.parquet", "mine.parquet"]))
 def test_a_mangled_part_is_never_data_under_its_name_and_never_a_crash(
     content: bytes, name: str
 ) -> None:
@@ -274,6 +284,40 @@ def test_a_mangled_part_is_never_data_under_its_name_and_never_a_crash(
         if isinstance(part, Refusal):
             assert part.reason
     pq.read_table(pa.BufferReader(CONTENT))
+
+
+FIGURES = {kind: image(picture(), kind) for kind in ("png", "pdf", "svg")}
+
+
+@fuzz
+@given(st.one_of(*map(mangled, FIGURES.values())))
+def test_a_mangled_figure_is_read_or_refused_in_a_sentence(content: bytes) -> None:
+    try:
+        kind, record = read_record(content)
+    except UserError as error:
+        one_line(error)
+        return
+    assert kind in FIGURES
+    assert read_provenance(record.text()) == record
+
+
+WHOLE = json.loads(RECORD.text())
+changes = st.dictionaries(st.sampled_from([*WHOLE, "other"]), json_values, max_size=2)
+looks = st.dictionaries(st.sampled_from([*WHOLE["look"], "height", "other"]), json_values)
+styles = st.dictionaries(st.sampled_from(sorted(matplotlib.rcParams)), json_values, max_size=3)
+
+
+@fuzz
+@given(changes, looks, st.one_of(styles, json_values))
+def test_an_edited_record_is_read_or_refused_in_a_sentence(
+    changed: dict[str, object], look: dict[str, object], style: object
+) -> None:
+    given = {**WHOLE, **changed, "look": {**WHOLE["look"], "settings": style, **look}}
+    try:
+        record = read_provenance(json.dumps(given))
+        look_of_record(record.look)
+    except UserError as error:
+        one_line(error)
 
 
 @fuzz

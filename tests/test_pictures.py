@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from docs.pictures import ROOT, commands
+from overfit_cli.figures.metadata import read_record
 from overfit_cli.registry import figures_of, installed_studies
 from tests.command import call
 
@@ -38,6 +39,16 @@ def test_every_picture_has_its_caption() -> None:
     assert without == []
 
 
+def test_every_picture_says_what_it_was_drawn_from_and_names_no_folder_of_ours() -> None:
+    for path in PICTURES:
+        kind, record = read_record(path.read_bytes())
+        assert kind == path.suffix[1:]
+        for run in record.sources:
+            assert (ROOT / run.path).is_dir()
+            assert (path.parent / run.beside).resolve() == ROOT / run.path
+        assert str(ROOT) not in record.text()
+
+
 def test_no_picture_lies_there_that_nothing_draws() -> None:
     drawn = {*ROOT.glob("results/*/figures/*"), *ROOT.glob("docs/pictures/*.*")}
     known = {path.with_suffix(ending) for path in PICTURES for ending in (".png", ".txt")}
@@ -57,6 +68,9 @@ def test_a_picture_is_what_its_command_draws(path: Path, tmp_path: Path) -> None
     assert kept.shape == drawn.shape
     differs = (np.abs(kept - drawn) > 0.1).any(axis=-1)
     assert differs.mean() < 2e-4, "a letter is more than that"
-    told = [one.with_suffix(".txt").read_text() for one in (path, tmp_path / "drawn.png")]
-    first, second = (text.partition("\nCommands:")[0] for text in told)
+    records = [read_record(one.read_bytes())[1] for one in (path, tmp_path / "drawn.png")]
+    first, second = ([(run.key, run.data) for run in one.sources] for one in records)
     assert first == second
+    told = [one.with_suffix(".txt").read_text() for one in (path, tmp_path / "drawn.png")]
+    captions = [text.partition("\nCommands:")[0] for text in told]
+    assert captions[0] == captions[1]

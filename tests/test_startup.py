@@ -37,16 +37,18 @@ def check_imports(arguments: list[str], heavy: list[str], cwd: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["plot", "--help"], ["compare", "--help"]]
+    "arguments",
+    [["--help"], ["--version"], ["plot", "--help"], ["compare", "--help"], ["verify", "-h"]],
 )
 def test_help_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     heavy = ["torch", "pandas", "matplotlib", "numpy", "scipy", "joblib", "pyarrow"]
     check_imports(arguments, heavy, tmp_path)
 
 
-def test_plot_report_compare_and_export_import_no_torch(tmp_path: Path) -> None:
+def test_what_reads_runs_imports_no_torch(tmp_path: Path) -> None:
     run("sweep", "toy", "--jobs", "1", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=tmp_path)
     check_imports(["plot", "heatmap", "--from", "out"], ["torch"], tmp_path)
+    check_imports(["verify", "out/figures/heatmap.png"], ["torch"], tmp_path)
     check_imports(["report", "--from", "out"], ["torch"], tmp_path)
     check_imports(["export", "out", "--to", "latex"], ["torch", "matplotlib"], tmp_path)
     check_imports(["compare", "out", "out"], ["torch", "matplotlib"], tmp_path)

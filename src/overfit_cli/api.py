@@ -245,6 +245,7 @@ def draw(
         each_seed=each_seed,
     )
     dots = None if dpi is None else whole("dpi", dpi, LEAST_DPI)
+    file = None if out is None else _path("out", out)
     drawn = draw_figure(
         Request(
             figure,
@@ -253,10 +254,11 @@ def draw(
             _texts("where", where),
             None if minus is None else RunDirectory(_path("minus", minus), "minus"),
             read_look(title, size, dots, None if style is None else _path("style", style)),
+            out=file,
         )
     )
-    if out is not None:
-        save_with_caption(drawn, _path("out", out))
+    if file is not None:
+        save_with_caption(drawn, file)
     return drawn
 
 

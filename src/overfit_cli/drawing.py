@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from overfit_cli.errors import UserError, nearest
 from overfit_cli.figure import Figure, FigureData, FigureOptions
+from overfit_cli.recording import record_of
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Look, Picture
@@ -29,6 +30,8 @@ class Request:
         minus: the run directory that is subtracted; None for none.
         look: how it looks; None for the usual one.
         command: what the user typed, for the caption; empty where nothing was.
+        out: the file that it is drawn for; None where that isn't known.
+        names: what the figure calls several run directories; empty for what their paths say.
     """
 
     figure: str
@@ -38,23 +41,64 @@ class Request:
     minus: RunDirectory | None = None
     look: Look | None = None
     command: str = ""
+    out: Path | None = None
+    names: Sequence[str] = ()
+
+    @property
+    def sources(self) -> list[RunDirectory]:
+        """All run directories, what is subtracted last."""
+        return [*self.directories, *([self.minus] if self.minus is not None else [])]
+
+    def called(self) -> list[str]:
+        """Return the sources' names: the last part of their paths, or all of it where two share it.
+
+        Raises:
+            UserError: if two are one.
+        """
+        if self.names:
+            return list(self.names)
+        paths = [one.path for one in self.sources]
+        if len({path.resolve() for path in paths}) < len(paths):
+            raise UserError(f"--from {paths[0]}: a run directory is named twice.")
+        short = [path.resolve().name for path in paths]
+        return short if len(set(short)) == len(short) else [str(path) for path in paths]
 
 
 def draw_figure(request: Request) -> Picture:
-    """Draw a figure, with its caption.
+    """Draw a figure, with its caption and its record.
 
     Raises:
         UserError: if its study has no such figure, the figure doesn't take an option, the
             directories don't hold what it is drawn from, or nothing would be drawn.
     """
+    figure, first = figure_and_data(request.figure, request.directories[0], request.where)
+    _refuse_unheeded(figure, request)
+    others = request.sources[1:]
+    parts = [
+        first,
+        *(figure_and_data(request.figure, one, request.where)[1] for one in others),
+    ]
+    picture = draw_parts(request, figure, parts)
+    picture.record = record_of(request, figure, parts)
+    return picture
+
+
+def draw_parts(request: Request, figure: Figure, parts: Sequence[FigureData]) -> Picture:
+    """Draw a figure of what its run directories hold, with its caption.
+
+    Args:
+        request: the request.
+        figure: the figure that it names.
+        parts: what each of the request's sources holds.
+
+    Raises:
+        UserError: as `draw_figure` does.
+    """
     from overfit_cli.figures.options import spelled_out
 
-    figure, data = figure_and_data(request.figure, request.directories[0], request.where)
-    asked = spelled_out(request.options, data.study)
-    _refuse_unheeded(figure, request)
-    data = _compared(request, data, asked.value or figure.options.value)
-    directories = [*request.directories, *([request.minus] if request.minus else [])]
-    commands = commands_behind([one.path for one in directories], request.command)
+    asked = spelled_out(request.options, parts[0].study)
+    data = _compared(request, parts, asked.value or figure.options.value)
+    commands = commands_behind([one.path for one in request.sources], request.command)
     return drawn(figure, data, asked, commands, request.look)
 
 
@@ -134,6 +178,8 @@ def _refuse_unheeded(figure: Figure, request: Request) -> None:
         given["from"] = " ".join(str(one.path) for one in request.directories)
     if request.minus is not None:
         given["minus"] = request.minus.path
+        if len(request.directories) > 1:
+            raise UserError("--minus: it subtracts from one run directory; name one with --from.")
     for name, value in given.items():
         if name not in figure.accepts:
             options = sorted(f"--{one.replace('_', '-')}" for one in figure.accepts - {"from"})
@@ -159,34 +205,19 @@ def _as_typed(name: str, value: object) -> str:
     return f"--{name} {value}"
 
 
-def _compared(request: Request, data: FigureData, value: str | None) -> FigureData:
+def _compared(request: Request, parts: Sequence[FigureData], value: str | None) -> FigureData:
     """The data of all directories, side by side or one less the other."""
     from overfit_cli.figures.several import difference, side_by_side
 
-    names = _names(request)
-    if request.minus is not None:
-        if len(request.directories) > 1:
-            raise UserError("--minus: it subtracts from one run directory; name one with --from.")
-        minus = figure_and_data(request.figure, request.minus, request.where)[1]
-        less = difference(data, minus, names[-1], value)
-        if less.unpaired:
-            text = f"--minus {names[-1]}: {less.unpaired}; the others are left out"
-            warnings.warn(text, UserWarning, stacklevel=2)
-        return less
-    others = [
-        figure_and_data(request.figure, one, request.where)[1] for one in request.directories[1:]
-    ]
-    return side_by_side(names, [data, *others])
-
-
-def _names(request: Request) -> list[str]:
-    """What the run directories are called: by their last part, or in full where two share it."""
-    paths = [one.path for one in request.directories]
-    paths += [request.minus.path] if request.minus is not None else []
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise UserError(f"--from {paths[0]}: a run directory is named twice.")
-    short = [path.resolve().name for path in paths]
-    return short if len(set(short)) == len(short) else [str(path) for path in paths]
+    names = request.called()
+    if request.minus is None:
+        return side_by_side(names, parts)
+    data, minus = parts
+    less = difference(data, minus, names[-1], value)
+    if less.unpaired:
+        text = f"--minus {names[-1]}: {less.unpaired}; the others are left out"
+        warnings.warn(text, UserWarning, stacklevel=2)
+    return less
 
 
 def commands_behind(directories: Sequence[Path], drawing: str) -> list[str]:

@@ -22,6 +22,7 @@ from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.shells import answer, is_asking
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
+from overfit_cli.cli.verify import verify
 from overfit_cli.display import make_streams_patient, output_problem
 from overfit_cli.ending import end_quickly
 from overfit_cli.errors import UserError
@@ -41,6 +42,7 @@ app = typer.Typer(
 app.command(cls=Command, add_help_option=False, context_settings=PARAMETER_OPTIONS)(sweep)
 app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(plot)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(verify)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compare)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(reproduce)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from overfit_cli.plain_text import is_text
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Look
+    from overfit_cli.figures.provenance import LookRecord
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)?")
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
@@ -101,7 +103,7 @@ def _read_style(path: Path) -> dict[str, Any]:
         first = said.sentences[0].strip().split("\n")[0].removesuffix(".")
         why = re.sub(r" in file .*?, line", ", line", first)
         raise UserError(f"--style {path}: it is no style sheet of matplotlib's: {why}.")
-    return _usable({str(name): value for name, value in read.items()}, path)
+    return _usable({str(name): value for name, value in read.items()}, f"--style {path}")
 
 
 class _Listener(logging.Handler):
@@ -115,21 +117,21 @@ class _Listener(logging.Handler):
         self.sentences.append(record.getMessage())
 
 
-def _usable(settings: dict[str, Any], path: Path) -> dict[str, Any]:
+def _usable(settings: dict[str, Any], named: str) -> dict[str, Any]:
     """Refuse settings that are well written, and with which nothing could be drawn here."""
     import matplotlib
 
     cycle, fonts = settings.get("axes.prop_cycle"), settings.get("font.family", [])
     if cycle is not None and not len(cycle):
-        raise UserError(f"--style {path}: axes.prop_cycle is empty; it takes one colour or more.")
+        raise UserError(f"{named}: axes.prop_cycle is empty; it takes one colour or more.")
     colours = settings.get("image.cmap", "viridis")
     if colours not in matplotlib.colormaps:
-        raise UserError(f"--style {path}: matplotlib has no colour map {colours}, its image.cmap.")
+        raise UserError(f"{named}: matplotlib has no colour map {colours}, its image.cmap.")
     if settings.get("text.usetex") and shutil.which("latex") is None:
-        raise UserError(f"--style {path}: text.usetex needs LaTeX, which isn't installed here.")
+        raise UserError(f"{named}: text.usetex needs LaTeX, which isn't installed here.")
     there = [font for font in fonts if _is_installed(font)]
     if fonts and not there:
-        raise UserError(f"--style {path}: no font of font.family is installed: {', '.join(fonts)}.")
+        raise UserError(f"{named}: no font of font.family is installed: {', '.join(fonts)}.")
     return {**settings, **({"font.family": there} if fonts else {})}
 
 
@@ -137,6 +139,22 @@ def _is_installed(family: str) -> bool:
     from matplotlib.font_manager import font_family_aliases, fontManager
 
     return family in font_family_aliases or family in fontManager.get_font_names()
+
+
+def look_of_record(record: LookRecord) -> Look:
+    """Return the look that a figure's record holds; anybody may have written it.
+
+    Raises:
+        UserError: if nothing can be drawn so.
+    """
+    from overfit_cli.figures.settings import settings_of_json
+
+    sides = [side for side in (record.width, record.height) if side is not None]
+    if not all(SMALLEST <= side <= LARGEST for side in sides):
+        raise UserError(f"its record names sides of {sides} inches.")
+    settings = _usable(settings_of_json(record.settings), "its style")
+    look = read_look(record.title, None, record.dpi, None)
+    return replace(look, width=record.width, height=record.height, settings=settings)
 
 
 def checked_colour_map(name: str | None) -> str | None:

@@ -169,6 +169,7 @@ def plot(
     look = read_look(title, size, dots, read_path("--style", style))
     chosen, path = where or [], read_path("--out", out)
     directories = _directories(figure, source or [], asked, chosen)
+    path = path or _default_path(figure, directories, minus)
     picture = draw_figure(
         Request(
             figure,
@@ -178,9 +179,9 @@ def plot(
             None if minus is None else _directory("--minus", minus),
             look,
             shlex.join(["overfit", *sys.argv[1:]]),
+            path,
         )
     )
-    path = path or _default_path(figure, directories, minus)
     save_with_caption(picture, path)
     output = console()
     if not source:

@@ -214,7 +214,8 @@ def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
     for name in names:
         path = directory / "figures" / f"{name}.png"
         command = f"overfit plot {name} --from {directory}"
-        request = Request(name, [RunDirectory(directory)], FigureOptions(), command=command)
+        source = [RunDirectory(directory)]
+        request = Request(name, source, FigureOptions(), command=command, out=path)
         try:
             save_with_caption(draw_figure(request), path)
         except UserError as error:

@@ -18,6 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from overfit_cli.errors import UserError
+from overfit_cli.figures.metadata import metadata_of
+from overfit_cli.figures.provenance import Provenance
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points, typeset, wrapped
 from overfit_cli.files import reason_of, write_whole
 
@@ -103,6 +105,7 @@ class Picture(Figure):
         look: its own.
         facts: sentences that whoever draws it has for its caption.
         caption: a text for beside it; empty until it is whole.
+        record: what it was drawn from and with, for its files' metadata; None until it is whole.
     """
 
     def __init__(self, width: float, height: float, *, least: float = 0.0) -> None:
@@ -111,6 +114,7 @@ class Picture(Figure):
             raise UserError(f"--size: this figure needs {least:g} inches or more: --size page.")
         self.facts: list[str] = []
         self.caption = ""
+        self.record: Provenance | None = None
         size = (self.look.width or width, self.look.height or height)
         super().__init__(figsize=size)
         if self.look.title:
@@ -122,6 +126,18 @@ class Picture(Figure):
         """Draw it in its own style, whoever asks."""
         with _style(self.look):
             super().draw(renderer)
+
+    def savefig(self, fname: Any, *, transparent: bool | None = None, **options: Any) -> None:
+        """Write it in its own style and dots per inch, with its record in the metadata."""
+        kind = options.get("format") or matplotlib.rcParams["savefig.format"]
+        if "format" not in options and isinstance(fname, str | Path):
+            kind = Path(fname).suffix.removeprefix(".").lower() or kind
+        if kind in _NO_DATES:
+            own = metadata_of(self.record, kind) if self.record is not None else {}
+            options["metadata"] = {**_NO_DATES[kind], **own, **(options.get("metadata") or {})}
+        with _style(self.look):
+            options.setdefault("dpi", self.look.dpi)
+            super().savefig(fname, transparent=transparent, **options)
 
     def is_empty(self) -> bool:
         """Whether there is nothing in any of its axes."""

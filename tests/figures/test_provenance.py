@@ -1,0 +1,246 @@
+"""The record in a figure's file: written, read back, and refused where it is spoilt."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+import xml.etree.ElementTree as ET
+import zlib
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from overfit_cli.cli.look import look_of_record, read_look
+from overfit_cli.errors import UserError
+from overfit_cli.figures.metadata import read_record
+from overfit_cli.figures.picture import image
+from overfit_cli.figures.provenance import LookRecord, read_provenance
+from overfit_cli.figures.same_picture import difference_of
+from overfit_cli.figures.settings import settings_as_json, settings_of_json
+from tests.recorded_picture import RECORD, RUN, picture
+
+KINDS = ("png", "pdf", "svg")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_is_read_as_it_was_written(kind: str) -> None:
+    assert read_record(image(picture(), kind)) == (kind, RECORD)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_figure_with_the_same_record_is_the_same_file(kind: str) -> None:
+    first, second = (image(picture(), kind) for _ in range(2))
+    assert first == second
+    assert difference_of(kind, first, second) == ""
+
+
+def test_a_record_of_the_same_request_is_the_same_text() -> None:
+    """In every process: the order of a set of texts is another one in each."""
+    assert '"log": ["value", "x", "y"]' in RECORD.text()
+    assert RECORD.text().isascii()
+    assert read_provenance(RECORD.text()).text() == RECORD.text()
+    assert "minus" not in RECORD.model_copy(update={"minus": None}).text()
+
+
+def test_other_programs_find_title_maker_and_record() -> None:
+    title = 'A \\(ö) "<&> in two lines \\x1b'
+    text = Image.open(io.BytesIO(image(picture(), "png"))).info
+    assert (text["Title"], text["Software"]) == (title, "overfit 0.1.0, matplotlib 3.10.0")
+    assert json.loads(text["overfit"])["runs"][0]["commits"] == ["c0ffee", "decade"]
+    names = {"dc": "http://purl.org/dc/elements/1.1/"}
+    drawing = ET.fromstring(image(picture(), "svg"))
+    assert [one.text for one in drawing.iterfind(".//dc:title", names)] == [title, "overfit 0.1.0"]
+    described = drawing.findtext(".//dc:description", namespaces=names)
+    assert described == RECORD.text()
+    pdf = image(picture(), "pdf")
+    assert b"/Creator (overfit 0.1.0)" in pdf
+    assert b"/Producer (matplotlib 3.10.0)" in pdf
+    assert ("\ufeff" + title).encode("utf-16-be").replace(b"\\", rb"\\").replace(b"(", rb"\(") in (
+        pdf.replace(rb"\)", b")")
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_saved_by_matplotlibs_own_call_has_its_record_and_style(
+    kind: str, tmp_path: Path
+) -> None:
+    picture().savefig(tmp_path / f"mine.{kind.upper()}")
+    assert (tmp_path / f"mine.{kind.upper()}").read_bytes() == image(picture(), kind)
+    file = io.BytesIO()
+    picture().savefig(file, format=kind, metadata={"Title": "Mine"}, dpi=60)
+    assert read_record(file.getvalue()) == (kind, RECORD)
+    assert b"Mine" in file.getvalue()
+
+
+def test_a_figure_saved_in_another_format_is_left_alone(tmp_path: Path) -> None:
+    picture().savefig(tmp_path / "mine.jpg")
+    picture(None).savefig(tmp_path / "mine.png")
+    for name, why in (("mine.jpg", "it is no PNG, PDF or SVG file"), ("mine.png", "no record")):
+        with pytest.raises(UserError, match=why):
+            read_record((tmp_path / name).read_bytes())
+
+
+# What other programs make of a file
+
+
+def test_a_record_moved_behind_the_pixels_or_compressed_is_read() -> None:
+    drawn = image(picture(), "png")
+    pixels = Image.open(io.BytesIO(drawn))
+    packed, file = PngInfo(), io.BytesIO()
+    packed.add_text("overfit", RECORD.text(), zip=True)
+    pixels.save(file, "PNG", pnginfo=packed)
+    assert read_record(file.getvalue())[1] == RECORD
+    text = b"overfit\0" + RECORD.text().encode()
+    chunk = struct.pack(">I", len(text)) + b"tEXt" + text
+    chunk += struct.pack(">I", zlib.crc32(b"tEXt" + text))
+    bare = image(picture(None), "png")
+    at = bare.rindex(b"IEND") - 4
+    assert read_record(bare[:at] + chunk + bare[at:])[1] == RECORD
+
+
+def test_a_pdf_record_in_hexadecimal_or_in_utf_16_is_read() -> None:
+    written = image(picture(), "pdf")
+    literal = re.search(rb"/Keywords (\(.*?[^\\]\))", written, re.DOTALL)
+    assert literal is not None
+    wide = ("\ufeff" + RECORD.text()).encode("utf-16-be").hex().encode()
+    for other in (RECORD.text().encode().hex().encode(), wide):
+        assert read_record(written.replace(literal[1], b"<" + other + b">"))[1] == RECORD
+    octal = b"(" + b"".join(b"\\%03o" % byte for byte in RECORD.text().encode()) + b")"
+    assert read_record(written.replace(literal[1], octal))[1] == RECORD
+
+
+def test_the_last_of_several_records_in_a_pdf_holds() -> None:
+    """A program that changes a file's metadata writes them anew at its end."""
+    later = RECORD.model_copy(update={"overfit": "9.9.9"})
+    keywords = later.text().replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+    added = f"99 0 obj\n<< /Trapped /False /Keywords ({keywords}) >>\nendobj\n"
+    added += "trailer << /Root 1 0 R /Info 99 0 R >>\n"
+    assert read_record(image(picture(), "pdf") + added.encode())[1] == later
+
+
+# What nobody's program wrote
+
+
+def with_text(text: str) -> bytes:
+    """A PNG file with this as its record."""
+    held, file = PngInfo(), io.BytesIO()
+    held.add_text("overfit", text)
+    Image.new("RGB", (2, 2)).save(file, "PNG", pnginfo=held)
+    return file.getvalue()
+
+
+def edited(**changes: Any) -> str:
+    """The record with other values."""
+    return json.dumps({**json.loads(RECORD.text()), **changes})
+
+
+PLAIN = json.loads(RUN.model_dump_json())
+SPOILT = [
+    ("no JSON", "it holds no record of overfit's: something else drew it"),
+    ("{", "its record can't be read (Invalid JSON: "),
+    ('{"a":' * 5000, "its record can't be read (Invalid JSON: recursion limit exceeded"),
+    ("{}", "its record can't be read (schema: Field required)."),
+    (edited(schema=2), "its record can't be read (schema: Input should be 1)."),
+    (edited(runs=[]), "its record can't be read (runs: Tuple should have at least 1 item"),
+    (edited(runs=[{**PLAIN, "path": "\0"}]), "(runs.0.path: it holds a NUL character)."),
+    (edited(runs=[{**PLAIN, "cells": "12"}]), "(runs.0.cells: Input should be a valid integer)."),
+    (edited(runs=[{**PLAIN, "key": "../.."}]), "(runs.0.key: String should match pattern"),
+    (edited(options={"x": ["n"]}), "(options.x: Input should be a valid string)."),
+    (edited(options={"colour": "n"}), "(options.colour: Unexpected keyword argument)."),
+    (edited(other=1), "(other: Extra inputs are not permitted)."),
+    (edited(**{"k" * 5000: 1}), f"({'k' * 60}...: Extra inputs are not permitted)."),
+    (RECORD.text().replace("A ", r"\ud800"), "(Invalid JSON: "),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), SPOILT, ids=range(len(SPOILT)))
+def test_a_spoilt_record_is_refused_in_a_sentence(text: str, why: str) -> None:
+    with pytest.raises(UserError) as refused:
+        read_record(with_text(text))
+    assert why in str(refused.value)
+    assert str(refused.value).endswith(".")
+
+
+BOMB = b"""<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY a "aaaaaaaaaa">
+<!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><svg><desc>&b;</desc></svg>"""
+HEADER = struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0)
+HUGE = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + HEADER
+HUGE += struct.pack(">I", zlib.crc32(b"IHDR" + HEADER)) + b"\0\0\0\0IDAT" + b"\0" * 20
+FILES = [
+    (b"", "it is no PNG, PDF or SVG file"),
+    (b"GIF89a", "it is no PNG, PDF or SVG file"),
+    (BOMB, "it isn't a whole SVG file (it declares entities)."),
+    (b"<svg>", "it isn't a whole SVG file (no element found"),
+    (b"<svg/>", "it holds no record of overfit's"),
+    (b"<svg>\xff</svg>", "it isn't a whole SVG file (not well-formed"),
+    (HUGE, "too many"),
+    (b"\x89PNG\r\n\x1a\n", "it isn't a whole PNG file"),
+    (b"\x89PNG\r\n\x1a\n" + b"\xff" * 50, "it isn't a whole PNG file"),
+    (with_text(RECORD.text())[:-30], "it isn't a whole PNG file"),
+    (b"%PDF-1.4", "it holds no record"),
+    (b"%PDF-1.4 /Info 1 0 R", "it holds no record"),
+    (b"%PDF-1.4 1 0 obj << /Keywords (unended " + b"\\" * 999 + b" /Info 1 0 R", "no record"),
+    (b"%PDF-1.4 1 0 obj << /Keywords <7> >> endobj /Info 1 0 R", "it holds no record"),
+]
+
+
+@pytest.mark.parametrize(("content", "why"), FILES, ids=range(len(FILES)))
+def test_a_file_that_holds_none_is_refused_in_a_sentence(content: bytes, why: str) -> None:
+    with pytest.raises(UserError) as refused:
+        read_record(content)
+    assert why in str(refused.value)
+    assert str(refused.value).endswith(".")
+
+
+# Styles
+
+
+SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("*.mplstyle"))
+
+
+@pytest.mark.parametrize("style", SHIPPED, ids=lambda path: path.stem)
+def test_a_style_is_recorded_whole(style: Path) -> None:
+    settings = read_look(None, None, None, style).settings
+    recorded = json.loads(json.dumps(settings_as_json(settings)))
+    again = settings_of_json(recorded)
+    assert again.keys() == settings.keys()
+    for name, value in settings.items():
+        assert again[name] == value, name
+
+
+BAD_STYLES: list[tuple[dict[str, Any], str]] = [
+    ({"axes.prop_cycle": "cycler('color', 'r')"}, "axes.prop_cycle as a text, which some"),
+    ({"axes.prop_cycle": {"color": 3}}, "its style is none of matplotlib's"),
+    ({"axes.prop_cycle": {}}, "its style is none of matplotlib's"),
+    ({"font.size": "big"}, "its style is none of matplotlib's"),
+    ({"nonsense": 1}, "its style is none of matplotlib's"),
+    ({"text.usetex": True}, "its style has LaTeX set the text, which isn't run for a file's sake"),
+    ({"image.cmap": "virids"}, "its style"),
+    ({"font.family": ["No Such Font"]}, "its style: no font of font.family is installed"),
+]
+
+
+@pytest.mark.parametrize(("style", "why"), BAD_STYLES, ids=range(len(BAD_STYLES)))
+def test_a_style_that_anybody_wrote_is_read_with_care(style: dict[str, Any], why: str) -> None:
+    with pytest.raises(UserError) as refused:
+        look_of_record(LookRecord(settings=style))
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "look", [LookRecord(width=1e9), LookRecord(width=3, height=-1), LookRecord(dpi=10**9)]
+)
+def test_a_size_that_no_figure_has_is_refused(look: LookRecord) -> None:
+    with pytest.raises(UserError, match=r"sides of|--dpi 1000000000"):
+        look_of_record(look)
+
+
+def test_a_title_that_is_no_mathtext_is_refused() -> None:
+    with pytest.raises(UserError, match="mathtext"):
+        look_of_record(LookRecord(title=r"$\foo$"))

@@ -1,0 +1,47 @@
+"""A picture with a record that has every field and awkward texts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from overfit_cli.figure import FigureOptions
+from overfit_cli.figures.picture import Picture, new_figure, styled
+from overfit_cli.figures.provenance import LookRecord, Provenance, RunRecord
+
+RUN = RunRecord(
+    path="results/Löss (1)",
+    beside="..",
+    study="toy",
+    version=3,
+    commits=("c0ffee", "decade"),
+    cells=12,
+    key="0123456789abcdef0123",
+    data="ab" * 32,
+)
+OTHER = RUN.model_copy(update={"path": "b", "name": "b"})
+RECORD = Provenance(
+    schema=1,
+    overfit="0.1.0",
+    packages={"matplotlib": "3.10.0", "numpy": "2.0"},
+    command=r"""overfit plot heatmap --title 'A \(ö) "<&>' """,
+    title='A \\(ö) "<&>\nin two lines \x1b',
+    figure="heatmap",
+    options=FigureOptions(
+        x="snr", threshold=0.1, law=("n = 1 / 3", "n < )"), log=frozenset({"y", "x", "value"})
+    ),
+    where=("n=2:4",),
+    look=LookRecord(
+        title="]]>", width=85 / 25.4, dpi=50, settings={"font.size": 9.5, "a": [None, True]}
+    ),
+    runs=(RUN, OTHER),
+    minus=OTHER,
+)
+
+
+@styled
+def picture(record: Provenance | None = RECORD) -> Picture:
+    figure, axes = new_figure()
+    figure.look = replace(figure.look, dpi=50)
+    axes.plot([0, 1, 4])
+    figure.record = record
+    return figure
