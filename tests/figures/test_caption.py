@@ -33,7 +33,7 @@ Test loss over signal-to-noise ratio and samples N: mean of 2 seeds. Line: snr =
 
 Cells: 12 cells done, 12 failed; seeds 0, 1. Axes: n 1, 2, 3, 4; snr 1, 2, 3.
 
-Settings: toy (nobody, never), version 1: pause 0, mood diverges.
+Settings: toy (Nobody 2024), version 1: pause 0, mood diverges.
 
 Commands:
   overfit sweep toy --n=1:4 --snr=1:3:3 --set=mood=diverges --seeds=2 --jobs=1 --out=out

@@ -19,6 +19,7 @@ from overfit_cli.plain_text import visible
 from overfit_cli.report.contents import ReportedPaper, ReportedRun, ReportedStudy, again
 from overfit_cli.report.diagrams import Diagram
 from overfit_cli.report.judged import Judged
+from overfit_cli.report.pictures import PagePicture
 from overfit_cli.report.words import families, in_words, number_in_words
 from overfit_cli.words import duration, plural
 
@@ -142,14 +143,25 @@ def _run(run: ReportedRun, address: str, diagrams: list[Diagram], room: _Room) -
         "path": visible(str(run.path)),
         "cells": visible(run.facts.cells),
         "settings": visible(run.facts.settings),
-        "failures": run.facts.failures,
-        "made": run.facts.made,
+        "failures": visible(run.facts.failures),
+        "made": visible(run.facts.made),
         "commands": [visible(one) for one in run.facts.commands],
-        "pictures": pictures,
+        "pictures": [_picture(one) for one in pictures],
         "left_out": f"{plural(left_out, 'figure')} left out: the page has no room for more."
         if left_out
         else "",
         "diagram": None if run.diagram is None else len(diagrams) - 1,
+    }
+
+
+def _picture(one: PagePicture) -> dict[str, Any]:
+    return {
+        "name": visible(one.name),
+        "caption": visible(one.caption),
+        "command": visible(one.command),
+        "address": one.address,
+        "width": one.width,
+        "height": one.height,
     }
 
 

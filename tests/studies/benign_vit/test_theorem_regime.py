@@ -18,7 +18,7 @@ from tests.studies.benign_vit.cells import BY_NAME, measure, preset, settings, s
 
 def test_every_cell_of_the_theorems_regime_meets_condition_4_1() -> None:
     cells = settings(preset("theorem-regime"))
-    assert len(cells) == 880
+    assert len(cells) == 528
     for one in cells:
         missed = [str(item) for item in condition_items(one, one.output_scale) if item.decades > 0]
         assert not missed
@@ -34,13 +34,13 @@ def test_weights_drawn_as_the_condition_asks_lie_within_its_bounds() -> None:
 
 def test_the_condition_is_gone_through_and_shown_where_it_is_tightest() -> None:
     said = study.notes(preset("theorem-regime"))
-    assert "is met by 880 of 880 cells" in said[0]
+    assert "is met by 528 of 528 cells" in said[0]
     for number, words in ((1, "1.48e+10 ≤ d_h: it is 1.5e+10"), (9, "ε ≤ 0.0241: it is 0.024")):
         [line] = [line for line in said if line.startswith(f"  ({number}) ")]
         assert words in line
     narrow = study.notes(preset("theorem-regime", d="1e15"))
-    assert "is met by 0 of 880 cells" in narrow[0]
-    assert "missed by 3.0 decades; 880 cells miss it" in narrow[2]
+    assert "is met by 0 of 528 cells" in narrow[0]
+    assert "missed by 3.0 decades; 528 cells miss it" in narrow[2]
     assert not study.notes(preset("fig1"))
 
 
@@ -188,9 +188,7 @@ def test_failed_cells_leave_it_open_unless_they_took_longer_than_the_theorem_all
     late = with_products(cells, 900, np.inf, **stopped, steps=cells["steps"] * 20)
     assert measure("theorem-benign-steps", late).verdict == "fails"
     none = cells.assign(status="failed", reason="step limit", steps=10)
-    assert (
-        measure("theorem-benign-steps", none).note == "160 of 160 cells failed too early to tell."
-    )
+    assert measure("theorem-benign-steps", none).note == "96 of 96 cells failed too early to tell."
     diverged = with_products(cells, 900, np.inf, status="failed", reason="diverged")
     assert measure("theorem-benign-steps", diverged).verdict == "inconclusive"
 
