@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # Each process that a test starts would compile the package anew without its byte code.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-all lint docs pictures error-rates bench reproduce results clean
+.PHONY: help demo test test-all lint docs pictures error-rates bench same-rows results clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,64 +56,17 @@ bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.storm
 
-reproduce: $(VENV)/installed  ## train every kept result again, and compare row by row
+same-rows: $(VENV)/installed  ## train every kept result again, and compare row by row
 	$(BIN)/python -m benchmarks.reproduce
 
-# $(call reference,DIRECTORY,PRESETS,FIGURES) makes a kept run anew: its cells, figures and report.
-define reference
-	rm -rf results/$(1)-quick
-	for preset in $(2); do $(BIN)/overfit sweep $$preset || exit; done
-	for figure in $(3); do \
-	  $(BIN)/overfit plot $$figure --from results/$(1)-quick || exit; done
-	$(BIN)/overfit report --from results/$(1)-quick --out results/$(1)-quick
-	$(BIN)/overfit compact results/$(1)-quick
-endef
-
-results: $(VENV)/installed  ## make the kept results anew: hours
-	$(call reference,fig1,fig1,heatmap cutoff boundary)
-	$(call reference,fig1-balanced,fig1-balanced,heatmap cutoff boundary)
-	$(call reference,fig2,fig2,heatmap images)
-	$(call reference,dynamics,dynamics-benign dynamics-harmful,dynamics)
-	$(call reference,theorem-dynamics,theorem-dynamics-benign theorem-dynamics-harmful,dynamics)
-	$(call reference,theorem-regime,theorem-regime,heatmap cutoff)
-	$(call reference,theorem-transition,theorem-transition,boundary heatmap)
-	$(call reference,dimension,dimension,dimension)
-	$(call reference,strong-noise,strong-noise,heatmap)
-	$(call reference,kernel-theorem1,kernel-theorem1,curves learning-rates)
-	$(call reference,kernel-theorem2,kernel-theorem2,curves learning-rates)
-	$(call reference,kernel-theorem3,kernel-theorem3,curves learning-rates)
-	$(call reference,kernel-example,kernel-example,curves learning-rates)
-	$(call reference,kernel-example-condition,kernel-example-condition,curves)
-	$(call reference,kernel-sizes,kernel-sizes,)
-	$(call reference,kernel-fig2,kernel-fig2,curves learning-rates)
-	$(call reference,kernel-fig3,kernel-fig3,curves learning-rates samples)
-	$(call reference,kernel-fig4,kernel-fig4,landscape)
-	$(call reference,heads-fig2,heads-fig2,heads)
-	$(call reference,heads-fig3,heads-fig3-sqrt heads-fig3-adam,heads)
-	$(call reference,heads-planted,heads-fig4 heads-fig5 heads-fig5-adam,heads)
-	$(call reference,heads-adam-large,heads-adam-large,heads)
-	$(call reference,heads-margin,heads-margin,heads)
-	$(call reference,heads-normalised,heads-normalised,heads)
-	$(call reference,heads-identical,heads-identical,)
-	$(call reference,heads-certificates,heads-certificates,certificates)
-	$(call reference,heads-certificates-planted,heads-certificates-planted,certificates)
-	$(call reference,heads-random,heads-random,certificates)
-	$(call reference,heads-random-planted,heads-random-planted,certificates)
-	$(call reference,heads-steps,heads-steps,heatmap boundary)
-	$(call reference,heads-machine,heads-machine,heads)
-	$(call reference,heads-second,heads-second,heatmap)
-	$(call reference,heads-second-planted,heads-second-planted,heatmap)
-	$(call reference,softmax-table1,softmax-table1,table1 heatmap)
-	$(call reference,softmax-table1-paper,softmax-table1-paper,table1)
-	$(call reference,softmax-drift,softmax-drift,kernel-drift ntk-gap)
-	$(call reference,softmax-curves,softmax-curves,curves)
-	$(call reference,softmax-dimension,softmax-dimension,lines)
-	$(call reference,softmax-eigenvalues,softmax-eigenvalues,eigenvalues)
-	$(call reference,softmax-kernels,softmax-kernels,)
-	$(call reference,softmax-digits,softmax-digits,table1 heatmap)
-	$(call reference,softmax-scores,softmax-scores,score samples)
-	$(call reference,softmax-scores-digits,softmax-scores-digits,score samples)
-	$(call reference,softmax-scores-gd,softmax-scores-gd,lines curves)
+results: $(VENV)/installed  ## make the kept quick results anew: over an hour
+	rm -rf fresh && mkdir fresh
+	cd fresh && ../$(BIN)/overfit reproduce
+	for run in fresh/results/*-quick; do \
+	  $(BIN)/overfit compact $$run && rm -rf results/$$(basename $$run) && mv $$run results/ || exit; \
+	done
+	cp fresh/results/report/* results/report/
+	rm -rf fresh
 
 clean:  ## remove the virtual environment
 	rm -rf $(VENV)

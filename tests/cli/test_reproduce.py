@@ -89,7 +89,10 @@ def test_the_sweeps_are_run_drawn_and_judged(shipped: Path, tmp_path: Path) -> N
         run = tmp_path / "results" / f"{name}-quick"
         assert len(overfit_cli.load(run)) == count
         assert (run / "figures" / "heatmap.png").exists()
-        assert (run / "figures" / "heatmap.txt").exists()
+        caption = (run / "figures" / "heatmap.txt").read_text()
+        assert (
+            f"  overfit sweep {name}\n  overfit plot heatmap --from results/{name}-quick" in caption
+        )
     claims = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())["claims"]
     (toy,) = [one for one in claims if one["study"] == "toy"]
     assert toy["verdict"] == "fails"
@@ -166,7 +169,7 @@ def test_a_dry_run_says_the_times_and_writes_nothing(shipped: Path, tmp_path: Pa
 def test_the_time_left_is_corrected_by_the_speed_of_this_machine(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two presets of ten minutes; the first takes twenty, so that the second will too."""
+    """Two presets of ten minutes; the first takes twenty, which counts beside five as expected."""
     clock = [0.0]
     monkeypatch.setattr("overfit_cli.cli.remaining.time.monotonic", lambda: clock[0])
     for number in (1, 2):
@@ -176,9 +179,9 @@ def test_the_time_left_is_corrected_by_the_speed_of_this_machine(
     assert left.in_words() == "about 20 min 00 s"
     with left.running(both[0], "1 of 2"):
         clock[0] = 600.0
-        assert left.after(0.5) == "1 of 2: about 30 min 00 s for all"
+        assert left.after(0.5) == "1 of 2: about 22 min 30 s for all"  # 15 × (10 + 5) / (5 + 5)
         clock[0] = 1200.0
-    assert left.in_words() == "about 20 min 00 s"
+    assert left.in_words() == "about 16 min 40 s"  # 10 × (20 + 5) / (10 + 5)
     assert left.of(both[0]) == 0.0
 
 

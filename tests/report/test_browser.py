@@ -81,7 +81,7 @@ def shown(page: Page) -> list[str]:
 @pytest.mark.parametrize(
     ("size", "scheme"),
     [
-        pytest.param(DESK, "light", id="desk-light"),
+        pytest.param(DESK, "light", id="desk-light", marks=pytest.mark.slow),
         pytest.param(PHONE, "dark", id="phone-dark"),
         pytest.param(DESK, "dark", id="desk-dark", marks=pytest.mark.slow),
         pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.slow),

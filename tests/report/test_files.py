@@ -178,24 +178,22 @@ def test_a_report_is_written_whole_in_five_files(tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in written)
 
 
-def test_the_exit_code_says_whether_verdicts_are_as_expected(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("n", "verdict", "other"), [(2, "holds", "fails"), (30, "fails", "holds")])
+def test_the_exit_code_says_whether_verdicts_are_as_expected(
+    n: int, verdict: str, other: str, tmp_path: Path
+) -> None:
     """A claim that fails as expected is green; a flip in either direction is red."""
-    run = str(Path("results/kernel-theorem1-quick").resolve())
-    call("report", "--from", run, "--out", "first", cwd=tmp_path)
-    command = ["report", "--from", run, "--out", "second"]
-    call(*command, "--strict", cwd=tmp_path, expect=1)
-    verdicts = (tmp_path / "first" / "verdicts.toml").read_text()
+    call("sweep", "toy", f"--n={n}", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
+    command = ["report", "--from", "run", "--strict"]
+    call(*command, "--out", "first", cwd=tmp_path, expect=int(verdict == "fails"))
+    claim = f'toy-claim = "{verdict}"'
+    assert claim in (tmp_path / "first" / "verdicts.toml").read_text()
     expected = tmp_path / "expected.toml"
-    expected.write_text(verdicts)
-    strict = [*command, "--strict", "--expect", "expected.toml"]
-    said = call(*strict, cwd=tmp_path).stdout
-    assert re.search(r"4 of 4 verdicts are as expected; \d+ claims of other presets not comp", said)
-    flips = {"theorem1-paper-several": "holds", "theorem1-corrected-several": "fails"}
-    for name, other in flips.items():
-        lines = verdicts.splitlines()
-        flipped = [f'{name} = "{other}"' if line.startswith(f"{name} ") else line for line in lines]
-        assert flipped != lines
-        expected.write_text("\n".join(flipped))
-        said = call(*strict, cwd=tmp_path, expect=1).stdout
-        assert f"Unexpected: kernel-regression/{name}: " in said
-        call(*command, "--expect", "expected.toml", cwd=tmp_path)
+    expected.write_text(f"[toy]\n{claim}\n")
+    said = call(*command, "--expect", "expected.toml", cwd=tmp_path).stdout
+    assert re.search(r"1 of 1 verdicts are as expected; \d+ claims of other presets", said)
+    expected.write_text(f'[toy]\ntoy-claim = "{other}"\n')
+    said = call(*command, "--expect", "expected.toml", cwd=tmp_path, expect=1).stdout
+    assert f"Unexpected: toy/toy-claim: {verdict}, expected {other}." in said
+    assert "0 of 1 verdicts" in said
+    call("report", "--from", "run", "--expect", "expected.toml", cwd=tmp_path)

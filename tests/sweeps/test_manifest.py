@@ -86,10 +86,17 @@ def test_a_hostile_manifest_is_none_with_a_sentence(text: str | bytes, swept: Pa
     ) as said:
         assert read_manifest(swept) is None
     assert "\n" not in str(said[0].message)
+    exported = call("export", "out", cwd=swept.parent)
+    assert "test_loss" in exported.stdout
+    assert exported.stderr.count("manifest.json can't be read") == 1
+    assert len(call(*GRID, "--out=out", cwd=swept.parent).stdout.splitlines()) == 4
+
+
+def test_claims_are_judged_beside_a_manifest_that_cannot_be_read(swept: Path) -> None:
+    (swept / MANIFEST).write_text("{")
     judged = call("report", "--from=out", "--out=r", cwd=swept.parent)
     assert "toy-claim" in judged.stdout
     assert judged.stderr.count("manifest.json can't be read") == 1
-    assert len(call(*GRID, "--out=out", cwd=swept.parent).stdout.splitlines()) == 4
 
 
 def folder(path: Path) -> None:

@@ -13,8 +13,9 @@ from overfit_cli.words import duration, plural
 MEASURED_ON = 2
 """The jobs on which the minutes of presets were measured."""
 
-_KNOWN_AFTER = 30.0
-"""Seconds of measured work that this machine must have done before its own speed counts."""
+_PRIOR = 300.0
+"""Seconds of work at the measured speed that stand beside what this machine has done: the first
+presets are short, and their time is that of workers that start."""
 
 
 class Remaining:
@@ -64,9 +65,8 @@ class Remaining:
         known = sum(left for left in self._left.values() if left is not None)
         known -= self._share * current
         expected = self._expected + self._share * current
-        if expected >= _KNOWN_AFTER:
-            now = time.monotonic() - self._began if self._current else 0.0
-            known *= (self._took + now) / expected
+        now = time.monotonic() - self._began if self._current else 0.0
+        known *= (self._took + now + _PRIOR) / (expected + _PRIOR)
         unknown = sum(left is None for left in self._left.values())
         if not unknown:
             return f"about {duration(known)}"

@@ -190,6 +190,7 @@ def _run(how: _How, one: Reproducible, path: Path, remaining: Remaining) -> bool
     from overfit_cli.sweeps.store import RunDirectory
 
     subject = find_subject(one.preset.name, how.profile)
+    of_profile = [] if how.profile == "quick" else ["--profile", how.profile]
     runner = Runner(
         output=how.output,
         directory=RunDirectory(path, "--out"),
@@ -198,6 +199,7 @@ def _run(how: _How, one: Reproducible, path: Path, remaining: Remaining) -> bool
         device=how.device,
         trajectories=subject.trajectories,
         of_all=remaining.after,
+        command=["overfit", "sweep", one.preset.name, *of_profile],
     )
     _, summary = runner.sweep(grid_of(subject))
     return bool(summary.failed)

@@ -47,6 +47,7 @@ class Runner:
         fail_fast: whether to stop at the first failed cell.
         of_all: says what is left of several sweeps, after a share of this one's work; None where
             there is no other.
+        command: what runs the same cells again; None for what was typed.
     """
 
     output: Console
@@ -59,6 +60,7 @@ class Runner:
     retry_failed: bool = False
     fail_fast: bool = False
     of_all: Callable[[float], str] | None = None
+    command: Sequence[str] | None = None
 
     def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
         """Run what a grid lacks, from its plan to its last cell.
@@ -136,7 +138,7 @@ class Runner:
             **settings,
         }
         try:
-            record_run(self.directory.path, plan.grid, how, read)
+            record_run(self.directory.path, plan.grid, how, read, self.command)
         except OSError as error:
             raise UserError(
                 f"{self.directory.path} can't be written to ({reason_of(error)})."

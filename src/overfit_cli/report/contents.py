@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -124,7 +125,12 @@ def contents(
 
 def again(claim: Claim) -> Again | None:
     """Return how a claim is measured again by its preset; None where it has none."""
-    preset = find_preset(claim.preset) if claim.preset else None
+    return _again(claim.preset) if claim.preset else None
+
+
+@functools.cache
+def _again(name: str) -> Again | None:
+    preset = find_preset(name)
     if preset is None:
         return None
     quick = preset.profile("quick")

@@ -62,6 +62,7 @@ def record_run(
     grid: Grid,
     settings: Mapping[str, str | int | float],
     data: Mapping[str, str] | None = None,
+    command: Sequence[str] | None = None,
 ) -> None:
     """Add a run that trains something to the directory's manifest; what stands there stays.
 
@@ -72,6 +73,7 @@ def record_run(
         grid: what the run covers.
         settings: how it is run (jobs, backend, device, preset, ...).
         data: fingerprints of the collections that it reads, by name.
+        command: what runs the same cells again; None for what was typed.
 
     Raises:
         OSError: if it can't be written; the old manifest stays then.
@@ -92,7 +94,7 @@ def record_run(
             study=study.name,
             version=study.version,
             data={**(before.data if before else {}), **(data or {})},
-            runs=(*(before.runs if before else ()), _entry(grid, settings)),
+            runs=(*(before.runs if before else ()), _entry(grid, settings, command)),
             function=study.record if isinstance(study, FunctionStudy) else None,
         )
         text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
@@ -144,7 +146,9 @@ def _points(study: AnyStudy, values: Mapping[str, Sequence[Value]]) -> Iterator[
             yield study.parameters(**dict(zip(values, point, strict=True))).model_dump()
 
 
-def _entry(grid: Grid, settings: Mapping[str, str | int | float]) -> Run:
+def _entry(
+    grid: Grid, settings: Mapping[str, str | int | float], command: Sequence[str] | None
+) -> Run:
     study = grid.study
     return Run(
         source=study.source_digest,
@@ -152,7 +156,7 @@ def _entry(grid: Grid, settings: Mapping[str, str | int | float]) -> Run:
         axes=tuple(grid.axes),
         seeds=grid.seeds,
         settings=dict(settings),
-        command=_typed(),
+        command=_typed() if command is None else tuple(command),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         packages={name: _version(name) for name in _PACKAGES},
         python=platform.python_version(),
