@@ -106,6 +106,11 @@ def contents(
         runs: the run directories that they were judged by.
         where: the conditions that chose their cells.
     """
+    deciding = {one.directory for one in judged}
+    # What decides claims comes first, where the page has room for pictures.
+    runs = sorted(
+        runs, key=lambda run: (run.directory.path not in deciding, str(run.directory.path))
+    )
     studies = {run.study.name: run.study for run in runs}
     studies |= {name: find_study(name) for name in {one.study for one in judged} - studies.keys()}
     names = _short_names([run.directory.path for run in runs])

@@ -1,0 +1,50 @@
+"""The report that comes with the repository: every claim, as expected, on a small page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from overfit_cli.registry import claims_of, installed_studies
+from overfit_cli.report.expected import read_expected
+from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset, preset_folder
+
+REPORT = Path(__file__).parents[2] / "results" / "report"
+CLAIMS = {
+    f"{study.name}/{claim.name}": claim
+    for study in installed_studies()
+    if study.name != "toy"
+    for claim in claims_of(study)
+}
+KEPT = {
+    f"{one['study']}/{one['claim']}": one
+    for one in json.loads((REPORT / "claims.json").read_text())["claims"]
+}
+
+
+def test_it_has_every_claim_of_every_study() -> None:
+    assert set(KEPT) == set(CLAIMS)
+    page = (REPORT / "index.html").read_text()
+    assert [one for one in KEPT if f'id="claim-{one.replace("/", "-", 1)}"' not in page] == []
+
+
+def test_what_is_not_run_needs_something_that_it_names() -> None:
+    for name, one in KEPT.items():
+        preset = find_preset(CLAIMS[name].preset)
+        assert preset is not None
+        assert one["verdict"] != "not run" or preset.profile("quick").needs
+
+
+def test_its_verdicts_are_the_expected_ones() -> None:
+    expected = read_expected(preset_folder() / EXPECTED_VERDICTS)
+    assert set(expected) == set(KEPT)
+    assert {
+        name: one["verdict"] for name, one in KEPT.items() if one["verdict"] not in expected[name]
+    } == {}
+
+
+def test_its_page_is_small_and_names_no_folder_of_its_maker() -> None:
+    page = (REPORT / "index.html").read_bytes()
+    assert len(page) <= 5_000_000
+    assert str(REPORT.parents[1]).encode() not in page
+    assert b"left out: the page has no room" not in page
