@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,9 @@ from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.selection import chosen_data
 
+MOST_PICTURED = 4_000_000
+"""Characters of pictures in a report; with the rest its page stays below 5 MB."""
+
 
 @dataclass(frozen=True)
 class ReportedRun:
@@ -33,6 +36,7 @@ class ReportedRun:
         path: where it lies.
         facts: its cells, settings and commands.
         pictures: its figures.
+        left_out: whether there was no room for all of them.
         diagram: its phase diagram as numbers; None where it has none.
     """
 
@@ -40,6 +44,7 @@ class ReportedRun:
     path: Path
     facts: RunFacts
     pictures: Sequence[PagePicture]
+    left_out: bool
     diagram: Diagram | None
 
 
@@ -107,23 +112,23 @@ def contents(
         where: the conditions that chose their cells.
     """
     deciding = {one.directory for one in judged}
-    # What decides claims comes first, where the page has room for pictures.
+    # What decides claims comes first: the page has room for so many pictures.
     runs = sorted(
         runs, key=lambda run: (run.directory.path not in deciding, str(run.directory.path))
     )
+    names, room = _short_names([run.directory.path for run in runs]), _Room()
+    reported = [_reported(names[run.directory.path], run, where, room) for run in runs]
     studies = {run.study.name: run.study for run in runs}
     studies |= {name: find_study(name) for name in {one.study for one in judged} - studies.keys()}
-    names = _short_names([run.directory.path for run in runs])
     papers: dict[str, list[ReportedStudy]] = {}
     kept: dict[str, Paper | None] = {}
     for name in sorted(studies):
         study = studies[name]
-        own = [run for run in runs if run.study.name == name]
-        reported = [_reported(names[run.directory.path], run, where) for run in own]
+        own = [shown for run, shown in zip(runs, reported, strict=True) if run.study.name == name]
         key = study.paper.key if study.paper else ""
         kept[key] = study.paper
         claims = [one for one in judged if one.study == name]
-        papers.setdefault(key, []).append(ReportedStudy(study, claims, reported))
+        papers.setdefault(key, []).append(ReportedStudy(study, claims, own))
     ordered = sorted(papers, key=lambda key: (not key, key))  # what is no paper's comes last
     return [ReportedPaper(kept[key], papers[key]) for key in ordered]
 
@@ -153,15 +158,33 @@ def _short_names(paths: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def _reported(name: str, run: LoadedRun, where: Sequence[str]) -> ReportedRun:
+class _Room:
+    """Room for pictures that is left in a report."""
+
+    def __init__(self) -> None:
+        self._left = MOST_PICTURED
+
+    def filled_with(self, pictures: Iterator[PagePicture]) -> tuple[list[PagePicture], bool]:
+        """Take pictures while there is room; say whether one was left out."""
+        taken: list[PagePicture] = []
+        while self._left > 0 and (one := next(pictures, None)):
+            self._left -= len(one.address)
+            if self._left > 0:
+                taken.append(one)
+        return taken, self._left <= 0
+
+
+def _reported(name: str, run: LoadedRun, where: Sequence[str], room: _Room) -> ReportedRun:
     """A run with its facts, its figures and its phase diagram."""
     directory = run.directory
     data = chosen_data(load_figure_data(directory), where)
     heatmap = figures_of(run.study).get("heatmap")
+    pictures, left_out = room.filled_with(pictures_of(directory, run.study, where))
     return ReportedRun(
         name,
         directory.path,
         facts_of(data, read_manifest(directory.path)),
-        list(pictures_of(directory, run.study, where)),
+        pictures,
+        left_out,
         explorable(data, heatmap) if heatmap else None,
     )

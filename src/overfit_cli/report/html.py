@@ -24,9 +24,6 @@ from overfit_cli.report.words import families, in_words, number_in_words
 from overfit_cli.words import duration, plural
 
 TEMPLATES = Path(__file__).parent / "templates"
-MOST_PICTURED = 4_000_000
-"""Characters of pictures in a page; with the rest it stays below 5 MB."""
-
 _MARKS = {"holds": "✓", "fails": "✗", "inconclusive": "?", "vacuous": "○", "not run": "–"}
 _HEADINGS = (
     ("claim", "name"),
@@ -90,7 +87,7 @@ def _counted(papers: Sequence[ReportedPaper]) -> str:
 
 def _papers(papers: Sequence[ReportedPaper], diagrams: list[Diagram]) -> list[dict[str, Any]]:
     """What the template shows of the papers; their phase diagrams are added to `diagrams`."""
-    numbers, room = count(1), _Room()
+    numbers = count(1)
     return [
         {
             "key": paper.key,
@@ -98,29 +95,14 @@ def _papers(papers: Sequence[ReportedPaper], diagrams: list[Diagram]) -> list[di
             "paper": paper.paper,
             "counts": paper.counts,
             "judged": paper.judged,
-            "studies": [_study(study, diagrams, numbers, room) for study in paper.studies],
+            "studies": [_study(study, diagrams, numbers) for study in paper.studies],
         }
         for paper in papers
     ]
 
 
-class _Room:
-    """Room for pictures that is left in the page."""
-
-    def __init__(self) -> None:
-        self.left = MOST_PICTURED
-
-    def takes(self, characters: int) -> bool:
-        """Whether something of this length fits; it is counted then."""
-        fits = characters <= self.left
-        self.left -= characters if fits else 0
-        return fits
-
-
-def _study(
-    study: ReportedStudy, diagrams: list[Diagram], numbers: count[int], room: _Room
-) -> dict[str, Any]:
-    runs = [_run(run, f"run-{next(numbers)}", diagrams, room) for run in study.runs]
+def _study(study: ReportedStudy, diagrams: list[Diagram], numbers: count[int]) -> dict[str, Any]:
+    runs = [_run(run, f"run-{next(numbers)}", diagrams) for run in study.runs]
     by_path = {run.path: shown for run, shown in zip(study.runs, runs, strict=True)}
     return {
         "id": f"study-{study.study.name}",
@@ -132,9 +114,7 @@ def _study(
     }
 
 
-def _run(run: ReportedRun, address: str, diagrams: list[Diagram], room: _Room) -> dict[str, Any]:
-    pictures = [one for one in run.pictures if room.takes(len(one.address))]
-    left_out = len(run.pictures) - len(pictures)
+def _run(run: ReportedRun, address: str, diagrams: list[Diagram]) -> dict[str, Any]:
     if run.diagram is not None:
         diagrams.append(run.diagram)
     return {
@@ -146,10 +126,8 @@ def _run(run: ReportedRun, address: str, diagrams: list[Diagram], room: _Room) -
         "failures": visible(run.facts.failures),
         "made": visible(run.facts.made),
         "commands": [visible(one) for one in run.facts.commands],
-        "pictures": [_picture(one) for one in pictures],
-        "left_out": f"{plural(left_out, 'figure')} left out: the page has no room for more."
-        if left_out
-        else "",
+        "pictures": [_picture(one) for one in run.pictures],
+        "left_out": run.left_out,
         "diagram": None if run.diagram is None else len(diagrams) - 1,
     }
 
