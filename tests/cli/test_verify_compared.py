@@ -40,7 +40,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "given.csv").write_text("n,snr,test_loss\n1,1,1.5\n1,2,2\n2,1,2.5\n3,1,4\n")
     for kind in ("png", "pdf", "svg"):
         call("compare", "a", "b", f"--out=map.{kind}", cwd=folder)
-    call("compare", "a", "given.csv", "--out=points.png", cwd=folder)
+    call("compare", "a", "given.csv", "--where-b=snr=1", "--out=points.png", cwd=folder)
     call("compare", "a", "given.csv", "--interpolate", "--out=between.svg", cwd=folder)
     own = ("--where=seed=0:1", "--where-a=snr=1", "--where-b=snr=2")
     call("compare", "a", "a", *own, "--value=test_loss", "--out=own.pdf", cwd=folder)
@@ -195,7 +195,7 @@ def test_a_file_is_looked_for_where_it_was_beside_the_figure_and_where_it_is_nam
     (folder / "deep/published.csv").rename(folder / "deep/given.csv")
     for words in (["--from=deep"], ["--from=a", "--from=deep/given.csv"]):
         said = verify("points.png", *words, cwd=folder)
-        assert HERE + "  From given.csv: published numbers; data " in said
+        assert HERE + "  From given.csv (B): published numbers; data " in said
         assert "This file is at deep/given.csv, unchanged." in said
     (folder / "points.png").rename(folder / "deep/moved.png")
     assert "at deep/given.csv, unchanged." in verify("deep/moved.png", cwd=folder)
@@ -225,7 +225,7 @@ def test_a_number_that_changed_beside_published_ones_is_caught(folder: Path) -> 
 
 def test_a_number_that_changed_in_the_file_is_caught(folder: Path) -> None:
     text = (folder / "given.csv").read_text()
-    (folder / "given.csv").write_text(text.replace("1,2,2\n", "1,2,2.125\n"))
+    (folder / "given.csv").write_text(text.replace("2,1,2.5\n", "2,1,3.5\n"))
     said = verify("points.png", "between.svg", cwd=folder, expect=1)
     assert said.count("  given.csv has changed: it has other content.\n") == 2
     assert said.count("Drawn again, it is another picture: ") == 2

@@ -81,21 +81,22 @@ def _data_in_words(
     record: Provenance, found: Sequence[Found | str], points: FoundFile | str | None
 ) -> Iterator[str]:
     """What the figure was drawn from, and what became of it."""
-    for run, one in zip(record.sources, found, strict=True):
-        yield _described(run)
+    sides = (" (A)", " (B)") if record.compared is not None else [""] * len(found)
+    for run, one, side in zip(record.sources, found, sides, strict=False):
+        yield _described(run, side)
         yield one if isinstance(one, str) else _told(run, one)
     if record.published is not None and points is not None:
         path, data = record.published.path, record.published.data
-        yield f"From {path}: published numbers; data {data[:SHORT]}."
+        yield f"From {path} (B): published numbers; data {data[:SHORT]}."
         yield points if isinstance(points, str) else _told_file(path, points)
 
 
-def _described(run: RunRecord) -> str:
+def _described(run: RunRecord, side: str) -> str:
     """A run directory as it was."""
     commits = [commit[:SHORT] for commit in run.commits]
     trained = f", trained at commit {', '.join(commits)}" if commits else ""
     return (
-        f"From {run.path}: {plural(run.cells, 'cell')} of {run.study}, version {run.version}"
+        f"From {run.path}{side}: {plural(run.cells, 'cell')} of {run.study}, version {run.version}"
         f"{trained}; key {run.key}, data {run.data[:SHORT]}."
     )
 
