@@ -66,9 +66,7 @@ class Redrawing(Protocol):
         """Draw the figure from all of its runs."""
 
 
-def find_runs(
-    redrawing: Redrawing, record: Provenance, file: Path, named: Sequence[Path]
-) -> list[Found | str]:
+def find_runs(redrawing: Redrawing, file: Path, named: Sequence[Path]) -> list[Found | str]:
     """Return the run directories of a figure, in the record's order, each or why there is none.
 
     Each is the named directory that has its cells, or else one that has none of the others'. One
@@ -77,10 +75,10 @@ def find_runs(
 
     Args:
         redrawing: what loads a directory.
-        record: the figure's.
         file: the figure.
         named: directories that the user named.
     """
+    record = redrawing.record
     spare, found = [redrawing.load(path) for path in named], dict[int, Found | str]()
     for least in (SAME, SAME_CELLS, UNUSABLE):
         for places in _by_directory(record):
@@ -90,7 +88,7 @@ def find_runs(
                 spare.remove(fitting[0])
     for places in _by_directory(record):
         if places[0] not in found:
-            best = _search(redrawing, record, places, file)
+            best = _search(redrawing, places, file)
             found |= {place: best[place] for place in places}
     return [found[place] for place in sorted(found)]
 
@@ -116,10 +114,9 @@ def _fit_of(run: RunRecord, one: Found | str) -> int:
     return SAME if one.now.data == run.data else SAME_CELLS
 
 
-def _search(
-    redrawing: Redrawing, record: Provenance, places: Sequence[int], file: Path
-) -> list[Found | str]:
-    """What fits a directory's runs best: where the record says, or else in `results/`."""
+def _search(redrawing: Redrawing, places: Sequence[int], file: Path) -> list[Found | str]:
+    """What fits the runs at these places best: where the record says, or else in `results/`."""
+    record = redrawing.record
     run = record.sources[places[0]]
     best: list[Found | str] = []
     for path in filter(holds_cells, _places_of(run, file)):

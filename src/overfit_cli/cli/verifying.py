@@ -40,7 +40,7 @@ def verify_figure(file: Path, named: Sequence[Path]) -> tuple[bool, list[str]]:
     if record.compared is not None:
         redrawing = Compared(record, record.compared, file, named)
     points = redrawing.points
-    found = find_runs(redrawing, record, file, _run_directories(named, points))
+    found = find_runs(redrawing, file, _run_directories(named, points))
     sentences = [_drawn_by(record), *_data_in_words(record, found, points)]
     there = [one for one in found if not isinstance(one, str)]
     if len(there) < len(found) or isinstance(points, str):

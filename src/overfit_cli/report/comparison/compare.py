@@ -166,7 +166,17 @@ def compare_sides(
 def compare_loaded(
     first: Side, second: Side, values: Sequence[str] = (), *, interpolated: bool = False
 ) -> Comparison:
-    """Compare two sides; see `compare_sides`."""
+    """Compare two sides that are loaded.
+
+    Args:
+        first: a run.
+        second: another, or published points.
+        values: the measured columns to compare; empty for all that both have numbers of.
+        interpolated: whether to interpolate the first at those points where it has none.
+
+    Raises:
+        UserError: if they share no cell and no column, or a column is unknown.
+    """
     names = shared_axes(first, second)
     columns = asked_columns(first, second, values) if values else shared_columns(first, second)
     between = _between(first, second, names, columns) if interpolated else None
