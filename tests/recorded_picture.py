@@ -6,7 +6,13 @@ from dataclasses import replace
 
 from overfit_cli.figure import FigureOptions
 from overfit_cli.figures.picture import Picture, new_figure, styled
-from overfit_cli.figures.provenance import LookRecord, Provenance, RunRecord
+from overfit_cli.figures.provenance import (
+    ComparisonRecord,
+    FileRecord,
+    LookRecord,
+    Provenance,
+    RunRecord,
+)
 
 RUN = RunRecord(
     path="results/Löss (1)",
@@ -36,6 +42,22 @@ RECORD = Provenance(
     runs=(RUN, OTHER),
     minus=OTHER,
 )
+COMPARED = Provenance(
+    schema=1,
+    overfit="0.1.0",
+    packages={"numpy": "2.0"},
+    figure="difference",
+    where=("n=2:4",),
+    runs=(RUN,),
+    compared=ComparisonRecord(
+        columns=("test_loss", "steps"),
+        where_a=("snr=1",),
+        where_b=("snr=2:4", "seed=0"),
+        interpolate=True,
+        published=FileRecord(path="Löss.CSV", beside="../x", name='"<&>', data="cd" * 32),
+    ),
+)
+"""That of a comparison with published numbers."""
 
 
 @styled

@@ -38,7 +38,7 @@ from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds
 from overfit_cli.sweeps.results import storable
 from overfit_cli.sweeps.rows import cell_table
 from overfit_cli.sweeps.schema import CELLS, TRAJECTORIES
-from tests.recorded_picture import RECORD, picture
+from tests.recorded_picture import COMPARED, RECORD, picture
 from tests.toy_runs import TOY, toy_cells
 
 LENGTH = os.environ.get("OVERFIT_FUZZ")
@@ -301,9 +301,12 @@ def test_a_mangled_figure_is_read_or_refused_in_a_sentence(content: bytes) -> No
     assert read_provenance(record.text()) == record
 
 
-WHOLE = json.loads(RECORD.text())
+WHOLE, OF_SIDES = (json.loads(record.text()) for record in (RECORD, COMPARED))
+HOW = OF_SIDES["compared"]
 changes = st.dictionaries(st.sampled_from([*WHOLE, "other"]), json_values, max_size=2)
 looks = st.dictionaries(st.sampled_from([*WHOLE["look"], "height", "other"]), json_values)
+hows = st.dictionaries(st.sampled_from([*HOW, "other"]), json_values, max_size=2)
+points = st.dictionaries(st.sampled_from([*HOW["published"], "other"]), json_values, max_size=2)
 styles = st.dictionaries(st.sampled_from(sorted(matplotlib.rcParams)), json_values, max_size=3)
 
 
@@ -316,6 +319,18 @@ def test_an_edited_record_is_read_or_refused_in_a_sentence(
     try:
         record = read_provenance(json.dumps(given))
         look_of_record(record.look)
+    except UserError as error:
+        one_line(error)
+
+
+@fuzz
+@given(hows, points)
+def test_an_edited_record_of_a_comparison_is_too(
+    how: dict[str, object], file: dict[str, object]
+) -> None:
+    compared = {**HOW, "published": {**HOW["published"], **file}, **how}
+    try:
+        read_provenance(json.dumps({**OF_SIDES, "compared": compared}))
     except UserError as error:
         one_line(error)
 

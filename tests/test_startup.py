@@ -52,6 +52,8 @@ def test_what_reads_runs_imports_no_torch(tmp_path: Path) -> None:
     check_imports(["report", "--from", "out"], ["torch"], tmp_path)
     check_imports(["export", "out", "--to", "latex"], ["torch", "matplotlib"], tmp_path)
     check_imports(["compare", "out", "out"], ["torch", "matplotlib"], tmp_path)
+    check_imports(["compare", "out", "out", "--out", "out/same.png"], ["torch"], tmp_path)
+    check_imports(["verify", "out/same.png"], ["torch"], tmp_path)
     check_imports(["list"], ["torch"], tmp_path)
 
 

@@ -304,7 +304,8 @@ def compare(
         interpolated=interpolate,
     )
     if out is not None:
-        save_with_caption(draw_difference(found), _path("out", out))
+        file = _path("out", out)
+        save_with_caption(draw_difference(found, out=file), file)
     return found
 
 

@@ -12,6 +12,8 @@ from overfit_cli import __version__
 from overfit_cli.figure import Figure, FigureData, FigureOptions
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from overfit_cli.drawing import Request
     from overfit_cli.figures.provenance import Provenance, RunRecord
     from overfit_cli.sweeps.store import RunDirectory
@@ -35,7 +37,7 @@ def record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> 
     look = request.look or Look()
     names = request.called() if len(request.sources) > 1 else [""]
     runs = [
-        run_record(directory, data, figure, request.options, request.out, _as_text(name))
+        run_record(directory, data, figure, request.options, request.out, name)
         for directory, data, name in zip(request.sources, parts, names, strict=True)
     ]
     minus = runs.pop() if request.minus is not None else None
@@ -43,7 +45,7 @@ def record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> 
         schema=1,
         overfit=__version__,
         packages=versions(),
-        command=_as_text(request.command),
+        command=as_text(request.command),
         title=look.title or figure.title,
         figure=request.figure,
         options=request.options,
@@ -80,26 +82,52 @@ def run_record(
         out: the figure's file, if it is known.
         name: what the figure calls the directory.
     """
-    from overfit_cli.figures.provenance import RunRecord
-    from overfit_cli.sweeps.digests import digest_of_numbers, key_of_cells
-    from overfit_cli.sweeps.manifest import read_manifest
-
     cells, steps = data.cells, None
     if figure.reads == "trajectories":
         steps = data.trajectories[data.trajectories["key"].isin(cells["key"])]
     timed = "seconds" in (options.value, figure.options.value)
-    manifest = read_manifest(directory.path)
+    return record_of_cells(
+        directory.path, data.study.name, cells, steps, seconds=timed, out=out, name=name
+    )
+
+
+def record_of_cells(
+    path: Path,
+    study: str,
+    cells: pd.DataFrame,
+    steps: pd.DataFrame | None = None,
+    *,
+    seconds: bool = False,
+    out: Path | None = None,
+    name: str = "",
+) -> RunRecord:
+    """Return what a record says of chosen cells of a run directory.
+
+    Args:
+        path: the run directory.
+        study: whose cells they are.
+        cells: one row per cell.
+        steps: one row per cell and logged step; None where they don't matter.
+        seconds: whether the time that a cell took matters.
+        out: the figure's file, if it is known.
+        name: what the figure calls the directory.
+    """
+    from overfit_cli.figures.provenance import RunRecord
+    from overfit_cli.sweeps.digests import digest_of_numbers, key_of_cells
+    from overfit_cli.sweeps.manifest import read_manifest
+
+    manifest = read_manifest(path)
     commits = [run.git_commit for run in manifest.runs] if manifest is not None else []
     return RunRecord(
-        path=_as_text(directory.path.as_posix()),
-        beside="" if out is None else _as_text(_beside(directory.path, out)),
-        name=name,
-        study=data.study.name,
+        path=as_text(path.as_posix()),
+        beside=beside(path, out),
+        name=as_text(name),
+        study=study,
         version=int(cells["version"].iloc[0]),
         commits=tuple(dict.fromkeys(filter(None, commits))),
         cells=len(cells),
         key=key_of_cells(cells),
-        data=digest_of_numbers(cells, steps, seconds=timed),
+        data=digest_of_numbers(cells, steps, seconds=seconds),
     )
 
 
@@ -108,13 +136,20 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
-def _as_text(given: str) -> str:
-    """What was typed; bytes of it that are no text are written as escapes."""
+def as_text(given: str) -> str:
+    """Return what was typed; bytes of it that are no text are written as escapes."""
     return given.encode(errors="backslashreplace").decode()
 
 
-def _beside(directory: Path, file: Path) -> str:
-    """The directory's path from the figure's folder, if every name in it is one that was typed."""
-    path = Path(os.path.relpath(directory, file.parent))
-    typed = {"..", *directory.parts, *file.parts}
-    return path.as_posix() if typed.issuperset(path.parts) else ""
+def beside(source: Path, out: Path | None) -> str:
+    """Return a source's path from the figure's folder, if every name in it is one that was typed.
+
+    Args:
+        source: a run directory, or another file.
+        out: the figure's file, if it is known.
+    """
+    if out is None:
+        return ""
+    path = Path(os.path.relpath(source, out.parent))
+    typed = {"..", *source.parts, *out.parts}
+    return as_text(path.as_posix()) if typed.issuperset(path.parts) else ""

@@ -6,12 +6,10 @@ import contextlib
 import io
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -22,11 +20,10 @@ from overfit_cli.drawing import Request, figure_and_data
 from overfit_cli.figure import FigureOptions
 from overfit_cli.figures.metadata import read_record
 from overfit_cli.figures.picture import image
-from overfit_cli.figures.provenance import RunRecord
 from overfit_cli.recording import record_of
-from overfit_cli.sweeps.part_file import write_part
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
+from tests.spoilt_figures import edit, rewritten, verify, with_column
 from tests.toy_runs import parts_in
 
 ROOT = Path(__file__).parents[2]
@@ -68,42 +65,6 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(drawn: Path, tmp_path: Path) -> Path:
     """A copy of them, to be spoilt."""
     return shutil.copytree(drawn, tmp_path / "here")
-
-
-def verify(*words: str, cwd: Path, expect: int = 0) -> str:
-    return call("verify", *words, cwd=cwd, expect=expect).stdout
-
-
-def rewritten(folder: Path, change: Callable[[pa.Table], pa.Table]) -> None:
-    """Write the parts of a folder anew, as a whole sweep would, with other content."""
-    for part in parts_in(folder):
-        table = pq.read_table(part)
-        part.unlink()
-        write_part(folder, change(table).replace_schema_metadata(table.schema.metadata))
-
-
-def with_column(name: str, values: Callable[[np.ndarray], np.ndarray]) -> Callable[..., pa.Table]:
-    def change(table: pa.Table) -> pa.Table:
-        place = table.schema.get_field_index(name)
-        numbers = values(table.column(name).to_numpy().copy())
-        return table.set_column(place, table.schema.field(place), pa.array(numbers))
-
-    return change
-
-
-def edit(file: Path, *, to: Path | None = None, pixels: bool = False, **values: Any) -> None:
-    """Change a PNG file's pixels, or values of its record, and leave the rest as it is."""
-    image = Image.open(io.BytesIO(file.read_bytes()))
-    texts = {str(name): text for name, text in image.info.items() if isinstance(text, str)}
-    record = json.loads(texts["overfit"])
-    for name, value in values.items():
-        (record["runs"][0] if name in RunRecord.model_fields else record)[name] = value
-    held = PngInfo()
-    for name, text in {**texts, "overfit": json.dumps(record)}.items():
-        held.add_text(name, text)
-    if pixels:
-        image.paste((255, 0, 0), (40, 40, 64, 60))  # 24 × 20 pixels
-    image.save(to or file, pnginfo=held)
 
 
 # What holds
@@ -401,6 +362,8 @@ def test_data_beside_the_cells_that_is_missing_is_named(
         (["/dev/zero"], "FILE /dev/zero: it can't be read (it isn't a regular file)"),
         ([""], "FILE '': give a path."),
         (["heatmap.png", "--from=none"], "--from none: there is no such directory; name the fig"),
+        (["heatmap.png", "--from=heatmap.txt"], "--from heatmap.txt: there is no such directory; "),
+        (["heatmap.png", "--from=none.csv"], "--from none.csv: there is no such directory; "),
         (["heatmap.png", "--from="], "--from '': give a path."),
         (["heatmap.png", "--data=none"], "--data none: there is no such folder or file."),
         ([], "Missing argument 'FILE'."),

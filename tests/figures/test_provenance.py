@@ -20,17 +20,18 @@ from overfit_cli.cli.look import look_of_record, read_look
 from overfit_cli.errors import UserError
 from overfit_cli.figures.metadata import read_record
 from overfit_cli.figures.picture import image
-from overfit_cli.figures.provenance import LookRecord, read_provenance
+from overfit_cli.figures.provenance import LookRecord, Provenance, read_provenance
 from overfit_cli.figures.same_picture import difference_of
 from overfit_cli.figures.settings import settings_as_json, settings_of_json
-from tests.recorded_picture import RECORD, RUN, picture
+from tests.recorded_picture import COMPARED, RECORD, RUN, picture
 
 KINDS = ("png", "pdf", "svg")
 
 
+@pytest.mark.parametrize("record", [RECORD, COMPARED], ids=["plotted", "compared"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_record_is_read_as_it_was_written(kind: str) -> None:
-    assert read_record(image(picture(), kind)) == (kind, RECORD)
+def test_a_record_is_read_as_it_was_written(kind: str, record: Provenance) -> None:
+    assert read_record(image(picture(record), kind)) == (kind, record)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -140,6 +141,23 @@ def edited(**changes: Any) -> str:
     return json.dumps({**json.loads(RECORD.text()), **changes})
 
 
+def of_sides(**changes: Any) -> str:
+    """The record of a comparison with other values."""
+    return json.dumps({**json.loads(COMPARED.text()), **changes})
+
+
+def compared(**changes: Any) -> str:
+    """The record of a comparison whose sides were compared in another way."""
+    how = json.loads(COMPARED.text())["compared"]
+    return of_sides(compared={**how, **changes})
+
+
+def published(**changes: Any) -> str:
+    """The record of a comparison with another file."""
+    return compared(published={**json.loads(COMPARED.text())["compared"]["published"], **changes})
+
+
+TWO_SIDES = "a comparison has two sides, and no options of a plot"
 PLAIN = json.loads(RUN.model_dump_json())
 SPOILT = [
     ("no JSON", "it holds no record of overfit's: something else drew it"),
@@ -156,6 +174,18 @@ SPOILT = [
     (edited(other=1), "(other: Extra inputs are not permitted)."),
     (edited(**{"k" * 5000: 1}), f"({'k' * 60}...: Extra inputs are not permitted)."),
     (RECORD.text().replace("A ", r"\ud800"), "(Invalid JSON: "),
+    (compared(columns=[]), "(compared.columns: Tuple should have at least 1 item"),
+    (compared(where_b="n=1"), "(compared.where_b: Input should be a valid array)."),
+    (compared(interpolate=1), "(compared.interpolate: Input should be a valid boolean)."),
+    (compared(where=["n=1"]), "(compared.where: Extra inputs are not permitted)."),
+    (compared(published=None), f"({TWO_SIDES})."),
+    (published(path="/etc/passwd"), "(compared.published.path: String should match pattern"),
+    (published(path="\0.csv"), "(compared.published.path: it holds a NUL character)."),
+    (published(data="cd"), "(compared.published.data: String should match pattern"),
+    (of_sides(runs=[PLAIN, PLAIN]), f"({TWO_SIDES})."),
+    (of_sides(minus=PLAIN), f"({TWO_SIDES})."),
+    (of_sides(options={"cmap": "RdBu"}), f"({TWO_SIDES})."),
+    (of_sides(look={"dpi": 60}), f"({TWO_SIDES})."),
 ]
 
 

@@ -158,7 +158,8 @@ def _draw(found: Comparison, path: Path) -> None:
     from overfit_cli.cli.difference import draw_difference
     from overfit_cli.figures.picture import save_with_caption
 
-    save_with_caption(draw_difference(found, shlex.join(["overfit", *sys.argv[1:]])), path)
+    picture = draw_difference(found, shlex.join(["overfit", *sys.argv[1:]]), path)
+    save_with_caption(picture, path)
 
 
 def _write_numbers(found: Comparison, tolerance: float | None, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli.drawing import commands_behind, drawn
@@ -18,26 +19,31 @@ MOST_AXES = 3
 """A map has two axes, and panels."""
 
 
-def draw_difference(found: Comparison, command: str = "") -> Picture:
-    """Draw the difference in the first compared column, with its caption.
+def draw_difference(
+    found: Comparison, command: str = "", out: Path | None = None, names: Sequence[str] = ()
+) -> Picture:
+    """Draw the difference in the first compared column, with its caption and its record.
 
     Over one number it is lines, over two a map; one more parameter has panels.
 
     Args:
         found: the comparison.
         command: what the user typed, for the caption; empty where nothing was.
+        out: the file that it is drawn for; None where that isn't known.
+        names: what the figure calls the two sides; empty for what their paths say.
 
     Raises:
         UserError: if nothing varies, more varies than a figure shows, or no pair has a number.
     """
     from overfit_cli.figures.caption import WIDTH
     from overfit_cli.figures.style import THRESHOLD
+    from overfit_cli.report.comparison.recorded import record_of_comparison
     from overfit_cli.report.comparison.sides import names_of
     from overfit_cli.report.comparison.words import interpolated_in_words
 
-    first, second = names_of(found.a, found.b)
+    first, second = names or names_of(found.a, found.b)
     column = found.differences[0].column
-    data = _data(found, column)
+    data = _data(found, column, first)
     figure, options = _figure(data, column)
     runs = [one.path for one in (found.a, found.b) if not one.is_published]
     picture = drawn(figure, data, options, commands_behind(runs, command))
@@ -47,16 +53,16 @@ def draw_difference(found: Comparison, command: str = "") -> Picture:
     said = [f"B less A: B is {second}, A is {first}."]
     said += [interpolated_in_words(found.between)] if found.between is not None else []
     picture.caption = f"{textwrap.fill(' '.join(said), WIDTH)}\n\n{picture.caption}"
+    picture.record = record_of_comparison(found, (first, second), command, out)
     return picture
 
 
-def _data(found: Comparison, column: str) -> FigureData:
-    """The pairs as cells whose column is B less A."""
+def _data(found: Comparison, column: str, less: str) -> FigureData:
+    """The pairs as cells whose column is B less A, which is called `less`."""
     import pandas as pd
 
     from overfit_cli.figures.several import subtracted
     from overfit_cli.figures.style import brief
-    from overfit_cli.report.comparison.sides import names_of
 
     pairs, of_a, of_b = found.pairs, found.alone_in_a, found.alone_in_b
     own = pairs.left.assign(**{column: pairs.right[column]}, status=pairs.right["status"])
@@ -67,7 +73,7 @@ def _data(found: Comparison, column: str) -> FigureData:
         planned=pd.DataFrame(columns=["seed", *found.a.parameters]),
         trajectories=pd.DataFrame(),
         refined=found.a.refined or found.b.refined,
-        less=names_of(found.a, found.b)[0],
+        less=less,
         averaged="mean of {} seeds less mean of {} seeds".format(*seeds) if seeds else "",
         unpaired=f"{of_a} of A and {of_b} of B without a counterpart" if of_a or of_b else "",
         differs=tuple(

@@ -1,23 +1,20 @@
-"""The run directories of a figure, found where they lie now."""
+"""The run directories of a figure, and its file of published numbers, found where they lie now."""
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Protocol
 
 from overfit_cli.cli.common import RESULTS
-from overfit_cli.drawing import figure_and_data
 from overfit_cli.errors import UserError
-from overfit_cli.figure import Figure, FigureData
-from overfit_cli.recording import run_record
 
 if TYPE_CHECKING:
-    from overfit_cli.figures.provenance import Provenance, RunRecord
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.figures.picture import Picture
+    from overfit_cli.figures.provenance import FileRecord, Provenance, RunRecord
 
 SAME, SAME_CELLS, OTHER, UNUSABLE = 3, 2, 1, 0
 """How well what lies somewhere fits a run, best first."""
@@ -28,43 +25,88 @@ class Found:
     """A run directory that a figure was drawn from, where it lies now.
 
     Attributes:
-        directory: it.
-        figure: the figure, as its study has it.
-        data: what it holds, of the chosen cells.
+        path: where.
+        held: what it holds, of the chosen cells, as the figure takes it.
         now: what a record would say of it.
     """
 
-    directory: RunDirectory
-    figure: Figure
-    data: FigureData
+    path: Path
+    held: Any
     now: RunRecord
 
 
-def find_runs(record: Provenance, file: Path, named: Sequence[Path]) -> list[Found | str]:
+@dataclass(frozen=True)
+class FoundFile:
+    """A file of published numbers, where it lies now.
+
+    Attributes:
+        path: where.
+        is_same: whether it has the content that it had.
+    """
+
+    path: Path
+    is_same: bool
+
+
+class Redrawing(Protocol):
+    """How a figure is drawn again.
+
+    Attributes:
+        record: the figure's.
+        points: its file of published numbers, or why there is none; None where it has none.
+    """
+
+    record: Provenance
+    points: FoundFile | str | None
+
+    def load(self, path: Path) -> list[Found | str]:
+        """Return what each of the figure's runs would be if it were at `path`, or why it can't."""
+
+    def draw(self, found: Sequence[Found]) -> Picture:
+        """Draw the figure from all of its runs."""
+
+
+def find_runs(redrawing: Redrawing, file: Path, named: Sequence[Path]) -> list[Found | str]:
     """Return the run directories of a figure, in the record's order, each or why there is none.
 
-    Each run is the named directory that has its cells, or else one that has none of the others'. A
-    run that none is left for is looked for where the record says, and in `results/`.
+    Each is the named directory that has its cells, or else one that has none of the others'. One
+    that none is left for is looked for where the record says, and in `results/`. Both sides of a
+    comparison may be one directory.
 
     Args:
-        record: the figure's.
+        redrawing: what loads a directory.
         file: the figure.
         named: directories that the user named.
     """
-    spare, found = [_tried(record, path) for path in named], dict[int, Found | str]()
+    record = redrawing.record
+    spare, found = [redrawing.load(path) for path in named], dict[int, Found | str]()
     for least in (SAME, SAME_CELLS, UNUSABLE):
-        for place, run in enumerate(record.sources):
-            fitting = [one for one in spare if _fit(run, one) >= least]
-            if place not in found and fitting:
-                found[place] = fitting[0]
+        for places in _by_directory(record):
+            fitting = [one for one in spare if _fit(record, places, one) >= least]
+            if places[0] not in found and fitting:
+                found |= {place: fitting[0][place] for place in places}
                 spare.remove(fitting[0])
-    return [
-        found[place] if place in found else _search(record, run, file)
-        for place, run in enumerate(record.sources)
-    ]
+    for places in _by_directory(record):
+        if places[0] not in found:
+            best = _search(redrawing, places, file)
+            found |= {place: best[place] for place in places}
+    return [found[place] for place in sorted(found)]
 
 
-def _fit(run: RunRecord, one: Found | str) -> int:
+def _by_directory(record: Provenance) -> list[list[int]]:
+    """The places of the record's runs, those of one directory together."""
+    found: dict[str, list[int]] = {}
+    for place, run in enumerate(record.sources):
+        found.setdefault(run.path, []).append(place)
+    return list(found.values())
+
+
+def _fit(record: Provenance, places: Sequence[int], there: Sequence[Found | str]) -> int:
+    """How well what lies somewhere fits the runs at these places, all of them."""
+    return min(_fit_of(record.sources[place], there[place]) for place in places)
+
+
+def _fit_of(run: RunRecord, one: Found | str) -> int:
     if isinstance(one, str):
         return UNUSABLE
     if one.now.key != run.key:
@@ -72,25 +114,37 @@ def _fit(run: RunRecord, one: Found | str) -> int:
     return SAME if one.now.data == run.data else SAME_CELLS
 
 
-def _search(record: Provenance, run: RunRecord, file: Path) -> Found | str:
-    """The directory that fits a run best: where the record says, or else in `results/`."""
-    best: Found | str = (
+def _search(redrawing: Redrawing, places: Sequence[int], file: Path) -> list[Found | str]:
+    """What fits the runs at these places best: where the record says, or else in `results/`."""
+    record = redrawing.record
+    run = record.sources[places[0]]
+    best: list[Found | str] = []
+    for path in filter(holds_cells, _places_of(run, file)):
+        there = redrawing.load(path)
+        if _fit(record, places, there) == SAME:
+            return there
+        if not best or _fit(record, places, there) > _fit(record, places, best):
+            best = there
+    for path in filter(holds_cells, sorted(RESULTS.glob("*"))):
+        there = _copy(redrawing, run, path)
+        least = max(_fit(record, places, best), OTHER) if best else OTHER
+        best = there if there and _fit(record, places, there) > least else best
+    missing = (
         f"No run directory here holds these cells: {run.path} isn't one, and none in {RESULTS}/ "
         "has them; name it with --from DIR."
     )
-    beside = [_shown(file.resolve().parent / run.beside)] if run.beside else []
-    for path in filter(_holds_cells, [Path(run.path), *beside]):
-        found = _tried(record, path)
-        if _fit(run, found) == SAME:
-            return found
-        best = found if isinstance(best, str) or _fit(run, found) > _fit(run, best) else best
-    for path in filter(_holds_cells, sorted(RESULTS.glob("*"))):
-        found = _copy(record, run, path)
-        best = found if _fit(run, found) > max(_fit(run, best), OTHER) else best
-    return best
+    return best or [missing] * len(record.sources)
 
 
-def _holds_cells(path: Path) -> bool:
+def _places_of(source: RunRecord | FileRecord, file: Path) -> Iterator[Path]:
+    """Where the record of a figure says that a source lies."""
+    yield Path(source.path)
+    if source.beside:
+        yield _shown(file.resolve().parent / source.beside)
+
+
+def holds_cells(path: Path) -> bool:
+    """Whether a path is that of a run directory."""
     try:
         return (path / "cells").is_dir()
     except OSError:  # such as that of a name that is too long
@@ -103,24 +157,52 @@ def _shown(path: Path) -> Path:
     return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 
-def _tried(record: Provenance, path: Path) -> Found | str:
-    """What lies at `path`, or why it can't be used."""
-    from overfit_cli.sweeps.store import RunDirectory
+def unusable(path: Path, flag: str, error: UserError) -> str:
+    """Return why a run directory can't be used, in a sentence.
 
-    directory = RunDirectory(path)
-    try:
-        figure, data = figure_and_data(record.figure, directory, record.where)
-    except UserError as error:
-        return f"{path} can't be used: {str(error).removeprefix(f'--from {path}: ')}"
-    return Found(directory, figure, data, run_record(directory, data, figure, record.options))
+    Args:
+        path: the directory.
+        flag: what it is called in the error's own sentence.
+        error: why.
+    """
+    return f"{path} can't be used: {str(error).removeprefix(f'{flag} {path}: ')}"
 
 
-def _copy(record: Provenance, run: RunRecord, path: Path) -> Found | str:
-    """The same of a directory that nobody named, if it is of the run's study, without a word."""
+def _copy(redrawing: Redrawing, run: RunRecord, path: Path) -> list[Found | str]:
+    """What a directory holds that nobody named, if it is of the run's study, without a word."""
     from overfit_cli.sweeps.store import RunDirectory
 
     with warnings.catch_warnings(), contextlib.suppress(UserError):
         warnings.simplefilter("ignore")
         if RunDirectory(path).study_name() == run.study:
-            return _tried(record, path)
-    return ""
+            return redrawing.load(path)
+    return []
+
+
+def find_file(published: FileRecord, file: Path, named: Sequence[Path]) -> FoundFile | str:
+    """Return the file of published numbers of a figure, or a sentence that says there is none.
+
+    It is the one with the recorded content, or else the first of its name, or else one that the
+    user named.
+
+    Args:
+        published: what the figure's record says of it.
+        file: the figure.
+        named: run directories, folders and CSV files that the user named.
+    """
+    from overfit_cli.report.comparison.recorded import digest_of_file
+
+    name = PurePosixPath(published.path).name
+    inside = [path / name if path.is_dir() else path for path in named]
+    inside.sort(key=lambda path: path.name != name)
+    beside = [*_places_of(published, file), _shown(file.resolve().parent / name)]
+    there: list[FoundFile] = []
+    for path in (*inside, *beside):
+        with contextlib.suppress(OSError):
+            there.append(FoundFile(path, digest_of_file(path) == published.data))
+    missing = (
+        f"No such file is here: {published.path} isn't there, nor is it beside the figure; name it "
+        "with --from FILE."
+    )
+    same = [one for one in there if one.is_same]
+    return next(iter([*same, *there]), missing)

@@ -23,8 +23,8 @@ def verify(
         typer.Option(
             "--from",
             metavar="DIR",
-            help="Run directory of the figure; may be repeated.  "
-            "[default: where it was, or the one in results/ with the same cells]",
+            help="Run directory of the figure, or its CSV file; may be repeated.  "
+            "[default: where it was, or the run in results/ with the same cells]",
             autocompletion=run_directories,
         ),
     ] = None,
@@ -32,13 +32,16 @@ def verify(
 ) -> int:
     """Say whether a figure's data is here, unchanged, and gives the same picture."""
     from overfit_cli.cli.verifying import verify_figure
+    from overfit_cli.report.comparison.compare import is_csv
 
     use_data(data_folder)
     paths = [path for text in files if (path := read_path("FILE", text))]
     named = [path for text in source or [] if (path := read_path("--from", text))]
     for path in named:
-        if not path.is_dir():
-            raise UserError(f"--from {path}: there is no such directory; name the figure's run.")
+        if not path.is_dir() and not (is_csv(path) and path.is_file()):
+            raise UserError(
+                f"--from {path}: there is no such directory; name the figure's run or its CSV file."
+            )
     output, worst = console(), 0
     for path in paths:
         try:

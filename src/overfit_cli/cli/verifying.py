@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli import __version__
-from overfit_cli.cli.finding import Found, find_runs
-from overfit_cli.cli.look import checked_colour_map, look_of_record
-from overfit_cli.drawing import Request, draw_parts
+from overfit_cli.cli.finding import Found, FoundFile, Redrawing, find_runs, holds_cells
+from overfit_cli.cli.redrawing import Compared, Plotted
 from overfit_cli.errors import UserError
 from overfit_cli.files import read_bounded, reason_of
 from overfit_cli.recording import versions
@@ -27,26 +26,35 @@ SHORT = 12
 
 
 def verify_figure(file: Path, named: Sequence[Path]) -> tuple[bool, list[str]]:
-    """Return whether a figure is what its run directories give, and sentences that say so.
+    """Return whether a figure is what its data gives, and sentences that say so.
 
     Args:
         file: a PNG, PDF or SVG file that overfit drew.
-        named: where its run directories lie; empty to look for them.
+        named: its run directories, and its file of published numbers; empty to look for them.
 
     Raises:
         UserError: if the file can't be read, or holds no record.
     """
     content, kind, record = _read(file)
-    found = find_runs(record, file, named)
-    sentences, unchanged = [_drawn_by(record)], True
-    for run, one in zip(record.sources, found, strict=True):
-        sentences += [_described(run), one if isinstance(one, str) else _told(run, one)]
-        unchanged &= not isinstance(one, str) and not _change(run, one.now)
+    redrawing: Redrawing = Plotted(record)
+    if record.compared is not None:
+        redrawing = Compared(record, record.compared, file, named)
+    points = redrawing.points
+    found = find_runs(redrawing, file, _run_directories(named, points))
+    sentences = [_drawn_by(record), *_data_in_words(record, found, points)]
     there = [one for one in found if not isinstance(one, str)]
-    if len(there) < len(found):
+    if len(there) < len(found) or isinstance(points, str):
         return False, [*sentences, "Without its data the picture isn't drawn again."]
-    same, said = _compare(record, there, kind, content, unchanged=unchanged)
+    changes = [_change(run, one.now) for run, one in zip(record.sources, there, strict=True)]
+    unchanged = not any(changes) and (points is None or points.is_same)
+    same, said = _compare(redrawing, there, kind, content, unchanged=unchanged)
     return unchanged and same, [*sentences, said]
+
+
+def _run_directories(named: Sequence[Path], points: FoundFile | str | None) -> list[Path]:
+    """The named run directories: neither a file, nor a folder that one was found in."""
+    folder = points.path.parent if isinstance(points, FoundFile) else None
+    return [path for path in named if path.is_dir() and (path != folder or holds_cells(path))]
 
 
 def _read(file: Path) -> tuple[bytes, str, Provenance]:
@@ -69,25 +77,47 @@ def _drawn_by(record: Provenance) -> str:
     return f"Drawn by overfit {record.overfit} with {with_what}{how}"
 
 
-def _described(run: RunRecord) -> str:
-    """What the figure was drawn from."""
+def _data_in_words(
+    record: Provenance, found: Sequence[Found | str], points: FoundFile | str | None
+) -> Iterator[str]:
+    """What the figure was drawn from, and what became of it."""
+    sides = (" (A)", " (B)") if record.compared is not None else [""] * len(found)
+    for run, one, side in zip(record.sources, found, sides, strict=False):
+        yield _described(run, side)
+        yield one if isinstance(one, str) else _told(run, one)
+    if record.published is not None and points is not None:
+        path, data = record.published.path, record.published.data
+        yield f"From {path} (B): published numbers; data {data[:SHORT]}."
+        yield points if isinstance(points, str) else _told_file(path, points)
+
+
+def _described(run: RunRecord, side: str) -> str:
+    """A run directory as it was."""
     commits = [commit[:SHORT] for commit in run.commits]
     trained = f", trained at commit {', '.join(commits)}" if commits else ""
     return (
-        f"From {run.path}: {plural(run.cells, 'cell')} of {run.study}, version {run.version}"
+        f"From {run.path}{side}: {plural(run.cells, 'cell')} of {run.study}, version {run.version}"
         f"{trained}; key {run.key}, data {run.data[:SHORT]}."
     )
 
 
 def _told(run: RunRecord, found: Found) -> str:
     """What became of it."""
-    path, change = found.directory.path, _change(run, found.now)
+    path, change = found.path, _change(run, found.now)
     if change:
         return f"{path} has changed: {change}."
     here = "here" if path.as_posix() == run.path else f"in {path}"
     lost = [commit[:SHORT] for commit in run.commits if commit not in found.now.commits]
     other = f" The manifest there doesn't name commit {', '.join(lost)}." if lost else ""
     return f"These cells are {here}, unchanged.{other}"
+
+
+def _told_file(path: str, found: FoundFile) -> str:
+    """What became of a file of published numbers."""
+    if not found.is_same:
+        return f"{found.path} has changed: it has other content."
+    here = "here" if found.path.as_posix() == path else f"at {found.path}"
+    return f"This file is {here}, unchanged."
 
 
 def _change(then: RunRecord, now: RunRecord) -> str:
@@ -104,18 +134,18 @@ def _change(then: RunRecord, now: RunRecord) -> str:
 
 
 def _compare(
-    record: Provenance, found: Sequence[Found], kind: str, content: bytes, *, unchanged: bool
+    redrawing: Redrawing, found: Sequence[Found], kind: str, content: bytes, *, unchanged: bool
 ) -> tuple[bool, str]:
     """Whether the picture of a file is what its data gives, and a sentence that says so."""
     try:
-        how = _difference(record, found, kind, content)
+        how = _difference(redrawing, found, kind, content)
     except UserError as error:
         return False, f"The picture can't be drawn again here: {error}"
     except Exception as error:  # anybody may have written the record
         return False, f"The picture can't be drawn again here ({type(error).__name__}: {error})."
     if not how:
         return True, "Drawn again, the picture is the same."
-    why = _why(record, unchanged=unchanged)
+    why = _why(redrawing.record, unchanged=unchanged)
     return False, f"Drawn again, it is another picture: {how}.{why}"
 
 
@@ -131,12 +161,12 @@ def _why(record: Provenance, *, unchanged: bool) -> str:
     return ""
 
 
-def _difference(record: Provenance, found: Sequence[Found], kind: str, content: bytes) -> str:
+def _difference(redrawing: Redrawing, found: Sequence[Found], kind: str, content: bytes) -> str:
     """How the picture of a file isn't what its data gives, in words; empty where it is."""
     from overfit_cli.figures.same_picture import difference_of
 
     first = ""
-    for drawn in _drawn_again(record, found, kind):
+    for drawn in _drawn_again(redrawing, found, kind):
         how = difference_of(kind, content, drawn)
         if not how:
             return ""
@@ -144,29 +174,17 @@ def _difference(record: Provenance, found: Sequence[Found], kind: str, content: 
     return first
 
 
-def _drawn_again(record: Provenance, found: Sequence[Found], kind: str) -> Iterator[bytes]:
+def _drawn_again(redrawing: Redrawing, found: Sequence[Found], kind: str) -> Iterator[bytes]:
     """The files that the same figure gives, with the same record.
 
     One that was shown in a notebook before it was saved is laid out once more then.
     """
     from overfit_cli.figures.picture import image
 
-    checked_colour_map(record.options.cmap)
-    directories, names = [one.directory for one in found], [run.name for run in record.sources]
-    request = Request(
-        record.figure,
-        directories[: len(record.runs)],
-        record.options,
-        record.where,
-        directories[-1] if record.minus is not None else None,
-        look_of_record(record.look),
-        record.command,
-        names=names if len(names) > 1 else (),
-    )
-    picture = draw_parts(request, found[0].figure, [one.data for one in found])
+    picture = redrawing.draw(found)
     if kind == "png":
         _check_size(picture)
-    picture.record = record
+    picture.record = redrawing.record
     yield from (image(picture, kind) for _ in range(2))
 
 

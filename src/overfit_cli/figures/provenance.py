@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
 from overfit_cli.errors import UserError, shortened
 from overfit_cli.figure import FigureOptions
@@ -19,6 +27,7 @@ def _without_nul(text: str) -> str:
 
 
 _Text = Annotated[str, AfterValidator(_without_nul)]
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class _Record(BaseModel):
@@ -49,7 +58,38 @@ class RunRecord(_Record):
     commits: tuple[str, ...] = ()
     cells: int
     key: Annotated[str, Field(pattern=r"^[0-9a-f]{20}$")]
-    data: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    data: _Digest
+
+
+class FileRecord(_Record):
+    """A CSV file of published numbers that a run was compared with, as it was then.
+
+    Attributes:
+        path, beside, name: as those of a run directory.
+        data: the SHA-256 of its content.
+    """
+
+    path: Annotated[_Text, Field(pattern=r"\.[cC][sS][vV]$")]
+    beside: _Text = ""
+    name: _Text
+    data: _Digest
+
+
+class ComparisonRecord(_Record):
+    """How the two sides of a figure were compared, B less A.
+
+    Attributes:
+        columns: the measured columns that were compared; the first one is drawn.
+        where_a, where_b: the conditions on one side alone.
+        interpolate: whether A was interpolated at B's points.
+        published: B, where it is a file; otherwise it is the second of the runs.
+    """
+
+    columns: Annotated[tuple[_Text, ...], Field(min_length=1)]
+    where_a: tuple[_Text, ...] = ()
+    where_b: tuple[_Text, ...] = ()
+    interpolate: bool = False
+    published: FileRecord | None = None
 
 
 class LookRecord(_Record):
@@ -74,6 +114,7 @@ class Provenance(_Record):
         figure, options, where, look: the request.
         runs: the run directories, in the order of the request.
         minus: the one that is subtracted; None for none.
+        compared: how `overfit compare` compared its sides; None for a figure of `overfit plot`.
     """
 
     schema_version: Literal[1] = Field(alias="schema")
@@ -87,11 +128,27 @@ class Provenance(_Record):
     look: LookRecord = LookRecord()
     runs: Annotated[tuple[RunRecord, ...], Field(min_length=1)]
     minus: RunRecord | None = None
+    compared: ComparisonRecord | None = None
+
+    @model_validator(mode="after")
+    def _two_sides(self) -> Self:
+        compared = self.compared
+        if compared is not None:
+            sides = len(self.runs) + (compared.published is not None)
+            given = (self.minus, self.options, self.look)
+            if sides != 2 or given != (None, FigureOptions(), LookRecord()):
+                raise ValueError("a comparison has two sides, and no options of a plot")
+        return self
 
     @property
     def sources(self) -> tuple[RunRecord, ...]:
         """All run directories, what is subtracted last."""
         return self.runs if self.minus is None else (*self.runs, self.minus)
+
+    @property
+    def published(self) -> FileRecord | None:
+        """The file of published numbers, if a run was compared with one."""
+        return self.compared.published if self.compared is not None else None
 
     def text(self) -> str:
         """Return it as JSON in ASCII, the same for the same record; what isn't set is left out."""

@@ -156,11 +156,27 @@ def compare_sides(
         UserError: if one of both can't be read, they share no cell and no column, or a column is
             unknown.
     """
-    if _is_csv(a):
+    if is_csv(a):
         raise UserError(f"A {a}: A is a run directory; name the CSV file second.")
     first = load_run(a, "A", where, where_a)
-    load = partial(load_points, b, first) if _is_csv(b) else partial(load_run, b, "B")
-    second = load(where, where_b)
+    load = partial(load_points, b, first) if is_csv(b) else partial(load_run, b, "B")
+    return compare_loaded(first, load(where, where_b), values, interpolated=interpolated)
+
+
+def compare_loaded(
+    first: Side, second: Side, values: Sequence[str] = (), *, interpolated: bool = False
+) -> Comparison:
+    """Compare two sides that are loaded.
+
+    Args:
+        first: a run.
+        second: another, or published points.
+        values: the measured columns to compare; empty for all that both have numbers of.
+        interpolated: whether to interpolate the first at those points where it has none.
+
+    Raises:
+        UserError: if they share no cell and no column, or a column is unknown.
+    """
     names = shared_axes(first, second)
     columns = asked_columns(first, second, values) if values else shared_columns(first, second)
     between = _between(first, second, names, columns) if interpolated else None
@@ -187,7 +203,8 @@ def compare_sides(
     )
 
 
-def _is_csv(path: Path) -> bool:
+def is_csv(path: Path) -> bool:
+    """Whether a path names a file of published numbers, by its ending."""
     return path.suffix.lower() == ".csv" and not path.is_dir()
 
 

@@ -27,6 +27,7 @@ class Side:
         letter: `A` or `B`.
         path: the run directory, or the CSV file.
         where: the conditions that choose cells of this side alone.
+        shared: those that choose cells of both sides.
         study: whose cells they are; of published points, that of the other side.
         cells: one row per cell, done and failed; published points have a seed or none.
         parameters: the names of the parameters that the cells have a column of.
@@ -38,6 +39,7 @@ class Side:
     letter: str
     path: Path
     where: tuple[str, ...]
+    shared: tuple[str, ...]
     study: AnyStudy
     cells: pd.DataFrame
     parameters: tuple[str, ...]
@@ -82,6 +84,7 @@ def load_run(path: Path, letter: str, where: Sequence[str], own: Sequence[str]) 
         letter,
         path,
         tuple(own),
+        tuple(where),
         study,
         chosen_cells(cells, selections).reset_index(drop=True),
         tuple(parameters_in(cells)),
@@ -110,7 +113,7 @@ def load_points(path: Path, other: Side, where: Sequence[str], own: Sequence[str
     shared += read_selections(own, other.study, "--where-b")
     chosen = chosen_cells(points, shared).reset_index(drop=True)
     names = [name for name in columns[: columns.index("status")] if name != "seed"]
-    return Side("B", path, tuple(own), other.study, chosen, tuple(names))
+    return Side("B", path, tuple(own), tuple(where), other.study, chosen, tuple(names))
 
 
 def names_of(a: Side, b: Side) -> tuple[str, str]:
