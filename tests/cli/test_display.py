@@ -29,9 +29,14 @@ NAMES = [
     "&lt;",
     "\u202egnp.exe",
 ]
+WORST = ("a\n# A heading", "\x1b[31mred\x1b[0m", "<img src=x onerror=alert(1)>")
+"""The others are slow tests."""
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in WORST else pytest.mark.slow) for name in NAMES],
+)
 def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path, name: str) -> None:
     swept = call(*GRID, "--out", name, cwd=tmp_path)
     assert f"(n 3 × snr 2 × seeds 1), {visible(name)}\n" in swept.stdout

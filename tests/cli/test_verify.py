@@ -87,6 +87,7 @@ def test_the_record_names_the_commit_that_trained(drawn: Path) -> None:
     assert (record.runs[0].path, record.runs[0].beside) == ("results/toy", "results/toy")
 
 
+@pytest.mark.slow
 def test_nothing_is_written(folder: Path) -> None:
     def there() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
@@ -122,6 +123,7 @@ def test_a_figure_that_was_shown_before_it_was_saved_is_verified(folder: Path) -
     verify("shown.png", cwd=folder)
 
 
+@pytest.mark.slow
 def test_the_time_that_cells_took_matters_where_it_is_drawn_alone(folder: Path) -> None:
     timed = ("--from=results/toy", "--value=seconds", "--out=timed.png")
     call("plot", "heatmap", *timed, cwd=folder)

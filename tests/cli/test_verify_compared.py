@@ -111,12 +111,14 @@ def test_what_python_drew_is_verified(folder: Path) -> None:
     assert said.endswith(SAME)
 
 
+@pytest.mark.slow
 def test_nothing_is_written(folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     verify("between.svg", "own.pdf", cwd=folder)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_on_neither_side_may_change(folder: Path) -> None:
     write_run(folder / "a", numbers(9.0), n=(7,), snr=(1.0,), seeds=(5,))
     said = verify("own.pdf", "map.svg", cwd=folder, expect=1)
@@ -124,6 +126,7 @@ def test_a_cell_that_is_on_neither_side_may_change(folder: Path) -> None:
     assert "a has changed: the figure would be drawn from 19 cells." in said
 
 
+@pytest.mark.slow
 def test_the_time_that_cells_took_matters_where_it_is_drawn_alone(folder: Path) -> None:
     longer = with_column("seconds", lambda taken: np.arange(1.0, 1 + len(taken)))
     rewritten(folder / "b/cells", longer)

@@ -84,6 +84,7 @@ def test_quick_cells_share_parts(tmp_path: Path) -> None:
     assert len(parts_in(tmp_path / "cells")) < 100
 
 
+@pytest.mark.slow
 def test_a_batch_that_kills_among_many_costs_only_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

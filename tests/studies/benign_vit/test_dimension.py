@@ -241,6 +241,7 @@ def test_the_curve_is_figure_1s_with_its_tokens_and_the_balance_of_learning_with
 TINY = ["--set=tokens=3", "--set=test_samples=10", "--set=d_h=8", "--set=epsilon=0.1"]
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
     grid = ["--n=4,8,12", "--set=snr=1:40:8:log", "--set=d=1e3,1e12", "--seeds=2", "--jobs=1"]
     done = run("sweep", "dimension", *grid, *TINY, cwd=tmp_path).stdout

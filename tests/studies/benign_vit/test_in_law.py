@@ -282,7 +282,14 @@ def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
 
 
 @pytest.mark.parametrize("leap", [0.05, pytest.param(0.02, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("side", "snr"), [("harmful", 1.5), ("transition", 4.5), ("benign", 7.0)])
+@pytest.mark.parametrize(
+    ("side", "snr"),
+    [
+        ("harmful", 1.5),
+        pytest.param("transition", 4.5, marks=pytest.mark.slow),
+        ("benign", 7.0),
+    ],
+)
 def test_taking_many_steps_at_a_time_ends_where_single_steps_do(
     side: str, snr: float, leap: float
 ) -> None:
