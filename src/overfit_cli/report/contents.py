@@ -22,6 +22,7 @@ from overfit_cli.sweeps.loading import load_figure_data
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.selection import chosen_data
+from overfit_cli.words import duration
 
 MOST_PICTURED = 4_000_000
 """Characters of pictures in a report; with the rest its page stays below 5 MB."""
@@ -99,6 +100,11 @@ class Again:
     command: str
     minutes: float | None
     needs: str
+
+    @property
+    def time(self) -> str:
+        """How long it takes, in words; empty where that isn't known."""
+        return f"about {duration(60 * self.minutes).removesuffix(' 00 s')}" if self.minutes else ""
 
 
 def contents(

@@ -21,7 +21,7 @@ from overfit_cli.report.diagrams import Diagram
 from overfit_cli.report.judged import Judged
 from overfit_cli.report.pictures import PagePicture
 from overfit_cli.report.words import families, in_words, number_in_words
-from overfit_cli.words import duration, plural
+from overfit_cli.words import plural
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MARKS = {"holds": "✓", "fails": "✗", "inconclusive": "?", "vacuous": "○", "not run": "–"}
@@ -160,7 +160,7 @@ def _claim(one: Judged, runs: Mapping[Path, dict[str, Any]]) -> dict[str, Any]:
         "again": repeat
         and {
             "command": repeat.command,
-            "time": duration(60 * repeat.minutes) if repeat.minutes else "",
+            "time": repeat.time,
             "needs": repeat.needs,
         },
     }

@@ -9,7 +9,6 @@ from overfit_cli.plain_text import in_markdown
 from overfit_cli.report.contents import ReportedPaper, again
 from overfit_cli.report.judged import Judged
 from overfit_cli.report.words import families, in_words, number_in_words
-from overfit_cli.words import duration
 
 _HEADINGS = ("claim", "verdict", "all together", "measured", "holds where", "source")
 
@@ -71,7 +70,7 @@ def _details(one: Judged) -> str:
     parts = [in_markdown(in_words(one.measurement))]
     parts += [f"(from {in_markdown(str(one.directory))})"] if one.directory else []
     if repeat := again(one.claim):
-        takes = f", {duration(60 * repeat.minutes)} on two cores" if repeat.minutes else ""
+        takes = f", {repeat.time} on two cores" if repeat.time else ""
         needs = f"; it needs {in_markdown(repeat.needs)}" if repeat.needs else ""
         parts.append(f"Again: `{repeat.command}`{takes}{needs}.")
     return f"- **{in_markdown(one.name)}**: {' '.join(parts)}"
