@@ -123,6 +123,15 @@ def test_a_claim_that_fails_is_code_1_where_it_is_asked_for(shipped: Path, tmp_p
     assert "Unexpected: toy/toy-claim: fails, expected holds." in said
 
 
+def test_a_file_of_verdicts_that_is_not_there_is_said_before_anything_runs(
+    shipped: Path, tmp_path: Path
+) -> None:
+    write_preset(shipped, "first")
+    for how in ([], ["--dry-run"]):
+        call("reproduce", "--expect", "nowhere.toml", *how, cwd=tmp_path, expect=2)
+    assert not (tmp_path / "results").exists()
+
+
 def test_failed_cells_are_code_1_and_the_others_go_on(shipped: Path, tmp_path: Path) -> None:
     write_preset(shipped, "first", more='mood = "diverges"')
     write_preset(shipped, "second", figure="fig2")

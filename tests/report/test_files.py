@@ -126,6 +126,13 @@ def test_a_flipped_verdict_is_unexpected_in_either_direction(
     assert found == {claim.address: f"{before}, expected {after}"}
 
 
+def test_a_claim_that_is_judged_on_several_runs_has_the_verdicts_of_all(tmp_path: Path) -> None:
+    several = [*SOME, judged("a", "fails", study=VIT), judged("a", "holds", study=VIT)]
+    written = as_expected(several)
+    assert 'a = ["holds", "fails"]' in written
+    assert held_to(tmp_path / "verdicts.toml", written, several) == {}
+
+
 def test_a_claim_may_have_several_expected_verdicts(tmp_path: Path) -> None:
     text = as_expected(SOME).replace('b = "fails"', 'b = ["holds", "fails"]')
     assert held_to(tmp_path / "verdicts.toml", text) == {}

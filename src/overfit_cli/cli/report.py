@@ -72,7 +72,7 @@ def write_and_say(
     expect: Path | None,
     strict: bool,
     *,
-    brief: bool = False,
+    presets: frozenset[str] | None = None,
 ) -> int:
     """Judge claims, say the verdicts, write the report, and return the exit code.
 
@@ -83,7 +83,8 @@ def write_and_say(
         where: the conditions that choose cells.
         expect: a file of expected verdicts; None for none.
         strict: whether a claim that fails, or an unexpected verdict, gives the code 1.
-        brief: whether to say the verdicts alone, not what was measured.
+        presets: what the runs are of, where the user named presets and not runs: the run of its
+            preset decides a claim then, and the verdicts alone are said.
 
     Raises:
         UserError: if the runs can't be judged, or the report can't be written.
@@ -95,11 +96,12 @@ def write_and_say(
 
     expected = None if expect is None else read_expected(expect)
     runs = load_runs(sources, RESULTS, where)
-    judged = judge_runs(runs, every=bool(sources))
-    _say(output, judged, worth_showing(judged), brief=brief)
+    judged = judge_runs(runs, every=bool(sources) and presets is None)
+    _say(output, judged, worth_showing(judged), brief=presets is not None)
     compared = None
     if expected is not None:
-        compared = compare(judged, expected, _presets_of(sources) if sources else None)
+        about = presets if presets is not None else _presets_of(sources)
+        compared = compare(judged, expected, about if sources else None)
     papers = contents(judged, runs, where)
     unexpected = None if compared is None else compared.unexpected
     for path in write_report(papers, folder, where, unexpected):

@@ -67,6 +67,7 @@ def reproduce(
     Finished cells are reused: the same command continues where it stopped.
     """
     from overfit_cli.device import Device, resolve_device
+    from overfit_cli.report.expected import read_expected
     from overfit_cli.sweeps.presets import PROFILES
     from overfit_cli.sweeps.reproducible import reproducible
     from overfit_cli.sweeps.workers import Backend, jobs_on
@@ -82,16 +83,24 @@ def reproduce(
         read_one_of("--backend", backend, get_args(Backend)),
         where,
     )
+    expected = read_path("--expect", expect)
+    if expected is not None:
+        read_expected(expected)  # a name that is wrong is said before hours of training
     if dry_run:
         _outline(how, wanted)
         return 0
-    expected = read_path("--expect", expect)
     done = _run_all(how, wanted)
     sources = list(dict.fromkeys(done.directories))
     if not sources:
         raise UserError("Nothing was run, so there is nothing to report.", exit_code=1)
     code = write_and_say(
-        how.output, sources if names else [], RESULTS / "report", [], expected, strict, brief=True
+        how.output,
+        sources if names else [],
+        RESULTS / "report",
+        [],
+        expected,
+        strict,
+        presets=frozenset(one.preset.name for one in wanted),
     )
     for sentence in done.left_out:
         how.output.print(sentence)

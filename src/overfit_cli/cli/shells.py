@@ -91,7 +91,7 @@ def _set_option_apart() -> str:
 
 def _with_option_apart(line: str, blank: str) -> tuple[str, str]:
     """A line whose last word is split in two if it is `--option=value`, and the option with `=`."""
-    found = re.search(rf"{blank}(--[\w-]+=)([^{blank}]*)$", line)
+    found = re.search(rf"{blank}(--[\w-]+=)([^{blank}]*)\Z", line)
     if found is None:
         return line, ""
     return f"{line[: found.start(1)]}{found[1][:-1]}{blank}{found[2]}", found[1]

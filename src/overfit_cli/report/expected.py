@@ -105,13 +105,16 @@ def compare(
 
 def as_expected(judged: Sequence[Judged]) -> str:
     """Return the verdicts as a file of expected ones."""
+    found: dict[str, dict[str, list[Verdict]]] = {}
+    for one in judged:  # a claim may be judged on several runs
+        verdicts = found.setdefault(one.study, {}).setdefault(one.claim.name, [])
+        verdicts += [one.measurement.verdict] * (one.measurement.verdict not in verdicts)
     lines = []
-    for study in dict.fromkeys(one.study for one in judged):
+    for study, claims in found.items():
         lines += ["", f"[{_key(study)}]"]
         lines += [
-            f"{_key(one.claim.name)} = {json.dumps(one.measurement.verdict)}"
-            for one in judged
-            if one.study == study
+            f"{_key(name)} = {json.dumps(several if len(several) > 1 else several[0])}"
+            for name, several in claims.items()
         ]
     return "\n".join(lines[1:]) + "\n"
 
