@@ -165,7 +165,10 @@ def _curves(
         if with_steps.empty:
             continue
         middle = with_steps.iloc[(len(with_steps) - 1) // 2]
-        steps = logged[middle["key"]].sort_values("step")
+        # Losses may be logged at some steps alone.
+        steps = logged[middle["key"]].dropna(subset=list(columns), how="all").sort_values("step")
+        if steps.empty:
+            continue
         some = np.unique(np.linspace(0, len(steps) - 1, MOST_POINTS).round().astype(int))
         chosen = steps.iloc[some]
         curves[at] = {
