@@ -239,9 +239,21 @@ def test_a_figure_is_enlarged_and_put_back_with_the_keyboard(opened: Opened) -> 
 
 def test_a_link_to_what_a_filter_hides_shows_it(opened: Opened) -> None:
     page = opened.page
+    for _ in range(2):  # the second time its address is the page's already
+        page.get_by_label("Paper").select_option("jiang2024")
+        page.locator(".summary a", has_text="Song et al. 2024").click()
+        expect(page.locator("#heading-song2024")).to_be_in_viewport()
+
+
+def test_a_study_without_claims_follows_the_filter_of_papers(opened: Opened) -> None:
+    page = opened.page
+    own = page.locator(".run").filter(has=page.get_by_role("heading", name=HOSTILE, exact=True))
+    page.get_by_role("checkbox", name="not run").uncheck()
+    expect(own).to_be_visible()
+    page.get_by_label("Paper").select_option("own")
+    expect(own).to_be_visible()
     page.get_by_label("Paper").select_option("jiang2024")
-    page.locator(".summary a", has_text="Song et al. 2024").click()
-    expect(page.locator("#heading-song2024")).to_be_in_viewport()
+    expect(own).to_be_hidden()
 
 
 def test_without_scripts_every_claim_and_figure_is_there(started: Browser, address: str) -> None:

@@ -35,15 +35,18 @@
     for (const study of all(".study")) {
       const fitting = all(".claims tbody tr:not([hidden])", study);
       const whole = fitting.length === all(".claims tbody tr", study).length;
-      study.hidden = !everything && !fitting.length;
+      const ofPaper = !paper || study.closest(".paper").dataset.paper === paper;
+      // A study without claims has only its paper to go by.
+      const claims = one(".claims", study);
+      study.hidden = claims ? !everything && !fitting.length : !ofPaper;
       // Of some claims, only the runs are shown that they were measured on.
       const behind = new Set(fitting.flatMap((row) => all("a.behind", row).map((link) => link.hash)));
       for (const run of all(".run", study)) run.hidden = !whole && !behind.has(`#${run.id}`);
     }
     for (const section of all(".paper")) {
-      section.hidden = !everything && !one(".study:not([hidden])", section);
+      section.hidden = !one(".study:not([hidden])", section);
     }
-    one("#none").hidden = shown > 0 || !rows.length;
+    one("#none").hidden = Boolean(one(".study:not([hidden])"));
     one("#count").value = `${shown} of ${rows.length} claims`;
   }
   filters.hidden = false;
@@ -52,8 +55,9 @@
   filter();
 
   // A link to a claim or run that a filter hides shows everything again.
-  addEventListener("hashchange", () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    const target = link && document.getElementById(decodeURIComponent(link.hash.slice(1)));
     if (target && target.closest("[hidden]")) {
       filters.reset();
       filter();
