@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tomllib
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -35,6 +37,54 @@ def write_whole(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def write_named(
+    path: Path, content: bytes, flag: str, what: str = "it", exit_code: int = 2
+) -> None:
+    """Write a file that the user names, whole or not at all, in a folder that is made for it.
+
+    Args:
+        path: the file.
+        content: what it will hold.
+        flag: the option that names it, for messages.
+        what: what can't be written there, for messages.
+        exit_code: the command's, if it can't.
+
+    Raises:
+        UserError: if it can't be written, or something lies there that is no file.
+    """
+    try:
+        if path.exists() and not path.is_file():  # a device would be replaced by a file
+            raise OSError(errno.EINVAL, "that is no file")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        raise UserError(
+            f"{flag} {path}: {what} can't be written there ({reason_of(error)}); name a file in a "
+            "folder that takes it.",
+            exit_code=exit_code,
+        ) from None
+
+
+def read_toml(path: Path, most: int, flag: str = "") -> dict[str, Any]:
+    """Return what a TOML file of at most `most` bytes holds.
+
+    Args:
+        path: the file.
+        most: how many bytes it may have.
+        flag: the option that names it, for messages; empty for none.
+
+    Raises:
+        UserError: if it can't be read.
+    """
+    named = f"{flag} {path}".strip()
+    try:
+        return tomllib.loads(read_bounded(path, most).decode())
+    except OSError as error:
+        raise UserError(f"{named}: it can't be read: {reason_of(error)}.") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{named}: it can't be read as TOML: {error}.") from error
 
 
 def read_bounded(path: Path, most: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,11 @@ def console(*, quiet: bool = False) -> Console:
     plain = Plain(highlight=False, markup=False, emoji=False, quiet=quiet)
     plain.soft_wrap = not plain.is_terminal
     return plain
+
+
+def typed_command() -> str:
+    """Return the command line that was typed, as a shell takes it."""
+    return shlex.join(["overfit", *sys.argv[1:]])
 
 
 def next_lines(command: Sequence[str]) -> list[str]:

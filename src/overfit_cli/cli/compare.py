@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from overfit_cli.cli.common import console, next_lines
+from overfit_cli.cli.common import console, next_lines, typed_command
 from overfit_cli.cli.completion import columns, conditions, run_directories
 from overfit_cli.cli.difference import MOST_AXES
 from overfit_cli.cli.options import Where, read_number, read_path
@@ -19,6 +18,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from overfit_cli.report.comparison.compare import Comparison
+
+
+def _where_of(side: str) -> Any:
+    """An option that chooses the cells of one side."""
+    return typer.Option(
+        f"--where-{side.lower()}",
+        metavar="NAME=RANGE",
+        help=f"The same for {side} alone.",
+        autocompletion=conditions,
+    )
 
 
 def compare(
@@ -45,24 +54,8 @@ def compare(
         ),
     ] = None,
     where: Where = None,
-    where_a: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where-a",
-            metavar="NAME=RANGE",
-            help="The same for A alone.",
-            autocompletion=conditions,
-        ),
-    ] = None,
-    where_b: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where-b",
-            metavar="NAME=RANGE",
-            help="The same for B alone.",
-            autocompletion=conditions,
-        ),
-    ] = None,
+    where_a: Annotated[list[str] | None, _where_of("A")] = None,
+    where_b: Annotated[list[str] | None, _where_of("B")] = None,
     interpolate: Annotated[
         bool,
         typer.Option(
@@ -158,21 +151,15 @@ def _draw(found: Comparison, path: Path) -> None:
     from overfit_cli.cli.difference import draw_difference
     from overfit_cli.figures.picture import save_with_caption
 
-    picture = draw_difference(found, shlex.join(["overfit", *sys.argv[1:]]), path)
+    picture = draw_difference(found, typed_command(), path)
     save_with_caption(picture, path)
 
 
 def _write_numbers(found: Comparison, tolerance: float | None, path: Path) -> None:
-    from overfit_cli.files import reason_of, write_whole
+    from overfit_cli.files import write_named
     from overfit_cli.report.comparison.numbers import as_json
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, as_json(found, tolerance).encode())
-    except OSError as error:
-        raise UserError(
-            f"--json {path}: it can't be written there ({reason_of(error)}).", exit_code=1
-        ) from error
+    write_named(path, as_json(found, tolerance).encode(), "--json", exit_code=1)
 
 
 def _within(found: Comparison, tolerance: float, output: Console) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import warnings
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ import typer
 
 from overfit_cli import __version__
 from overfit_cli.cli import completion
+from overfit_cli.cli.common import typed_command
 from overfit_cli.cli.formats import (
     Format,
     in_csv,
@@ -206,7 +206,7 @@ def _latex(
     notes = [
         f"{run.path}: {study.name}, version {study.version}, {counts}",
         *dict.fromkeys(shlex.join(command) for command in made),
-        shlex.join(["overfit", *sys.argv[1:]]) + f"  (overfit {__version__})",
+        typed_command() + f"  (overfit {__version__})",
     ]
     if not measured:
         return cells_table(study, rows, notes)

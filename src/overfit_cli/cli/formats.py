@@ -83,16 +83,9 @@ def write_content(content: bytes, out: Path) -> None:
     Raises:
         UserError: if it can't be written.
     """
-    from overfit_cli.files import reason_of, write_whole
+    from overfit_cli.files import write_named
 
-    if out.exists() and not out.is_file():  # a device would be replaced by a file
+    if out.exists() and not out.is_file():
         raise UserError(f"--out {out}: that is no file; name a file to write.")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(out, content)
-    except OSError as error:
-        raise UserError(
-            f"--out {out}: it can't be written there ({reason_of(error)}); name a file in a folder "
-            "that takes it."
-        ) from None
+    write_named(out, content, "--out")
     console().print(f"Written: {out}")

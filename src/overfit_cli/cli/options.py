@@ -56,6 +56,17 @@ Where = Annotated[
         autocompletion=completion.conditions,
     ),
 ]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Exit with code 1 if a claim fails; with --expect, if a verdict is another.",
+    ),
+]
+Expect = Annotated[
+    str | None,
+    typer.Option(metavar="FILE.toml", help="File of expected verdicts, such as a verdicts.toml."),
+]
 DeviceName = Annotated[
     str,
     typer.Option(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.common import RESULTS, console
+from overfit_cli.cli.common import RESULTS, console, typed_command
 from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
 from overfit_cli.cli.options import (
     DataFolder,
@@ -178,7 +176,7 @@ def plot(
             chosen,
             None if minus is None else _directory("--minus", minus),
             look,
-            shlex.join(["overfit", *sys.argv[1:]]),
+            typed_command(),
             path,
         )
     )

@@ -10,7 +10,7 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.common import RESULTS, console
-from overfit_cli.cli.options import DataFolder, Where, read_path, use_data
+from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, read_path, use_data
 from overfit_cli.words import plural
 
 if TYPE_CHECKING:
@@ -40,19 +40,8 @@ def report(
         ),
     ] = None,
     where: Where = None,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Exit with code 1 if a claim fails; with --expect, if a verdict is another.",
-        ),
-    ] = False,
-    expect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE.toml", help="File of expected verdicts, such as a verdicts.toml."
-        ),
-    ] = None,
+    strict: Strict = False,
+    expect: Expect = None,
     data_folder: DataFolder = None,
 ) -> int:
     """Judge the claims of the papers on your runs, and write a page about them."""

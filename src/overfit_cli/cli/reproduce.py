@@ -11,7 +11,15 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.common import RESULTS, console
-from overfit_cli.cli.options import DataFolder, DeviceName, read_one_of, read_path, use_data
+from overfit_cli.cli.options import (
+    DataFolder,
+    DeviceName,
+    Expect,
+    Strict,
+    read_one_of,
+    read_path,
+    use_data,
+)
 from overfit_cli.cli.report import write_and_say
 from overfit_cli.cli.sweep import BackendName, Jobs, read_jobs
 from overfit_cli.errors import UserError
@@ -48,16 +56,8 @@ def reproduce(
     backend: BackendName = "loky",
     device: DeviceName = "auto",
     data: DataFolder = None,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Exit with code 1 if a claim fails; with --expect, if a verdict is another.",
-        ),
-    ] = False,
-    expect: Annotated[
-        str | None, typer.Option(metavar="FILE.toml", help="File of expected verdicts.")
-    ] = None,
+    strict: Strict = False,
+    expect: Expect = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would run, with the time it takes.")
     ] = False,

@@ -205,7 +205,7 @@ def grid_of(
 
     Args:
         chosen: the study, preset or function.
-        seeds: those that the user asks for; None for the subject's own.
+        seeds: the text of `--seeds`; None for the seeds of the study or preset.
         texts: the values that the user gives, by parameter; they come before the preset's.
         flags: where they are given, for messages.
 

@@ -189,7 +189,7 @@ def _drawn_again(redrawing: Redrawing, found: Sequence[Found], kind: str) -> Ite
 
 
 def _check_size(picture: Picture) -> None:
-    """Refuse a picture that would take all memory; a record can ask for one."""
+    """Refuse a picture of too many pixels: an edited record can ask for any size."""
     from overfit_cli.figures.metadata import MOST_PIXELS
 
     look = picture.look

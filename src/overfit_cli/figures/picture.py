@@ -21,7 +21,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.figures.metadata import metadata_of
 from overfit_cli.figures.provenance import Provenance
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points, typeset, wrapped
-from overfit_cli.files import reason_of, write_whole
+from overfit_cli.files import write_named
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -254,7 +254,7 @@ def save(figure: Figure, path: Path) -> None:
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
         raise UserError(f"--out {path}: the file's name must end in .png, .pdf or .svg.")
-    _write(path, image(figure, kind))
+    write_named(path, image(figure, kind), "--out", "the figure")
 
 
 def save_with_caption(picture: Picture, path: Path) -> None:
@@ -264,15 +264,4 @@ def save_with_caption(picture: Picture, path: Path) -> None:
         UserError: as `save` does.
     """
     save(picture, path)
-    _write(path.with_suffix(".txt"), picture.caption.encode())
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
-    except OSError as error:
-        raise UserError(
-            f"--out {path}: the figure can't be written there ({reason_of(error)});"
-            " name a file in a folder that takes it."
-        ) from None
+    write_named(path.with_suffix(".txt"), picture.caption.encode(), "--out", "the caption")

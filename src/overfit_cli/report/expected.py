@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from overfit_cli.claim import VERDICTS, Verdict
 from overfit_cli.errors import UserError, shortened
-from overfit_cli.files import read_bounded, reason_of
+from overfit_cli.files import read_toml
 from overfit_cli.report.judged import Judged
 
 MOST_BYTES = 1 << 20
@@ -51,12 +50,7 @@ def read_expected(path: Path) -> Expected:
     Raises:
         UserError: if it can't be read, or holds something else.
     """
-    try:
-        content = tomllib.loads(read_bounded(path, MOST_BYTES).decode())
-    except OSError as error:
-        raise UserError(f"--expect {path}: it can't be read: {reason_of(error)}.") from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"--expect {path}: it can't be read as TOML: {error}.") from error
+    content = read_toml(path, MOST_BYTES, "--expect")
     expected: dict[str, Sequence[Verdict]] = {}
     for study, claims in content.items():
         if not isinstance(claims, dict):

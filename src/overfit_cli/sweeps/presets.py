@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overfit_cli.errors import UserError, nearest, shortened
-from overfit_cli.files import read_bounded, reason_of
+from overfit_cli.files import read_toml
 
 MOST_BYTES = 1 << 20
 PROFILES = ("quick", "paper")
@@ -140,12 +139,7 @@ def find_preset(name: str) -> Preset | None:
 
 
 def _read(path: Path) -> Preset:
-    try:
-        content = tomllib.loads(read_bounded(path, MOST_BYTES).decode())
-    except OSError as error:
-        raise UserError(f"{path}: it can't be read: {reason_of(error)}.") from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: it can't be read as TOML: {error}.") from error
+    content = read_toml(path, MOST_BYTES)
     try:
         return Preset(path.stem, PresetFile.model_validate(content), path)
     except ValidationError as error:
