@@ -18,12 +18,14 @@ from overfit_cli.report.claims_json import claims_json
 from overfit_cli.report.contents import ReportedPaper, contents
 from overfit_cli.report.expected import as_expected, compare, read_expected
 from overfit_cli.report.files import write_report
+from overfit_cli.report.judge import load_runs
 from overfit_cli.report.judged import Judged
 from overfit_cli.report.junit import junit
 from overfit_cli.report.markdown import markdown
 from overfit_cli.report.words import number_in_words
 from tests.command import call
 from tests.report.made_up import judged
+from tests.toy_runs import sweep_toy
 
 VIT, TEXT = "benign-vit", "kernel-text"
 SOME = [
@@ -66,6 +68,25 @@ def test_markdown_counts_verdicts_by_paper_and_says_how_to_measure_again() -> No
     assert "| Jiang et al. 2024 |  | 1 |  |  | 1 |" in text
     assert "Again: `overfit reproduce fig2`" in text
     assert "on two cores" in text
+
+
+def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:
+    write_report(papers(), tmp_path, unexpected={"benign-vit/b": "fails, expected holds"})
+    text = (tmp_path / "report.md").read_text()
+    assert "- benign-vit/b: fails, expected holds." in text.partition("| paper |")[0]
+    assert "Unexpected" not in markdown(papers())
+
+
+def test_what_a_run_was_made_of_stands_in_words_and_as_data(tmp_path: Path) -> None:
+    path = sweep_toy(tmp_path / "run", "1:3").path
+    both = contents([], load_runs([path], tmp_path), [])
+    assert f"#### {path}" in markdown(both)
+    assert "6 cells done; seeds 0." in markdown(both)
+    (run,) = json.loads(claims_json(both))["runs"]
+    assert run["cells"] == {"done": 6, "failed": 0}
+    assert run["seeds"] == [0]
+    assert run["axes"] == {"n": [1, 2, 3], "snr": [1.0, 2.0]}
+    assert run["parameters"]["training_steps"] == 50
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])

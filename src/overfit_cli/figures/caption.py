@@ -10,7 +10,7 @@ from overfit_cli.figure import Figure, FigureData
 from overfit_cli.figures.axis import parameter_values
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import brief, typeset
-from overfit_cli.parameters import describe
+from overfit_cli.parameters import Value, describe
 from overfit_cli.words import plural
 
 WIDTH = 96
@@ -65,16 +65,20 @@ def cells_in_words(data: FigureData) -> str:
 
 def settings_in_words(data: FigureData) -> str:
     """Say which study it is, and the parameters that have one value."""
-    study, described = data.study, describe(data.study.parameters)
-    same = {
-        name: values[0]
-        for name, values in parameter_values(data).items()
-        if len(values) == 1 and name in described
-    }
-    for sentence in data.differs:
-        same.pop(sentence.partition(" ")[0], None)
+    study = data.study
     paper = f" ({study.paper})" if study.paper else ""
-    texts = [f"{name} {brief(value)}" for name, value in same.items()]
+    texts = [f"{name} {brief(value)}" for name, value in fixed_parameters(data).items()]
     differs = f" They differ in: {'; '.join(data.differs)}." if data.differs else ""
     settings = ", ".join(texts)
     return f"Settings: {study.name}{paper}, version {study.version}: {settings}.{differs}"
+
+
+def fixed_parameters(data: FigureData) -> dict[str, Value]:
+    """Return the parameters that have one value in all cells, with it."""
+    described = describe(data.study.parameters)
+    differ = {sentence.partition(" ")[0] for sentence in data.differs}
+    return {
+        name: values[0]
+        for name, values in parameter_values(data).items()
+        if len(values) == 1 and name in described and name not in differ
+    }

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from overfit_cli.claim import Interval
+from overfit_cli.parameters import Value
 from overfit_cli.report.contents import ReportedPaper, ReportedRun, ReportedStudy, again
 from overfit_cli.report.judged import Judged
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 def claims_json(papers: Sequence[ReportedPaper]) -> str:
-    """Return every claim with its measurement, and every run with its settings, as JSON."""
+    """Return every claim with its measurement, and every run with its parameters, as JSON."""
     content = {
         "schema": SCHEMA,
         "claims": [{"paper": paper.key, **_claim(one)} for paper in papers for one in paper.judged],
@@ -49,15 +50,33 @@ def _claim(one: Judged) -> dict[str, Any]:
 
 
 def _run(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
+    facts = run.facts
     return {
         "directory": str(run.path),
         "study": study.study.name,
         "version": study.study.version,
-        "cells": run.facts.cells,
-        "settings": run.facts.settings,
-        "made": run.facts.made,
-        "commands": list(run.facts.commands),
+        "cells": {"done": facts.done, "failed": sum(facts.reasons.values())},
+        "reasons": dict(facts.reasons),
+        "seeds": list(facts.seeds),
+        "axes": {name: [_value(one) for one in values] for name, values in facts.axes.items()},
+        "parameters": {name: _value(one) for name, one in facts.parameters.items()},
+        "sweeps": [
+            {
+                "command": list(sweep.command),
+                "started": sweep.started,
+                "packages": dict(sweep.packages),
+                "python": sweep.python,
+                "platform": sweep.platform,
+                "git_commit": sweep.git_commit,
+            }
+            for sweep in facts.sweeps
+        ],
     }
+
+
+def _value(value: Value) -> Value | None:
+    """A parameter's value for JSON."""
+    return finite_or_null(value) if isinstance(value, float) else value
 
 
 def finite_or_null(value: float | None) -> float | None:

@@ -37,7 +37,7 @@ def write_report(
     judged = [one for paper in papers for one in paper.judged]
     contents = {
         "index.html": page(papers, where),
-        "report.md": markdown(papers),
+        "report.md": markdown(papers, unexpected),
         "claims.json": claims_json(papers),
         "junit.xml": junit(judged, unexpected),
         "verdicts.toml": as_expected(judged),

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from overfit_cli.claim import VERDICTS
-from overfit_cli.plain_text import in_markdown
-from overfit_cli.report.contents import ReportedPaper, again
+from overfit_cli.plain_text import in_markdown, visible
+from overfit_cli.report.contents import ReportedPaper, ReportedRun, again
 from overfit_cli.report.judged import Judged
 from overfit_cli.report.words import families, in_words, number_in_words
 
 _HEADINGS = ("claim", "verdict", "all together", "measured", "holds where", "source")
 
 
-def markdown(papers: Sequence[ReportedPaper]) -> str:
-    """Return the verdicts by paper, and a table of claims for each study."""
-    lines = ["# Claims and verdicts", "", *verdict_counts(papers), ""]
+def markdown(
+    papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | None = None
+) -> str:
+    """Return the verdicts by paper; for each study a table of claims, and its runs.
+
+    Args:
+        papers: what is reported.
+        unexpected: what is wrong with the verdict of a claim, by `study/claim`: it comes first.
+    """
+    lines = ["# Claims and verdicts", "", *_unexpected(unexpected or {})]
+    lines += [*verdict_counts(papers), ""]
     for paper in papers:
         title = f": {paper.paper.title}" if paper.paper else ""
         lines += [f"## {in_markdown(paper.cited + title)}", ""]
         for study in paper.studies:
-            lines += [f"### {in_markdown(study.study.name)}", "", *_claims(study.judged)]
+            title = f"{study.study.name}: {study.study.title}"
+            lines += [f"### {in_markdown(title)}", "", *_claims(study.judged)]
+            for run in study.runs:
+                lines += _run(run)
     return "\n".join(lines)
+
+
+def _unexpected(found: Mapping[str, str]) -> list[str]:
+    """A line for each verdict that is another than expected."""
+    lines = [f"- {in_markdown(f'{claim}: {what}')}." for claim, what in found.items()]
+    return ["Unexpected verdicts:", "", *lines, ""] if lines else []
 
 
 def verdict_counts(papers: Sequence[ReportedPaper]) -> list[str]:
@@ -46,6 +63,22 @@ def _claims(judged: Sequence[Judged]) -> Iterator[str]:
     yield from ("", *(in_markdown(sentence) for sentence in families(judged)), "")
     yield from (_details(one) for one in judged)
     yield ""
+
+
+def _run(run: ReportedRun) -> Iterator[str]:
+    """The lines on a run: its cells, settings and failures, and what made them."""
+    facts = run.facts
+    yield from (f"#### {in_markdown(str(run.path))}", "")
+    for sentence in (facts.cells, facts.settings, facts.failures, facts.made):
+        if sentence:
+            yield f"- {in_markdown(sentence)}"
+    yield from (f"- {_code(command)}" for command in facts.commands)
+    yield ""
+
+
+def _code(text: str) -> str:
+    """A command as code; a backtick would end that."""
+    return in_markdown(text) if "`" in text else f"`{visible(text)}`"
 
 
 def _row(cells: Sequence[str]) -> str:

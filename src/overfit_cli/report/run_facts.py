@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from overfit_cli.figure import FigureData
-from overfit_cli.figures.caption import cells_in_words, settings_in_words
+from overfit_cli.figures.axis import parameter_values
+from overfit_cli.figures.caption import cells_in_words, fixed_parameters, settings_in_words
 from overfit_cli.figures.style import typeset
+from overfit_cli.parameters import describe
 from overfit_cli.plain_text import visible
-from overfit_cli.sweeps.manifest import Manifest
+from overfit_cli.sweeps.manifest import Manifest, Run
 
 _PACKAGES = ("overfit-cli", "torch", "numpy")
 _MOST_REASONS = 3
@@ -19,7 +22,7 @@ _MOST_REASONS = 3
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a reader must know of a run, in words.
+    """What a reader must know of a run, in words, and as data for programs.
 
     Attributes:
         cells: how many are done and failed, their seeds and axes.
@@ -27,6 +30,12 @@ class RunFacts:
         failures: why cells failed; empty where none did.
         made: when, with which versions, on what.
         commands: those that made the cells; empty where they were made from Python.
+        done: how many cells are done.
+        reasons: how many cells failed, by reason.
+        seeds: those of its cells.
+        axes: the parameters that take several values, with them.
+        parameters: those that have one value, with it.
+        sweeps: what was run into the directory, the first one first.
     """
 
     cells: str
@@ -34,35 +43,53 @@ class RunFacts:
     failures: str
     made: str
     commands: Sequence[str]
+    done: int
+    reasons: Mapping[str, int]
+    seeds: Sequence[int]
+    axes: Mapping[str, Sequence[Any]]
+    parameters: Mapping[str, Any]
+    sweeps: Sequence[Run]
 
 
 def facts_of(data: FigureData, manifest: Manifest | None) -> RunFacts:
     """Return what is known of a run, from its cells and its manifest."""
-    runs = manifest.runs if manifest else ()
-    typed = dict.fromkeys(shlex.join(run.command) for run in runs if run.command)
+    sweeps = manifest.runs if manifest else ()
+    typed = dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)
+    failed = data.cells.loc[data.cells["status"] == "failed", "reason"].astype(str)
+    reasons = dict(Counter(failed).most_common())
+    described = describe(data.study.parameters)
     return RunFacts(
         cells=typeset(cells_in_words(data)),
         settings=typeset(settings_in_words(data)),
-        failures=_failures(data),
-        made=_made(manifest),
+        failures=_failures(reasons),
+        made=_made(sweeps),
         commands=list(typed),
+        done=int((data.cells["status"] == "done").sum()),
+        reasons=reasons,
+        seeds=sorted(data.cells["seed"].unique().tolist()),
+        axes={
+            name: list(values)
+            for name, values in parameter_values(data).items()
+            if len(values) > 1 and name in described
+        },
+        parameters=fixed_parameters(data),
+        sweeps=sweeps,
     )
 
 
-def _failures(data: FigureData) -> str:
-    reasons = Counter(data.cells.loc[data.cells["status"] == "failed", "reason"].astype(str))
+def _failures(reasons: Mapping[str, int]) -> str:
     if not reasons:
         return ""
-    told = [f"{count} {visible(reason)}" for reason, count in reasons.most_common(_MOST_REASONS)]
+    told = [f"{count} {visible(why)}" for why, count in list(reasons.items())[:_MOST_REASONS]]
     others = len(reasons) - len(told)
     return f"Failed cells: {', '.join(told)}{f' and {others} other reasons' if others else ''}."
 
 
-def _made(manifest: Manifest | None) -> str:
+def _made(sweeps: Sequence[Run]) -> str:
     """When a run was made, and with what: the last one where there were several."""
-    if manifest is None or not manifest.runs:
+    if not sweeps:
         return ""
-    last = manifest.runs[-1]
+    last = sweeps[-1]
     versions = [
         f"{name} {version}" for name in _PACKAGES if (version := last.packages.get(name, ""))
     ]
