@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,19 +13,21 @@ from tests.command import environment, run
 
 SCRIPT = """
 import sys
-sys.argv = ["overfit", *{arguments!r}]
 from overfit_cli.cli.app import main
-try:
-    main()
-except SystemExit as ended:
-    assert ended.code in (0, None), ended.code
+for arguments in {commands!r}:
+    sys.argv = ["overfit", *arguments]
+    try:
+        main()
+    except SystemExit as ended:
+        assert ended.code in (0, None), (arguments, ended.code)
 loaded = [name for name in {heavy!r} if name in sys.modules]
 assert not loaded, loaded
 """
 
 
-def check_imports(arguments: list[str], heavy: list[str], cwd: Path) -> None:
-    script = SCRIPT.format(arguments=arguments, heavy=heavy)
+def check_imports(commands: Sequence[Sequence[str]], heavy: list[str], cwd: Path) -> None:
+    """Run the commands in one process, which loads nothing heavy."""
+    script = SCRIPT.format(commands=commands, heavy=heavy)
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=cwd,
@@ -42,19 +45,21 @@ def check_imports(arguments: list[str], heavy: list[str], cwd: Path) -> None:
 )
 def test_help_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     heavy = ["torch", "pandas", "matplotlib", "numpy", "scipy", "joblib", "pyarrow"]
-    check_imports(arguments, heavy, tmp_path)
+    check_imports([arguments], heavy, tmp_path)
 
 
 def test_what_reads_runs_imports_no_torch(tmp_path: Path) -> None:
     run("sweep", "toy", "--jobs", "1", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=tmp_path)
-    check_imports(["plot", "heatmap", "--from", "out"], ["torch"], tmp_path)
-    check_imports(["verify", "out/figures/heatmap.png"], ["torch"], tmp_path)
-    check_imports(["report", "--from", "out"], ["torch"], tmp_path)
-    check_imports(["export", "out", "--to", "latex"], ["torch", "matplotlib"], tmp_path)
-    check_imports(["compare", "out", "out"], ["torch", "matplotlib"], tmp_path)
-    check_imports(["compare", "out", "out", "--out", "out/same.png"], ["torch"], tmp_path)
-    check_imports(["verify", "out/same.png"], ["torch"], tmp_path)
-    check_imports(["list"], ["torch"], tmp_path)
+    without_figures = [["list"], ["export", "out", "--to", "latex"], ["compare", "out", "out"]]
+    check_imports(without_figures, ["torch", "matplotlib"], tmp_path)
+    with_figures = [
+        ["plot", "heatmap", "--from", "out"],
+        ["verify", "out/figures/heatmap.png"],
+        ["compare", "out", "out", "--out", "out/same.png"],
+        ["verify", "out/same.png"],
+        ["report", "--from", "out"],
+    ]
+    check_imports(with_figures, ["torch"], tmp_path)
 
 
 def test_what_plans_a_sweep_imports_nothing_that_trains_or_judges(tmp_path: Path) -> None:
@@ -62,11 +67,11 @@ def test_what_plans_a_sweep_imports_nothing_that_trains_or_judges(tmp_path: Path
     cell = ["--n=2", "--snr=5", "--seeds=2", "--set=test_samples=2", "--jobs=1", "--out=out"]
     assert "overfit report" in run("sweep", "benign-vit", *cell, cwd=tmp_path).stdout
     heavy = ["torch", "scipy", "matplotlib", "sklearn"]
-    check_imports(["sweep", "benign-vit", *cell], heavy, tmp_path)
+    check_imports([["sweep", "benign-vit", *cell]], heavy, tmp_path)
 
 
 def test_the_help_of_a_sweep_lists_the_studys_parameters(tmp_path: Path) -> None:
-    check_imports(["sweep", "toy", "--help"], ["torch", "matplotlib"], tmp_path)
+    check_imports([["sweep", "toy", "--help"]], ["torch", "matplotlib"], tmp_path)
     shown = run("sweep", "toy", "--help", cwd=tmp_path).stdout
     for words in ("--set NAME=RANGE", "Parameters of toy", "pause", "mood"):
         assert words in shown

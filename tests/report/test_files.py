@@ -86,7 +86,7 @@ def test_what_a_run_was_made_of_stands_in_words_and_as_data(tmp_path: Path) -> N
     assert run["cells"] == {"done": 6, "failed": 0}
     assert run["seeds"] == [0]
     assert run["axes"] == {"n": [1, 2, 3], "snr": [1.0, 2.0]}
-    assert run["parameters"]["training_steps"] == 50
+    assert run["parameters"] == {"pause": 0.0, "mood": "well"}
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])

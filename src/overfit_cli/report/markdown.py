@@ -77,8 +77,8 @@ def _run(run: ReportedRun) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    """A command as code; a backtick would end that."""
-    return in_markdown(text) if "`" in text else f"`{visible(text)}`"
+    """A command as code, unless it holds what may end that, HTML or a link."""
+    return in_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
 
 
 def _row(cells: Sequence[str]) -> str:
