@@ -19,6 +19,8 @@ from tests.command import call
 from tests.report.comparison.toy_numbers import Numbers, write_run
 from tests.spoilt_figures import edit, rewritten, verify, with_column
 
+pytestmark = pytest.mark.xdist_group("verify-compared")  # what its tests share is made once
+
 ROOT = Path(__file__).parents[2]
 HERE = "  These cells are here, unchanged.\n"
 FILE_HERE = "  This file is here, unchanged.\n"

@@ -287,7 +287,11 @@ def test_fonts_that_are_missing_beside_one_that_is_there_are_passed_over(
 SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle"))
 
 
-@pytest.mark.parametrize("style", SHIPPED[:: max(1, len(SHIPPED) // 5)], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "style",
+    [SHIPPED[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SHIPPED[5::5])],
+    ids=lambda path: path.stem,
+)
 def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> None:
     logged = data_of(FEW, None, fake_trajectories(FEW))
     with look(style=style, size="4.5x3.5", dpi=30):

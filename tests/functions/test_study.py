@@ -41,7 +41,14 @@ def written(folder: Path, text: str, name: str = "mine.py") -> Path:
 # From a file to a picture
 
 
-@pytest.mark.parametrize("how", [("--jobs=1",), ("--jobs=2",), ("--jobs=2", "--backend=threading")])
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("--jobs=2",),
+        pytest.param(("--jobs=1",), marks=pytest.mark.slow),
+        pytest.param(("--jobs=2", "--backend=threading"), marks=pytest.mark.slow),
+    ],
+)
 def test_a_function_is_swept_and_drawn_by_the_usual_commands(
     tmp_path: Path, how: tuple[str, ...]
 ) -> None:
@@ -61,7 +68,7 @@ def test_a_function_is_swept_and_drawn_by_the_usual_commands(
     assert "Line: n·snr² = 4." in caption
 
 
-@pytest.mark.parametrize("figure", ["cutoff", "boundary"])
+@pytest.mark.parametrize("figure", ["cutoff", pytest.param("boundary", marks=pytest.mark.slow)])
 def test_a_figure_of_two_sides_cuts_in_the_middle_where_no_threshold_is_named(
     tmp_path: Path, figure: str
 ) -> None:

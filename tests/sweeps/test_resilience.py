@@ -22,6 +22,8 @@ from overfit_cli.sweeps.workers import Workforce, in_parallel
 from tests.command import run, start, wait_for
 from tests.toy_runs import one_part_per_batch
 
+pytestmark = pytest.mark.xdist_group("resilience")  # what its tests share is made once
+
 CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--jobs", "2")
 GRID = (*CELLS, "--set", "pause=0.02")
 LONG_GRID = (*CELLS, "--set", "pause=0.25")  # Ten seconds: longer than twelve kills let it work.

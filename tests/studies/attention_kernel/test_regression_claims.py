@@ -287,11 +287,11 @@ def test_every_claim_has_its_worlds() -> None:
     "name",
     [
         "floor-softmax-below",
-        "zero-gaussian-below",
-        "condition-12",
-        "theorem3-descent",
-        "sizes-delta",
         "example-gradient",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("zero-gaussian-below", "condition-12", "theorem3-descent", "sizes-delta")
+        ),
     ],
 )
 def test_a_claim_is_seldom_wrong_in_its_worlds(name: str) -> None:

@@ -17,6 +17,8 @@ from overfit_cli.figures.style import typeset
 from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths
 from tests.fake_study import words
 
+pytestmark = pytest.mark.xdist_group("softmax-figures")  # what its tests share is made once
+
 NETWORKS = ["softmax", "exp", "relu"]
 
 
