@@ -60,7 +60,8 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Exit with code 1 if a claim fails; with --expect, if a verdict is another.",
+        help="Exit with code 1 if a claim fails, or with --expect if a verdict is another; and if "
+        "nothing is judged.",
     ),
 ]
 Expect = Annotated[
