@@ -98,7 +98,7 @@ def count_table(judged: Sequence[Judged]) -> Table:
     counts: dict[str, Counter[str]] = {}
     for one in judged:
         counts.setdefault(_cited(one.study), Counter())[one.measurement.verdict] += 1
-    of_all = Counter(one.measurement.verdict for one in judged)
+    of_all: Counter[str] = Counter(one.measurement.verdict for one in judged)
     papers = sorted(counts.items(), key=lambda row: (row[0] == _OTHERS, row[0]))
     table = Table(box=SIMPLE_HEAD)
     table.add_column("paper", overflow="fold")
