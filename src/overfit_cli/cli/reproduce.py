@@ -222,7 +222,7 @@ def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
     for name in names:
         path = directory / "figures" / f"{name}.png"
         command = f"overfit plot {name} --from {directory}"
-        source = [RunDirectory(directory)]
+        source = [RunDirectory(directory, "run directory")]
         request = Request(name, source, FigureOptions(), command=command, out=path)
         try:
             save_with_caption(draw_figure(request), path)
