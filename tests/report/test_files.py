@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from overfit_cli.claim import Measurement, Verdict
+from overfit_cli.cli import reporting
 from overfit_cli.errors import UserError
 from overfit_cli.report.claims_json import claims_json
 from overfit_cli.report.contents import ReportedPaper, contents
@@ -252,10 +253,16 @@ def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path)
     assert "ünë: its one cell failed, so there are no numbers to judge by.\n" in said
 
 
-def test_without_a_named_run_a_report_is_counted_and_names_what_fails(tmp_path: Path) -> None:
+def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for n, name in ((2, "first"), (30, "second")):
         grid = (f"--n={n}", "--seeds=1", "--jobs=1", f"--out=results/{name}")
         call("sweep", "toy", *grid, cwd=tmp_path)
+    listed = call("report", cwd=tmp_path).stdout
+    assert re.search(r"toy-claim +holds +0\.3333", listed)
+    assert "228 claims need other cells than these; report.md says which." in listed
+    monkeypatch.setattr(reporting, "MOST_LISTED", 0)
     lines = call("report", cwd=tmp_path).stdout.splitlines()
     assert len(lines) < 20
     rows = [re.split(r"\s{2,}", line.strip()) for line in lines]

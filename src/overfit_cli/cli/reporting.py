@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from overfit_cli.report.judged import Judged
 
 
+MOST_LISTED = 20
+"""More claims than these, measured in `results/`, are counted by their verdicts."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a report is asked to be about.
@@ -108,14 +112,14 @@ def write_and_say(output: Console, asked: Asked, held: Held) -> int:
 def _say_verdicts(
     output: Console, asked: Asked, judged: Sequence[Judged], wanted: Sequence[Judged]
 ) -> None:
-    """Say the verdicts: of named runs in full, of presets in a table, of everything counted."""
+    """Say the verdicts: of named runs in full, of others in a table, of many their numbers."""
     from overfit_cli.cli.tables import count_table, verdict_table
     from overfit_cli.report.judged import worth_showing
     from overfit_cli.report.words import families, sentences
 
-    if not asked.sources and asked.presets is None:
-        if any(one.is_measured for one in judged):
-            output.print(count_table(judged))
+    everything = not asked.sources and asked.presets is None
+    if everything and sum(one.is_measured for one in judged) > MOST_LISTED:
+        output.print(count_table(judged))
         return
     about = judged if asked.sources else wanted
     shown = worth_showing(about)
@@ -123,7 +127,7 @@ def _say_verdicts(
         output.print(verdict_table(shown))
     for sentence in (*sentences(shown), *families(shown)) if asked.sources else ():
         output.print(sentence, soft_wrap=False)
-    if len(shown) < len(about):
+    if 0 < len(shown) < len(about):
         left = len(about) - len(shown)
         need = "needs" if left == 1 else "need"
         output.print(
@@ -162,5 +166,6 @@ def _nothing_in_words(runs: Sequence[LoadedRun], *, nothing: bool) -> Iterator[s
             cells = f"all {len(run.cells)} cells" if len(run.cells) > 1 else "its one cell"
             yield f"{run.directory.path}: {cells} failed, so there are no numbers to judge by."
     if nothing:
-        why = "these cells bear on none" if runs else f"no run directory in {RESULTS}/ can be used"
-        yield f"No claim was judged: {why}; `overfit list claims` names their presets."
+        none = f"no run directory in {RESULTS}/ can be used; `overfit reproduce` makes them."
+        other = "these cells bear on none; `overfit list claims STUDY` names presets that do."
+        yield f"No claim was judged: {other if runs else none}"
