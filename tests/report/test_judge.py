@@ -15,7 +15,7 @@ from overfit_cli.claim import Measurement
 from overfit_cli.cli import app
 from overfit_cli.registry import claims_of, find_study
 from overfit_cli.report.choosing import in_order
-from overfit_cli.report.judge import judge_all
+from overfit_cli.report.judge import judge_all, load_runs
 from overfit_cli.report.judged import Judged, as_a_family, worth_showing
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import make_grid
@@ -23,6 +23,7 @@ from overfit_cli.sweeps.presets import PresetFile
 from overfit_cli.sweeps.provenance import planned_cells, record_run
 from overfit_cli.sweeps.store import RunDirectory
 from tests.report.made_up import judged
+from tests.toy_runs import sweep_toy
 
 
 def names(shown: list[Judged]) -> list[str]:
@@ -75,6 +76,14 @@ def test_a_claim_is_decided_by_its_own_presets_run_and_else_by_the_first_name(
         found = {one.claim.name: one.directory for one in judge_all([], tmp_path)}
         assert found["fig1-exponent"] == tmp_path / name
         shutil.rmtree(tmp_path / name)
+
+
+def test_runs_are_read_in_the_order_of_their_names_and_each_once(tmp_path: Path) -> None:
+    for age, name in enumerate("acb"):
+        sweep_toy(tmp_path / name)
+        os.utime(tmp_path / name / "cells", (age, age))
+    assert [run.directory.path.name for run in load_runs([], tmp_path)] == ["a", "b", "c"]
+    assert len(load_runs([tmp_path / "a", tmp_path / "a"], tmp_path)) == 1
 
 
 def test_a_run_of_its_preset_that_bears_on_no_claim_leaves_it_to_the_next(tmp_path: Path) -> None:

@@ -173,7 +173,5 @@ def assignments(
     if equals:
         return [f"{name}={one}" for one in in_list(typed, behind)]
     meant = [one for one in values if one.startswith(name)] or ([name] if behind else [])
-    of_one = (
-        [f"{meant[0]}={one}" for one in values.get(meant[0], behind)] if len(meant) == 1 else []
-    )
-    return [*(f"{one}=" for one in meant), *of_one]
+    of_one = values.get(named_among(known, meant[0]), ()) if len(meant) == 1 else ()
+    return [*(f"{one}=" for one in meant), *(f"{meant[0]}={value}" for value in of_one)]

@@ -88,15 +88,26 @@ def write_and_say(output: Console, asked: Asked, held: Held) -> int:
     runs = load_runs(asked.sources, RESULTS, asked.where)
     judged = judge_runs(runs, every=bool(asked.sources), profile=asked.profile)
     wanted = asked.of(judged)
-    _say_verdicts(output, asked, judged, judged if wanted is None else wanted)
+    about = judged if wanted is None else wanted
+    _say_verdicts(output, asked, judged, about)
     compared = None if expected is None else compare(judged, expected, wanted)
     unexpected = None if compared is None else compared.unexpected
-    if len(runs) > 1 and not asked.sources:  # of all that there is, it takes a minute
+    if len(runs) > 1 and not asked.sources:  # with many figures it takes a minute
         output.print(f"Drawing the page of all {len(runs)} runs in {RESULTS}/.")
     papers = contents(judged, runs, asked.where)
     for path in write_report(papers, held.folder, asked.where, unexpected, flag=held.flag):
         output.print(f"Written: {path}")
-    about = judged if wanted is None else wanted
+    return _say_outcome(output, held, runs, about, compared)
+
+
+def _say_outcome(
+    output: Console,
+    held: Held,
+    runs: Sequence[LoadedRun],
+    about: Sequence[Judged],
+    compared: Comparison | None,
+) -> int:
+    """Say what fails, what is unexpected and what isn't judged, and return the exit code."""
     failed = [one.name for one in about if one.measurement.verdict == "fails"]
     if failed:
         output.print(f"Claims that fail: {len(failed)} of {len(about)}: {', '.join(failed)}.")
@@ -110,18 +121,18 @@ def write_and_say(output: Console, asked: Asked, held: Held) -> int:
 
 
 def _say_verdicts(
-    output: Console, asked: Asked, judged: Sequence[Judged], wanted: Sequence[Judged]
+    output: Console, asked: Asked, judged: Sequence[Judged], about: Sequence[Judged]
 ) -> None:
-    """Say the verdicts: of named runs in full, of others in a table, of many their numbers."""
+    """Say the verdicts: of named runs in full, else in a table; many are counted."""
     from overfit_cli.cli.tables import count_table, verdict_table
     from overfit_cli.report.judged import worth_showing
     from overfit_cli.report.words import families, sentences
 
-    everything = not asked.sources and asked.presets is None
-    if everything and sum(one.is_measured for one in judged) > MOST_LISTED:
+    whole = not asked.sources and asked.presets is None
+    if whole and sum(one.is_measured for one in judged) > MOST_LISTED:
         output.print(count_table(judged))
         return
-    about = judged if asked.sources else wanted
+    about = judged if asked.sources else about
     shown = worth_showing(about)
     if shown:
         output.print(verdict_table(shown))

@@ -46,7 +46,8 @@ def load_runs(sources: Sequence[Path], root: Path, where: Sequence[str] = ()) ->
     """
     if where and not sources:
         raise UserError(f"--where {where[0]}: name the run directory that it is about with --from.")
-    directories = [RunDirectory(path) for path in sources] or usable_directories(root)
+    directories = [RunDirectory(path) for path in dict.fromkeys(sources)]
+    directories = directories or sorted(usable_directories(root), key=lambda one: str(one.path))
     return [LoadedRun(one, *_study_and_cells(one, where)) for one in directories]
 
 
