@@ -23,8 +23,9 @@ from overfit_cli.functions.study import study_of_function
 from overfit_cli.parameters import Value
 from overfit_cli.registry import add_study, find_study
 from overfit_cli.report.comparison.compare import Comparison, compare_sides
-from overfit_cli.report.judge import judge_all, judge_cells, worth_showing
-from overfit_cli.report.judged import Judged
+from overfit_cli.report.frames import judge_cells
+from overfit_cli.report.judge import judge_all
+from overfit_cli.report.judged import Judged, worth_showing
 from overfit_cli.study import AnyStudy, Study
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loading import load_logged_steps, load_study_and_cells
@@ -314,10 +315,11 @@ def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = No
 
     Args:
         *sources: the run directories to judge by, each for itself; without any, those in
-            `results/`: of those on which a claim can be measured that of its preset decides it,
-            else the newest. Or one frame of cells, from anywhere: a row per cell, with `seed` and
-            the study's columns; parameters that are absent have their defaults. With a column
-            `step`, a row per cell and logged step: then claims on trajectories are judged.
+            `results/`: of those on which a claim can be measured the quick run of its preset
+            decides it, else the paper run, else the first by name. Or one frame of cells, from
+            anywhere: a row per cell, with `seed` and the study's columns; parameters that are
+            absent have their defaults. With a column `step`, a row per cell and logged step: then
+            claims on trajectories are judged.
         study: whose cells a frame has, where it has no column `study`.
 
     Returns:

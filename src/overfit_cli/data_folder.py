@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.errors import UserError
+from overfit_cli.errors import MissingError, UserError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,11 +35,11 @@ def data_folder(asked_by: str) -> Path:
         asked_by: what needs data, for the message, such as `--set source=imdb`.
 
     Raises:
-        UserError: if none was named.
+        MissingError: if none was named.
     """
     given = os.environ.get(VARIABLE)
     if not given:
-        raise UserError(
+        raise MissingError(
             f"{asked_by} needs data: name its folder in the variable {VARIABLE}, or with "
             "--data DIR where a command takes it."
         )
@@ -51,14 +51,14 @@ def naming_data(folder: Path) -> Iterator[None]:
     """Have what is said of missing or malformed data in here name the flag and its value.
 
     Raises:
-        UserError: what was raised inside, beginning with `--data`.
+        UserError: what was raised inside, of the same kind, beginning with `--data`.
     """
     try:
         yield
     except UserError as error:
         said = str(error)
         named = said if said.startswith(f"{folder}:") else f"{folder}: {said}"
-        raise UserError(f"--data {named}") from error
+        raise type(error)(f"--data {named}", exit_code=error.exit_code) from error
 
 
 def fingerprint(*arrays: NDArray[Any]) -> str:

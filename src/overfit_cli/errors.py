@@ -20,6 +20,10 @@ class UserError(Exception):
         self.exit_code = exit_code
 
 
+class MissingError(UserError):
+    """What a study needs isn't here: data, or an optional package."""
+
+
 def is_plain_number(text: str) -> bool:
     """Whether a number is written as people write it: Python would take `1_0` and `２` too."""
     return text.isascii() and "_" not in text
@@ -36,7 +40,17 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
     `cutoff` is how alike they must be, from 0 to 1.
     """
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=cutoff)
+    close = most_alike(word, names, cutoff=cutoff)
     if close:
-        return f"did you mean {close[0]!r}?"
+        return f"did you mean {close!r}?"
     return f"known: {', '.join(names)}." if names else "none is known."
+
+
+def most_alike(word: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """Return the known name that is most like `word`, in small letters or large; empty for none.
+
+    `cutoff` is how alike they must be, from 0 to 1.
+    """
+    names = {name.casefold(): name for name in sorted(known)}
+    close = difflib.get_close_matches(word.casefold(), names, n=1, cutoff=cutoff)
+    return names[close[0]] if close else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from overfit_cli.errors import UserError
+from overfit_cli.errors import MissingError
 
 
 def require_extra(package: str, extra: str, asked_by: str) -> None:
@@ -16,10 +16,10 @@ def require_extra(package: str, extra: str, asked_by: str) -> None:
         asked_by: what needs it, for the message.
 
     Raises:
-        UserError: if it isn't installed.
+        MissingError: if it isn't installed.
     """
     if importlib.util.find_spec(package) is None:
-        raise UserError(
+        raise MissingError(
             f"{asked_by} needs the package {package}, which isn't installed: "
             f"`pip install 'overfit-cli[{extra}]'` installs it."
         )

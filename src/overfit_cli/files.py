@@ -39,9 +39,7 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)
 
 
-def write_named(
-    path: Path, content: bytes, flag: str, what: str = "it", exit_code: int = 2
-) -> None:
+def write_named(path: Path, content: bytes, flag: str, what: str = "it") -> None:
     """Write a file that the user names, whole or not at all, in a folder that is made for it.
 
     Args:
@@ -49,7 +47,6 @@ def write_named(
         content: what it will hold.
         flag: the option that names it, for messages.
         what: what can't be written there, for messages.
-        exit_code: the command's, if it can't.
 
     Raises:
         UserError: if it can't be written, or something lies there that is no file.
@@ -62,8 +59,7 @@ def write_named(
     except OSError as error:
         raise UserError(
             f"{flag} {path}: {what} can't be written there ({reason_of(error)}); name a file in a "
-            "folder that takes it.",
-            exit_code=exit_code,
+            "folder that takes it."
         ) from None
 
 

@@ -215,9 +215,14 @@ def parameter_named(model: type[StudyParameters], text: str) -> str:
     A symbol is taken as terminals show it, `SNR` or `σ_p`, or as `sigma_p`, where one parameter
     alone has it. What is neither comes back as it is.
     """
-    if text in model.model_fields:
+    return named_among(describe(model), text)
+
+
+def named_among(known: Mapping[str, ParameterInfo], text: str) -> str:
+    """Return the name of one of these parameters as `parameter_named` does."""
+    if text in known:
         return text
-    named = [name for name, info in describe(model).items() if text in info.spelled_symbols]
+    named = [name for name, info in known.items() if text in info.spelled_symbols]
     return named[0] if len(named) == 1 else text
 
 

@@ -15,6 +15,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def about(seconds: float) -> str:
+    """Return an estimated time in words: `a few seconds`, `about 37 s`, `about 2 h 10 min`."""
+    return f"about {duration(seconds)}" if seconds >= 10 else "a few seconds"
+
+
 def size(count: float) -> str:
     """Return a number of bytes in words: `12 kB`, `3.4 MB`."""
     for unit in ("B", "kB", "MB", "GB", "TB"):

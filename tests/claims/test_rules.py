@@ -208,7 +208,9 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
         assert "toy-claim (good)" in each.stdout
 
 
-def test_with_no_directory_named_the_newest_that_bears_on_a_claim_decides(tmp_path: Path) -> None:
+def test_with_no_directory_named_the_first_by_name_that_bears_on_a_claim_decides(
+    tmp_path: Path,
+) -> None:
     run("report", cwd=tmp_path)
     assert json.loads((tmp_path / "results" / "report" / "claims.json").read_text())["claims"]
     run("sweep", "toy", "--jobs", "1", "--n", "1:2", "--out", "results/old", cwd=tmp_path)

@@ -133,6 +133,22 @@ def test_settings_are_completed_as_names_and_values(folder: Path) -> None:
     ]
 
 
+def test_a_parameter_that_is_called_by_its_symbol_is_completed_as_by_its_name(folder: Path) -> None:
+    assert in_bash("sweep", "toy", "--N", "2", "--", cwd=folder)[-3:] == [
+        "--snr",
+        "--pause",
+        "--mood",
+    ]
+    assert in_bash("sweep", "toy", "--set", "N", cwd=folder) == ["N=", "N=4"]
+    assert in_bash("sweep", "toy", "--set", "N", "=", cwd=folder) == ["4"]
+    assert in_bash("sweep", "benign-vit", "--set", "SNR", "=", "1", cwd=folder) == ["10.0"]
+    where = ("export", "results/grid", "--where", "N")
+    assert in_bash(*where, cwd=folder) == ["N=", "N=1", "N=2", "N=3"]
+    assert in_bash(*where, "=", "1,", cwd=folder) == ["1,2", "1,3"]
+    assert in_bash("sweep", "toy", "--N", "", cwd=folder) == []
+    assert in_bash("sweep", "toy", "--set", "Q", "=", cwd=folder) == []
+
+
 # What is drawn and read
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import overfit_cli
 from overfit_cli.cli.remaining import Remaining
 from overfit_cli.errors import UserError
+from overfit_cli.report import contents
 from overfit_cli.sweeps import presets
 from overfit_cli.sweeps.presets import all_presets, find_preset
 from overfit_cli.sweeps.reproducible import everything, reproducible
 from tests.command import call
+from tests.toy_runs import TOY
 
 PRESET = """
 title = "{name}"
@@ -44,12 +49,13 @@ def write_preset(
 
 
 @pytest.fixture
-def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of presets in place of the real ones."""
     folder = tmp_path / "presets"
     folder.mkdir()
     monkeypatch.setattr(presets, "preset_folder", lambda: folder)
-    return folder
+    yield folder
+    contents._again.cache_clear()  # what was found of these presets
 
 
 def names(*asked: str) -> list[str]:
@@ -73,6 +79,22 @@ def test_figures_come_in_the_order_of_their_numbers() -> None:
 def test_an_unknown_name_gets_the_nearest_one() -> None:
     with pytest.raises(UserError, match="did you mean 'jiang2024/fig1'"):
         reproducible(["jiang2024/fig11"])
+
+
+def test_the_case_of_letters_is_no_matter_for_the_nearest_name() -> None:
+    for name, meant in (("JIANG2024", "jiang2024"), ("Jiang2024/Fig1", "jiang2024/fig1")):
+        with pytest.raises(UserError, match=f"did you mean '{meant}'"):
+            reproducible([name])
+
+
+@pytest.mark.parametrize("name", ["", "?", "ü" * 500])
+def test_a_name_like_no_other_gets_the_papers(name: str) -> None:
+    with pytest.raises(UserError) as refused:
+        reproducible([name])
+    assert "it takes a paper (cao2024, deora2024, jiang2024, song2024), a figure of" in str(
+        refused.value
+    )
+    assert len(str(refused.value)) < 300
 
 
 def test_every_preset_says_how_long_its_quick_profile_takes() -> None:
@@ -99,7 +121,66 @@ def test_the_sweeps_are_run_drawn_and_judged(shipped: Path, tmp_path: Path) -> N
     again = call("reproduce", "--jobs", "1", cwd=tmp_path).stdout
     assert "18 reused" in again
     assert "12 reused" in again
-    assert "[1 of 2] nobody2024/fig1: about 0.0 s for all." in again
+    assert "[1 of 2] nobody2024/fig1: a few seconds for all." in again
+
+
+# What is reported of it
+
+
+@pytest.fixture
+def two_claims(shipped: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Presets `first` and `second`, each with a claim: that of the first fails."""
+    write_preset(shipped, "first")
+    write_preset(shipped, "second", figure="fig2", n="1:2")
+    [claim] = TOY.claims()
+    claims = [replace(claim, name=f"of-{name}", preset=name) for name in ("first", "second")]
+    monkeypatch.setattr(type(TOY), "claims", lambda self: claims)
+    return shipped
+
+
+def reported(folder: Path) -> Any:
+    return json.loads((folder / "results" / "report" / "claims.json").read_text())
+
+
+def test_a_figure_by_name_says_its_own_verdicts_and_keeps_the_page_of_everything(
+    two_claims: Path, tmp_path: Path
+) -> None:
+    call("reproduce", "--jobs", "1", cwd=tmp_path)
+    call("sweep", "toy", "--jobs=1", "--n=7", "--out=results/further", cwd=tmp_path)
+    said = call("reproduce", "--jobs", "1", "nobody2024/fig2", cwd=tmp_path).stdout
+    assert re.search(r"of-second +holds", said)
+    assert "of-first" not in said
+    assert "Drawing the page of all 3 runs in results/." in said
+    found = reported(tmp_path)
+    runs = {one["directory"] for one in found["runs"]}
+    assert runs == {"results/first-quick", "results/second-quick", "results/further"}
+    verdicts = {one["claim"]: one["directory"] for one in found["claims"] if one["study"] == "toy"}
+    assert verdicts == {"of-first": "results/first-quick", "of-second": "results/second-quick"}
+
+
+def test_only_what_is_asked_for_sets_the_exit_code(two_claims: Path, tmp_path: Path) -> None:
+    call("reproduce", "--jobs", "1", cwd=tmp_path)
+    expected = tmp_path / "expected.toml"
+    expected.write_text('[toy]\nof-first = "holds"\nof-second = "holds"\n')
+    command = ["reproduce", "--jobs", "1", "--strict", "--expect", "expected.toml"]
+    said = call(*command, "second", cwd=tmp_path).stdout
+    assert "1 of 1 verdicts are as expected; " in said
+    said = call(*command, "first", cwd=tmp_path, expect=1).stdout
+    assert "Unexpected: toy/of-first: fails, expected holds." in said
+
+
+def test_the_profile_that_is_reproduced_decides_and_a_report_takes_the_quick_one(
+    two_claims: Path, tmp_path: Path
+) -> None:
+    def deciding() -> str:
+        [own] = [one for one in reported(tmp_path)["claims"] if one["claim"] == "of-first"]
+        return str(own["directory"])
+
+    for profile in ("paper", "quick", "paper"):
+        call("reproduce", "--jobs", "1", "first", f"--profile={profile}", cwd=tmp_path)
+        assert deciding() == f"results/first-{profile}"
+    call("report", cwd=tmp_path)
+    assert deciding() == "results/first-quick"
 
 
 def test_presets_that_share_a_directory_are_drawn_together(shipped: Path, tmp_path: Path) -> None:
@@ -139,16 +220,52 @@ def test_failed_cells_are_code_1_and_the_others_go_on(shipped: Path, tmp_path: P
     assert len(overfit_cli.load(tmp_path / "results" / "second-quick")) == 18
 
 
-def test_what_needs_something_that_is_not_here_is_left_out_and_said(
-    shipped: Path, tmp_path: Path
+def test_what_needs_data_that_is_not_here_is_left_out_and_said(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("OVERFIT_DATA", raising=False)
     write_preset(shipped, "first")
-    write_preset(shipped, "lacking", figure="fig2", needs="a folder", more="unknown = 1")
+    write_text_preset(shipped, "lacking", needs="IMDb (--data DIR)")
     said = call("reproduce", "--jobs", "1", cwd=tmp_path).stdout
-    line = "Left out: nobody2024/fig2 (lacking): it needs a folder."
+    [line] = {line for line in said.splitlines() if line.startswith("Left out:")}
+    assert line.startswith(
+        "Left out: song2024/fig9 (lacking): --set source=imdb needs data: name its folder"
+    )
+    assert line.endswith(" It needs IMDb (--data DIR).")
     assert said.rstrip().endswith(line)
     refused = call("reproduce", "--jobs", "1", "lacking", cwd=tmp_path, expect=2)
-    assert "unknown" in refused.stderr
+    assert "--set source=imdb needs data" in refused.stderr
+    (tmp_path / "empty").mkdir()
+    there = call("reproduce", "--jobs", "1", "--data", "empty", cwd=tmp_path).stdout
+    assert "IMDb isn't there" in there
+
+
+def test_what_is_wrong_with_a_preset_that_needs_something_is_said_with_code_1(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OVERFIT_DATA", raising=False)
+    write_preset(shipped, "first")
+    write_preset(shipped, "wrong", figure="fig2", needs="a folder", more="unknown = 1")
+    said = call("reproduce", "--jobs", "1", cwd=tmp_path, expect=1).stdout
+    assert re.search(r"Left out: nobody2024/fig2 \(wrong\): wrong.toml: .*unknown", said)
+    assert "a folder" not in said
+    (shipped / "wrong.toml").unlink()
+    write_text_preset(shipped, "undeclared", needs="")
+    said = call("reproduce", "--jobs", "1", cwd=tmp_path, expect=1).stdout
+    assert "(undeclared): --set source=imdb needs data" in said
+    (tmp_path / "aclImdb" / "train").mkdir(parents=True)
+    (shipped / "undeclared.toml").unlink()
+    write_text_preset(shipped, "torn", needs="IMDb")
+    said = call("reproduce", "--jobs", "1", "--data", ".", cwd=tmp_path, expect=1).stdout
+    assert re.search(r"\(torn\): --data .*aclImdb: it has no reviews in train/neg", said)
+
+
+def write_text_preset(folder: Path, name: str, *, needs: str) -> None:
+    """A preset that takes the reviews of IMDb."""
+    (folder / f"{name}.toml").write_text(
+        f'title = "{name}"\nstudy = "kernel-text"\nreproduces = "fig9"\n'
+        f'[set]\nsource = "imdb"\n[quick]\nseeds = 1\nneeds = "{needs}"\n'
+    )
 
 
 def test_a_preset_that_is_wrong_is_left_out_with_code_1(shipped: Path, tmp_path: Path) -> None:
@@ -166,7 +283,7 @@ def test_a_dry_run_says_the_times_and_writes_nothing(shipped: Path, tmp_path: Pa
     assert said == [
         "nobody2024/fig1: first, about 1 min 30 s",
         "nobody2024/fig2: second, about 30 s; needs patience",
-        "2 presets, about 2 min 00 s on 4 jobs.",
+        "2 presets on 4 jobs: about 2 min 00 s for all.",
     ]
     assert not (tmp_path / "results").exists()
     call(
@@ -185,16 +302,53 @@ def test_the_time_left_is_corrected_by_the_speed_of_this_machine(
         write_preset(shipped, f"p{number}", minutes=10)
     both = [preset for name in ("p1", "p2") if (preset := find_preset(name))]
     left = Remaining(both, "quick", 2, tmp_path)
-    assert left.in_words() == "about 20 min 00 s"
+    assert left.in_words() == "about 20 min 00 s for all"
     with left.running(both[0], "1 of 2"):
         clock[0] = 600.0
         assert left.after(0.5) == "1 of 2: about 22 min 30 s for all"  # 15 × (10 + 5) / (5 + 5)
         clock[0] = 1200.0
-    assert left.in_words() == "about 16 min 40 s"  # 10 × (20 + 5) / (10 + 5)
+    assert left.in_words() == "about 16 min 40 s for all"  # 10 × (20 + 5) / (10 + 5)
     assert left.of(both[0]) == 0.0
 
 
-def test_a_preset_of_unknown_time_is_counted_as_such(shipped: Path, tmp_path: Path) -> None:
+def test_presets_of_unknown_time_are_counted_and_no_total_is_told(
+    shipped: Path, tmp_path: Path
+) -> None:
     write_preset(shipped, "p1")
-    (preset,) = all_presets()
-    assert Remaining([preset], "paper", 2, tmp_path).in_words() == "1 preset of unknown time"
+    (first,) = all_presets()
+    unknown = Remaining([first], "paper", 2, tmp_path)
+    assert unknown.in_words() == "time not known for 1 of 1"
+    (shipped / "p2.toml").write_text((shipped / "p1.toml").read_text() + "minutes = 3\n")
+    both = Remaining(all_presets(), "paper", 2, tmp_path)
+    assert both.in_words() == "time not known for 1 of 2, about 3 min 00 s for the others"
+
+
+def test_a_short_time_is_a_few_seconds(shipped: Path, tmp_path: Path) -> None:
+    write_preset(shipped, "short", minutes=0.1)
+    said = call("reproduce", "--dry-run", "--jobs", "2", cwd=tmp_path).stdout
+    assert said.splitlines() == [
+        "nobody2024/fig1: short, a few seconds",
+        "1 preset on 2 jobs: a few seconds for all.",
+    ]
+
+
+# Where it can't write
+
+
+def test_what_cannot_be_written_is_no_fault_of_an_option_that_is_not_there(
+    shipped: Path, tmp_path: Path
+) -> None:
+    write_preset(shipped, "first")
+    (tmp_path / "results").touch()
+    for how in ([], ["--dry-run"]):
+        command = ["reproduce", "first", "--jobs", "1", *how]
+        done = call(*command, cwd=tmp_path, expect=0 if how else 2)
+        said = "overfit: run directory results/first-quick: results is a file; a directory is"
+        assert done.stderr.startswith("" if how else said)
+    (tmp_path / "results").unlink()
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "report").touch()
+    done = call("reproduce", "first", "--jobs", "1", cwd=tmp_path, expect=2)
+    assert done.stderr == (
+        "overfit: the report results/report: results/report is a file; a directory is needed.\n"
+    )

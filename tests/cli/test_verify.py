@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from overfit_cli.drawing import Request, figure_and_data
 from overfit_cli.figure import FigureOptions
 from overfit_cli.figures.metadata import read_record
 from overfit_cli.figures.picture import image
+from overfit_cli.figures.provenance import RunRecord
 from overfit_cli.recording import record_of
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
@@ -213,6 +215,30 @@ def test_the_same_cells_with_other_numbers_are_told_apart(folder: Path) -> None:
     call("plot", "heatmap", "--from=one", "--minus=later", "--out=halved.png", cwd=folder)
     said = verify("halved.png", "--from=later", "--from=one", cwd=folder)
     assert said.count("unchanged.") == 2
+
+
+def test_another_run_that_is_named_is_told_from_the_figures_own(folder: Path) -> None:
+    call("sweep", "toy", "--n=7:8", *TOY[3:], "--out=results/other", cwd=folder)
+    key, data = dict[str, str](), dict[str, str]()
+    for name in ("toy", "other"):
+        [run] = record_of_heatmap(folder / "results" / name)
+        key[name], data[name] = run.key, run.data[:12]
+    said = verify("heatmap.png", "--from=results/other", cwd=folder, expect=1).splitlines()
+    assert said[0] == "heatmap.png: not verified."
+    assert said[3:] == [
+        f"  --from results/other is another run, with 12 cells of toy, key {key['other']}, data "
+        f"{data['other']}; the figure is of results/toy, key {key['toy']}, data {data['toy']}.",
+        "  Without its data the picture isn't drawn again.",
+    ]
+    call("sweep", *TOY[1:2], "--n=9", *TOY[3:], "--out=results/toy", cwd=folder)
+    grown = verify("heatmap.png", "--from=results/toy", cwd=folder, expect=1)
+    assert "results/toy has changed: the figure would be drawn from" in grown
+
+
+def record_of_heatmap(run: Path) -> Sequence[RunRecord]:
+    """What the record of a heatmap says of its run."""
+    call("plot", "heatmap", f"--from={run}", f"--out={run}.png", *SMALL, cwd=run.parent)
+    return read_record(run.with_suffix(".png").read_bytes())[1].runs
 
 
 def test_one_of_two_runs_that_is_missing_is_named(folder: Path) -> None:

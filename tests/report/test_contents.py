@@ -13,17 +13,17 @@ from overfit_cli.report.judge import judge_runs, load_runs
 from tests.toy_runs import sweep_toy
 
 
-def runs_of(folder: Path, *names: str) -> list[ReportedRun]:
-    """What a report shows of toy runs of these names."""
+def runs_of(folder: Path, *names: str, by: int = 0) -> list[ReportedRun]:
+    """What a report shows of toy runs of these names, one of which decides."""
     for name in names:
         sweep_toy(folder / name)
     runs = load_runs([folder / name for name in names], folder)
-    papers = contents(judge_runs(runs, every=False), runs, [])
+    papers = contents(judge_runs([runs[by]], every=False), runs, [])
     return [run for paper in papers for study in paper.studies for run in study.runs]
 
 
 def test_the_run_that_decides_comes_first(tmp_path: Path) -> None:
-    found = runs_of(tmp_path, "b", "a")
+    found = runs_of(tmp_path, "a", "b", by=1)
     assert [run.name for run in found] == ["b", "a"]
     assert all(run.pictures and not run.left_out for run in found)
 

@@ -11,7 +11,7 @@ import pytest
 import overfit_cli
 from overfit_cli.registry import claims_of, find_study, installed_studies
 from overfit_cli.report.calibration import design, worlds_of
-from overfit_cli.report.judge import judge_cells
+from overfit_cli.report.frames import judge_cells
 from overfit_cli.rng import named_rng
 from overfit_cli.study import taken_columns
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,10 +14,11 @@ from xml.etree import ElementTree
 import pytest
 
 from overfit_cli.claim import Measurement, Verdict
+from overfit_cli.cli import reporting
 from overfit_cli.errors import UserError
 from overfit_cli.report.claims_json import claims_json
 from overfit_cli.report.contents import ReportedPaper, contents
-from overfit_cli.report.expected import as_expected, compare, read_expected
+from overfit_cli.report.expected import Expected, as_expected, compare, read_expected
 from overfit_cli.report.files import write_report
 from overfit_cli.report.judge import load_runs
 from overfit_cli.report.judged import Judged
@@ -163,16 +165,30 @@ def test_claims_that_one_side_lacks_are_unexpected(tmp_path: Path) -> None:
     (tmp_path / "verdicts.toml").write_text('[benign-vit]\na = "holds"\ngone = "fails"\n')
     found = compare(SOME[:2], read_expected(tmp_path / "verdicts.toml"))
     assert found.unexpected == {f"{VIT}/b": "fails, and no verdict is expected"}
-    assert found.unknown == [f"{VIT}/gone"]
+    assert found.unknown == {f"{VIT}/gone": ""}
     assert not found.is_fulfilled
 
 
-def test_of_some_presets_only_their_own_claims_must_have_been_run() -> None:
+def test_claims_that_are_not_asked_for_are_left_out() -> None:
     both = [of_preset("a", "not run", "fig1"), of_preset("b", "not run", "fig2")]
-    expected = {f"{VIT}/a": ["holds"], f"{VIT}/b": ["holds"], f"{VIT}/c": ["fails"]}
-    found = compare(both, expected, frozenset({"fig1"}))  # type: ignore[arg-type]
+    expected: Expected = {f"{VIT}/a": ["holds"], f"{VIT}/b": ["holds"], "mine/c": ["fails"]}
+    found = compare(both, expected, both[:1])
     assert found.unexpected == {f"{VIT}/a": "not run, expected holds"}
-    assert (found.left_out, found.compared, found.unknown) == (1, 1, [])
+    assert (found.left_out, found.compared) == (1, 1)
+    assert found.unknown == {}, "the runs of a function may not be part of the report"
+    assert not compare(both, expected, []).is_fulfilled, "nothing was compared"
+
+
+def test_a_misspelt_claim_is_named_with_the_one_that_is_meant() -> None:
+    both = [of_preset("fig1-fitted", "not run", "fig1"), of_preset("other", "holds", "fig2")]
+    expected: Expected = {
+        f"{VIT}/fig1-fittet": ["not run"],
+        f"{VIT}/zzz": ["holds"],
+        "benign/other": ["holds"],
+    }
+    of_some = {f"{VIT}/fig1-fittet": f"{VIT}/fig1-fitted", f"{VIT}/zzz": ""}
+    assert compare(both, expected, both[1:]).unknown == of_some
+    assert compare(both, expected).unknown == {**of_some, "benign/other": f"{VIT}/other"}
 
 
 @pytest.mark.parametrize(
@@ -225,3 +241,82 @@ def test_the_exit_code_says_whether_verdicts_are_as_expected(
     assert f"Unexpected: toy/toy-claim: {verdict}, expected {other}." in said
     assert "0 of 1 verdicts" in said
     call("report", "--from", "run", "--expect", "expected.toml", cwd=tmp_path)
+
+
+def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> None:
+    expected = tmp_path / "expected.toml"
+    expected.write_text('[toy]\ntoy-claim = "not run"\n')
+    said = call("report", "--strict", cwd=tmp_path, expect=1).stdout
+    assert said.splitlines()[-1].startswith("No claim was judged: no run directory in results/")
+    call("report", cwd=tmp_path)
+    mine = "def train(n: int = 1):\n    return {'loss': n}\n"
+    (tmp_path / "mine.py").write_text(mine)
+    call("sweep", "mine.py", "--jobs=1", "--out=mine", cwd=tmp_path)
+    for how in ([], ["--expect", "expected.toml"]):
+        strict = ["report", "--from", "mine", "--strict", *how]
+        said = call(*strict, "--out", "first", cwd=tmp_path, expect=1).stdout
+        assert "No claim was judged: these cells bear on none; " in said.splitlines()[-1]
+    assert "0 of 0 verdicts are as expected; " in said
+
+
+def test_an_empty_folder_of_results_is_a_report_of_claims_that_were_not_run(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    said = call("report", cwd=tmp_path).stdout.splitlines()
+    assert [line.partition(":")[0] for line in said] == ["Written"] * 5 + ["No claim was judged"]
+
+
+def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def train(n: int = 1):\n    raise ValueError('no')\n")
+    call("sweep", "mine.py", "--n=1:2", "--jobs=1", "--out=both", cwd=tmp_path, expect=1)
+    call("sweep", "mine.py", "--n=1", "--jobs=1", "--out=ünë", cwd=tmp_path, expect=1)
+    said = call("report", "--from=both", "--from=ünë", "--out=report", cwd=tmp_path).stdout
+    assert "both: all 2 cells failed, so there are no numbers to judge by.\n" in said
+    assert "ünë: its one cell failed, so there are no numbers to judge by.\n" in said
+
+
+def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n, name in ((2, "first"), (30, "second")):
+        grid = (f"--n={n}", "--seeds=1", "--jobs=1", f"--out=results/{name}")
+        call("sweep", "toy", *grid, cwd=tmp_path)
+    listed = call("report", cwd=tmp_path).stdout
+    assert re.search(r"toy-claim +holds +0\.3333", listed)
+    assert "228 claims need other cells than these; report.md says which." in listed
+    monkeypatch.setattr(reporting, "MOST_LISTED", 0)
+    lines = call("report", cwd=tmp_path).stdout.splitlines()
+    assert len(lines) < 20
+    rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
+    assert ["paper", "holds", "fails", "inconclusive", "vacuous", "not run"] in rows
+    assert ["Jiang et al. 2024", "51"] in rows
+    [own] = [line for line in lines if "Nobody 2024" in line]
+    [heading] = [line for line in lines if "holds" in line]
+    assert own.index("1") == heading.index("holds") + 4, "the first name decides"
+    assert "Drawing the page of all 2 runs in results/." in lines
+    (tmp_path / "results" / "first").rename(tmp_path / "results" / "third")
+    assert "Claims that fail: 1 of 229: toy-claim." in call("report", cwd=tmp_path).stdout
+
+
+def test_a_misspelt_claim_is_red_whichever_runs_are_named(tmp_path: Path) -> None:
+    call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
+    expected = tmp_path / "expected.toml"
+    expected.write_text('[toy]\ntoy-claim = "holds"\n[benign-vit]\nfig1-fittet = "holds"\n')
+    command = ("report", "--from=run", "--out=r", "--strict", "--expect=expected.toml")
+    said = call(*command, cwd=tmp_path, expect=1).stdout
+    meant = "benign-vit/fig1-fittet; did you mean benign-vit/fig1-fitted?"
+    assert f"Expected, but there is no such claim: {meant}\n" in said
+    expected.write_text('[toy]\ntoy-claim = "holds"\n[benign-vit]\nfig1-fitted = "holds"\n')
+    call(*command, cwd=tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_takes_no_files_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir(mode=0o500)
+    said = call("report", cwd=tmp_path, expect=2).stderr
+    assert said.startswith("overfit: --out results/report: it can't be made: Permission denied")
+
+
+def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results").touch()
+    said = call("report", cwd=tmp_path, expect=2).stderr
+    assert said == ("overfit: --out results/report: results is a file; a directory is needed.\n")

@@ -13,14 +13,17 @@ import pytest
 from overfit_cli.analysis.intervals import level_of_each
 from overfit_cli.claim import Measurement
 from overfit_cli.cli import app
-from overfit_cli.report.judge import judge_all, worth_showing
-from overfit_cli.report.judged import Judged, as_a_family
+from overfit_cli.registry import claims_of, find_study
+from overfit_cli.report.choosing import in_order
+from overfit_cli.report.judge import judge_all, load_runs
+from overfit_cli.report.judged import Judged, as_a_family, worth_showing
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.presets import PresetFile
 from overfit_cli.sweeps.provenance import planned_cells, record_run
 from overfit_cli.sweeps.store import RunDirectory
 from tests.report.made_up import judged
+from tests.toy_runs import sweep_toy
 
 
 def names(shown: list[Judged]) -> list[str]:
@@ -62,15 +65,39 @@ def test_points_that_the_study_refuses_are_not_planned(tmp_path: Path) -> None:
     assert sorted(points) == [("example", 0.0), ("example", 1.0), ("random", 0.0)]
 
 
-def test_a_claim_is_decided_by_its_own_presets_run_not_by_a_newer_one(tmp_path: Path) -> None:
-    for name in ("fig1-quick", "fig1-balanced-refined"):
-        shutil.copytree(Path("results") / name, tmp_path / name)
-    os.utime(tmp_path / "fig1-balanced-refined" / "cells")
+def test_a_claim_is_decided_by_its_own_presets_run_and_else_by_the_first_name(
+    tmp_path: Path,
+) -> None:
+    names = ["fig1-quick", "fig1-paper", "another", "zoo"]
+    for age, name in enumerate(names):  # a checkout writes them in any order
+        shutil.copytree(Path("results") / "fig1-balanced-refined", tmp_path / name)
+        os.utime(tmp_path / name / "cells", (age, age))
+    for name in names:
+        found = {one.claim.name: one.directory for one in judge_all([], tmp_path)}
+        assert found["fig1-exponent"] == tmp_path / name
+        shutil.rmtree(tmp_path / name)
+
+
+def test_runs_are_read_in_the_order_of_their_names_and_each_once(tmp_path: Path) -> None:
+    for age, name in enumerate("acb"):
+        sweep_toy(tmp_path / name)
+        os.utime(tmp_path / name / "cells", (age, age))
+    assert [run.directory.path.name for run in load_runs([], tmp_path)] == ["a", "b", "c"]
+    assert len(load_runs([tmp_path / "a", tmp_path / "a"], tmp_path)) == 1
+
+
+def test_a_run_of_its_preset_that_bears_on_no_claim_leaves_it_to_the_next(tmp_path: Path) -> None:
+    [claim] = [one for one in claims_of(find_study("benign-vit")) if one.name == "fig1-exponent"]
+    paths = [tmp_path / name for name in ("a", "fig1-paper", "fig1-quick", "b")]
+    named = [path.name for path in in_order(paths, claim, "quick")]
+    assert named == ["fig1-quick", "fig1-paper", "a", "b"]
+    named = [path.name for path in in_order(paths, claim, "paper")]
+    assert named == ["fig1-paper", "fig1-quick", "a", "b"]
+    kept = Path("results")
+    shutil.copytree(kept / "fig1-balanced-refined", tmp_path / "other")
+    shutil.copytree(kept / "dynamics-quick", tmp_path / "fig1-quick")
     found = {one.claim.name: one.directory for one in judge_all([], tmp_path)}
-    assert found["fig1-exponent"] == tmp_path / "fig1-quick"
-    shutil.rmtree(tmp_path / "fig1-quick")
-    found = {one.claim.name: one.directory for one in judge_all([], tmp_path)}
-    assert found["fig1-exponent"] == tmp_path / "fig1-balanced-refined"
+    assert found["fig1-exponent"] == tmp_path / "other"
 
 
 def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperOption
 
-from overfit_cli.cli.completion import parameter_options
+from overfit_cli.cli.parameter_completion import parameter_options
 from overfit_cli.errors import UserError
 
 

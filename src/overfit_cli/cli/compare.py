@@ -159,7 +159,7 @@ def _write_numbers(found: Comparison, tolerance: float | None, path: Path) -> No
     from overfit_cli.files import write_named
     from overfit_cli.report.comparison.numbers import as_json
 
-    write_named(path, as_json(found, tolerance).encode(), "--json", exit_code=1)
+    write_named(path, as_json(found, tolerance).encode(), "--json")
 
 
 def _within(found: Comparison, tolerance: float, output: Console) -> int:

@@ -10,14 +10,16 @@ import contextlib
 import functools
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 import typer
 
 from overfit_cli.cli import lookup
 from overfit_cli.cli.common import RESULTS
+
+if TYPE_CHECKING:
+    from overfit_cli.parameters import ParameterInfo
 
 Found = Sequence[str | tuple[str, str]]
 """Words, or words each with what some shells show beside it."""
@@ -26,7 +28,7 @@ Given = ParamSpec("Given")
 One = TypeVar("One")
 
 
-def _silently(find: Callable[Given, Sequence[One]]) -> Callable[Given, Sequence[One]]:
+def silently(find: Callable[Given, Sequence[One]]) -> Callable[Given, Sequence[One]]:
     """Have a completer find nothing where it fails, and print nothing."""
 
     @functools.wraps(find)
@@ -47,7 +49,7 @@ def one_of(*words: str) -> Callable[[str], Found]:
     return known
 
 
-@_silently
+@silently
 def run_directories(incomplete: str) -> Found:
     """Complete run directories: those in the folder that is typed, else in `results/` and here."""
     typed = incomplete[: incomplete.rfind("/") + 1]
@@ -59,7 +61,7 @@ def run_directories(incomplete: str) -> Found:
     ]
 
 
-@_silently
+@silently
 def studies(incomplete: str) -> Found:
     """Complete the names of studies."""
     from overfit_cli.registry import study_names
@@ -67,7 +69,7 @@ def studies(incomplete: str) -> Found:
     return study_names()
 
 
-@_silently
+@silently
 def reproducible(incomplete: str) -> Found:
     """Complete papers, their figures, and presets."""
     from overfit_cli.sweeps.reproducible import everything
@@ -78,7 +80,7 @@ def reproducible(incomplete: str) -> Found:
     return [*papers.items(), *titles.items(), *(one.preset.name for one in every)]
 
 
-@_silently
+@silently
 def figures(context: typer.Context, incomplete: str) -> Found:
     """Complete figures: those of the study of the run that is named, else those of all studies."""
     from overfit_cli.registry import figures_of, installed_studies
@@ -89,7 +91,7 @@ def figures(context: typer.Context, incomplete: str) -> Found:
     return list(titles.items())
 
 
-@_silently
+@silently
 def columns(context: typer.Context, incomplete: str) -> Found:
     """Complete the columns that a figure draws: measured ones, or logged ones."""
     from overfit_cli.registry import figures_of
@@ -100,7 +102,7 @@ def columns(context: typer.Context, incomplete: str) -> Found:
     return lookup.numbers_of(study, run, "cells" if figure is None else figure.reads)
 
 
-@_silently
+@silently
 def lists_of_columns(context: typer.Context, incomplete: str) -> Found:
     """Complete a list of columns with commas between, parameters among them."""
     run = _run(context)
@@ -108,10 +110,10 @@ def lists_of_columns(context: typer.Context, incomplete: str) -> Found:
     logged = context.params.get("trajectories")
     kind: Literal["cells", "trajectories"] = "trajectories" if logged else "cells"
     numbers = [name for name, _ in lookup.numbers_of(study, run, kind)]
-    return _in_list(incomplete, [*lookup.described(study), "seed", *numbers])
+    return in_list(incomplete, [*lookup.described(study), "seed", *numbers])
 
 
-@_silently
+@silently
 def axes(context: typer.Context, incomplete: str) -> Found:
     """Complete the parameters that vary in the run, or all of its study where none does."""
     run = _run(context)
@@ -121,108 +123,13 @@ def axes(context: typer.Context, incomplete: str) -> Found:
     return [(name, known[name].meaning) for name in varying or known]
 
 
-@_silently
+@silently
 def conditions(context: typer.Context, incomplete: str) -> Found:
     """Complete `NAME=VALUE` by the parameters of the run, and the values that it has."""
     run = _run(context)
     known = lookup.described(lookup.study_of_run(run))
     choices = {name: lookup.choices(info) for name, info in known.items()}
-    return _assignments(incomplete, {**choices, **lookup.values_in(run)})
-
-
-@_silently
-def settings(context: typer.Context, incomplete: str) -> Found:
-    """Complete `NAME=VALUE` by the parameters of the study: its few values, or its default."""
-    known = lookup.parameters_of(_typed(context).subject).values()
-    defaults = {one.name: [] if one.default is None else [str(one.default)] for one in known}
-    return _assignments(
-        incomplete, {one.name: lookup.choices(one) or defaults[one.name] for one in known}
-    )
-
-
-@_silently
-def subjects(context: typer.Context, incomplete: str) -> Found:
-    """Complete what `sweep` and `train` are about, and then its parameters with their values.
-
-    Typer hands over all words that are neither options of the command's own nor their values.
-    """
-    from overfit_cli.registry import study_names
-    from overfit_cli.sweeps.presets import preset_names
-
-    typed = _typed(context)
-    if typed.waiting:
-        info = lookup.parameters_of(typed.subject)[typed.waiting]
-        return _in_list(incomplete, lookup.choices(info))
-    if typed.subject:
-        return [(f"--{name}", meaning) for name, meaning in _free_parameters(context)]
-    files = [path.name for ending in ("*.py", "*.toml") for path in sorted(Path().glob(ending))]
-    return [*study_names(), *preset_names(), *files]
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A word that a shell is offered, as Typer reads it, and what is said of it."""
-
-    value: str
-    help: str
-
-
-def parameter_options(context: typer.Context, incomplete: str) -> list[Suggestion]:
-    """Return the parameters of what `sweep` or `train` is about, as options: `--learning_rate`.
-
-    They are spelled with dashes where the user types one.
-    """
-    if "words" not in context.params:
-        return []
-    dash = "-" if "-" in incomplete[2:] else "_"
-    offered = [
-        Suggestion(f"--{name.replace('_', dash)}", meaning)
-        for name, meaning in _free_parameters(context)
-    ]
-    return [one for one in offered if one.value.startswith(incomplete)]
-
-
-@dataclass(frozen=True)
-class _Typed:
-    """What is typed of a command that takes every parameter as an option.
-
-    Attributes:
-        subject: the study, preset or file; empty where none is named yet.
-        given: the parameters that have a value already.
-        waiting: the parameter whose value is being typed; empty for none.
-    """
-
-    subject: str
-    given: frozenset[str]
-    waiting: str
-
-
-def _typed(context: typer.Context) -> _Typed:
-    left, subject, given = list(context.params.get("words") or []), "", set[str]()
-    while left:
-        word = left.pop(0)
-        if not word.startswith("--"):
-            subject = subject or word
-            continue
-        name, equals, _ = word[2:].partition("=")
-        name = name.replace("-", "_")
-        if not equals and not left:
-            return _Typed(subject, frozenset(given), name)
-        given.add(name)
-        del left[: 0 if equals else 1]
-    return _Typed(subject, frozenset(given), "")
-
-
-@_silently
-def _free_parameters(context: typer.Context) -> Sequence[tuple[str, str]]:
-    """The parameters that can still be given as options, each with its meaning."""
-    typed = _typed(context)
-    own = {option for one in context.command.params for option in one.opts}
-    return [
-        (name, info.meaning)
-        for name, info in lookup.parameters_of(typed.subject).items()
-        if name not in typed.given and f"--{name.replace('_', '-')}" not in own
-    ]
+    return assignments(incomplete, known, {**choices, **lookup.values_in(run)})
 
 
 def _named_run(context: typer.Context) -> Path | None:
@@ -241,17 +148,30 @@ def _run(context: typer.Context) -> Path:
     return _named_run(context) or lookup.newest_run()
 
 
-def _in_list(incomplete: str, words: Iterable[str]) -> list[str]:
-    """Words behind those of a list `A,B,` that are typed, without those."""
+def in_list(incomplete: str, words: Iterable[str]) -> list[str]:
+    """Return words behind those of a list `A,B,` that are typed, without those."""
     typed = incomplete[: incomplete.rfind(",") + 1]
     return [f"{typed}{word}" for word in words if word not in typed.split(",")]
 
 
-def _assignments(incomplete: str, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """Names with `=` behind them; of the one that is meant, its values too."""
+def assignments(
+    incomplete: str, known: Mapping[str, ParameterInfo], values: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Return names with `=` behind them; of the one that is meant, its values too.
+
+    A parameter that is called by its symbol has its values behind it.
+
+    Args:
+        incomplete: what is typed.
+        known: the parameters.
+        values: what may stand behind each name; there may be other names than of parameters.
+    """
+    from overfit_cli.parameters import named_among
+
     name, equals, typed = incomplete.partition("=")
+    behind = values.get(named_among(known, name), ())
     if equals:
-        return [f"{name}={one}" for one in _in_list(typed, values.get(name, ()))]
-    meant = [one for one in values if one.startswith(name)]
-    of_one = [f"{meant[0]}={one}" for one in values[meant[0]]] if len(meant) == 1 else []
-    return [*(f"{one}=" for one in meant), *of_one]
+        return [f"{name}={one}" for one in in_list(typed, behind)]
+    meant = [one for one in values if one.startswith(name)] or ([name] if behind else [])
+    of_one = values.get(named_among(known, meant[0]), ()) if len(meant) == 1 else ()
+    return [*(f"{one}=" for one in meant), *(f"{meant[0]}={value}" for value in of_one)]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.common import RESULTS, console, typed_command
+from overfit_cli.cli.common import console, typed_command
 from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
+from overfit_cli.cli.newest import newest_for
 from overfit_cli.cli.options import (
     DataFolder,
     Where,
@@ -19,9 +20,9 @@ from overfit_cli.cli.options import (
     read_whole,
     use_data,
 )
-from overfit_cli.drawing import Request, draw_figure, figure_and_data
-from overfit_cli.errors import UserError, nearest
-from overfit_cli.figure import Figure, FigureOptions
+from overfit_cli.drawing import Request, draw_figure
+from overfit_cli.errors import UserError
+from overfit_cli.figure import FigureOptions
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
@@ -193,7 +194,7 @@ def _directories(
 ) -> list[RunDirectory]:
     """Those that the user names, or the newest that fits."""
     if not named:
-        return [_newest_for(figure, asked, where)]
+        return [newest_for(figure, asked, where)]
     return [_directory("--from", text) for text in named]
 
 
@@ -210,50 +211,3 @@ def _default_path(figure: str, directories: Sequence[RunDirectory], minus: str |
     others = [f"-with-{one.path.resolve().name}" for one in directories[1:]]
     others += [f"-minus-{Path(minus).resolve().name}"] if minus else []
     return directories[0].path / "figures" / f"{figure}{''.join(others)}.png"
-
-
-def _newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDirectory:
-    """The run directory written last that has what the figure is drawn from."""
-    from overfit_cli.registry import figures_of, installed_studies
-    from overfit_cli.standard_figures import any_grid
-    from overfit_cli.sweeps.loading import function_of, usable_directories
-
-    figures = {study.name: figures_of(study) for study in installed_studies()}
-    known = {name for of_study in figures.values() for name in of_study}
-    if figure not in known:
-        raise UserError(f"{figure!r} is not a figure; {nearest(figure, known)}")
-    for directory in usable_directories(RESULTS):
-        function = function_of(directory)
-        own = any_grid() if function else figures.get(directory.study_name() or "", {})
-        if figure in own and _fits(directory, own[figure], asked, where):
-            return directory
-    raise UserError(
-        f"No run directory in {RESULTS}/ fits {figure}; `overfit sweep` or `overfit train` "
-        "writes one, or name one with --from DIR."
-    )
-
-
-def _fits(
-    directory: RunDirectory, figure: Figure, asked: FigureOptions, where: Sequence[str]
-) -> bool:
-    """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
-    from overfit_cli.figures.axis import parameter_values
-    from overfit_cli.figures.options import resolved_options, spelled_out
-
-    if figure.reads == "trajectories" and not directory.logged_keys():
-        return False
-    try:
-        _, data = figure_and_data(figure.name, directory, where)
-    except UserError:
-        if where:
-            return False  # it lacks the parameter, or has no such cell
-        raise
-    options = resolved_options(figure, spelled_out(asked, data.study), data)
-    values = parameter_values(data)
-    axes = [name for name in (options.x, options.y) if name is not None]
-    varied = {name for name, taken in values.items() if len(taken) > 1}
-    if len(axes) < figure.axes:
-        return False
-    if figure.axes == 2 and varied - {*axes, options.by}:
-        return False  # their values would be mixed
-    return varied.issuperset(axes) and figure.fits(data)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from overfit_cli.sweeps.presets import Preset
-from overfit_cli.words import duration, plural
+from overfit_cli.words import about
 
 MEASURED_ON = 2
 """The jobs on which the minutes of presets were measured."""
@@ -57,10 +57,10 @@ class Remaining:
     def after(self, share: float) -> str:
         """Return what is left in words, after this share of the preset that runs."""
         self._share = share
-        return f"{self._place}: {self.in_words()} for all"
+        return f"{self._place}: {self.in_words()}"
 
     def in_words(self) -> str:
-        """Return about how long all of them still take."""
+        """Return about how long all of them still take, or of how many that isn't known."""
         current = self._left.get(self._current) or 0.0
         known = sum(left for left in self._left.values() if left is not None)
         known -= self._share * current
@@ -69,9 +69,9 @@ class Remaining:
         known *= (self._took + now + _PRIOR) / (expected + _PRIOR)
         unknown = sum(left is None for left in self._left.values())
         if not unknown:
-            return f"about {duration(known)}"
-        about = f"about {duration(known)}, and " if known else ""
-        return f"{about}{plural(unknown, 'preset')} of unknown time"
+            return f"{about(known)} for all"
+        others = f", {about(known)} for the others" if known else ""
+        return f"time not known for {unknown} of {len(self._left)}{others}"
 
 
 def _missing(preset: Preset, profile: str, results: Path) -> float:
@@ -81,7 +81,7 @@ def _missing(preset: Preset, profile: str, results: Path) -> float:
     from overfit_cli.sweeps.plan import make_plan
     from overfit_cli.sweeps.store import RunDirectory
 
-    directory = RunDirectory(results / preset.run_name(profile), "--out")
+    directory = RunDirectory(results / preset.run_name(profile), "run directory")
     if not directory.path.exists():
         return 1.0
     grid, steps = grid_of(find_subject(preset.name, profile)), preset.content.trajectories

@@ -20,10 +20,10 @@ from overfit_cli.cli.options import (
     read_path,
     use_data,
 )
-from overfit_cli.cli.report import write_and_say
+from overfit_cli.cli.reporting import Asked, Held, write_and_say
 from overfit_cli.cli.sweep import BackendName, Jobs, read_jobs
-from overfit_cli.errors import UserError
-from overfit_cli.words import duration, plural
+from overfit_cli.errors import MissingError, UserError
+from overfit_cli.words import about, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +64,8 @@ def reproduce(
 ) -> int:
     """Run the sweeps behind the papers' figures, draw them, and report on the claims.
 
-    Finished cells are reused: the same command continues where it stopped.
+    Finished cells are reused: the same command continues where it stopped. The verdicts of what
+    is named are said; the page results/report has those of every run in results/.
     """
     from overfit_cli.device import Device, resolve_device
     from overfit_cli.report.expected import read_expected
@@ -90,17 +91,12 @@ def reproduce(
         _outline(how, wanted)
         return 0
     done = _run_all(how, wanted)
-    sources = list(dict.fromkeys(done.directories))
-    if not sources:
+    if not done.directories:
         raise UserError("Nothing was run, so there is nothing to report.", exit_code=1)
+    presets = frozenset(one.preset.name for one in wanted) if names else None
+    asked = Asked(presets=presets, directories=done.directories, profile=profile)
     code = write_and_say(
-        how.output,
-        sources if names else [],
-        RESULTS / "report",
-        [],
-        expected,
-        strict,
-        presets=frozenset(one.preset.name for one in wanted),
+        how.output, asked, Held(RESULTS / "report", "the report", expected, strict)
     )
     for sentence in done.left_out:
         how.output.print(sentence)
@@ -132,11 +128,11 @@ def _outline(how: _How, wanted: Sequence[Reproducible]) -> None:
     remaining = _remaining(how, wanted)
     for one in wanted:
         profile, left = one.preset.profile(how.profile), remaining.of(one.preset)
-        time = "time not known" if left is None else f"about {duration(left)}" if left else "done"
+        time = "time not known" if left is None else about(left) if left else "done"
         needs = f"; needs {profile.needs}" if profile.needs else ""
         how.output.print(f"{one.address}: {one.preset.name}, {time}{needs}")
-    jobs = plural(how.jobs, "job")
-    how.output.print(f"{plural(len(wanted), 'preset')}, {remaining.in_words()} on {jobs}.")
+    size = f"{plural(len(wanted), 'preset')} on {plural(how.jobs, 'job')}"
+    how.output.print(f"{size}: {remaining.in_words()}.")
 
 
 def _remaining(how: _How, wanted: Sequence[Reproducible]) -> Remaining:
@@ -155,7 +151,7 @@ def _run_all(how: _How, wanted: Sequence[Reproducible]) -> _Done:
     done, remaining = _Done(), _remaining(how, wanted)
     for number, one in enumerate(wanted, start=1):
         place = f"{number} of {len(wanted)}"
-        how.output.print(f"[{place}] {one.address}: {remaining.in_words()} for all.")
+        how.output.print(f"[{place}] {one.address}: {remaining.in_words()}.")
         directory = RESULTS / one.preset.run_name(how.profile)
         with remaining.running(one.preset, place):
             try:
@@ -173,12 +169,13 @@ def _run_all(how: _How, wanted: Sequence[Reproducible]) -> _Done:
 
 
 def _leave_out(how: _How, one: Reproducible, error: UserError, done: _Done) -> None:
-    """Say why a preset isn't run: what it needs isn't here, or something is wrong."""
+    """Say why a preset isn't run: what it needs isn't here, or else something is wrong."""
     needs = one.preset.profile(how.profile).needs
-    why = f"it needs {needs}" if needs else str(error).rstrip(".")
-    done.left_out.append(f"Left out: {one.address} ({one.preset.name}): {why}.")
+    missing = bool(needs) and isinstance(error, MissingError)
+    needed = f" It needs {needs}." if missing else ""
+    done.left_out.append(f"Left out: {one.address} ({one.preset.name}): {error}{needed}")
     how.output.print(done.left_out[-1])
-    done.failed |= not needs
+    done.failed |= not missing
 
 
 def _figures(wanted: Sequence[Reproducible], one: Reproducible) -> list[str]:
@@ -202,7 +199,7 @@ def _run(how: _How, one: Reproducible, path: Path, remaining: Remaining) -> bool
     of_profile = [] if how.profile == "quick" else ["--profile", how.profile]
     runner = Runner(
         output=how.output,
-        directory=RunDirectory(path, "--out"),
+        directory=RunDirectory(path, "run directory"),
         jobs=how.jobs,
         backend=how.backend,
         device=how.device,
@@ -225,7 +222,7 @@ def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
     for name in names:
         path = directory / "figures" / f"{name}.png"
         command = f"overfit plot {name} --from {directory}"
-        source = [RunDirectory(directory)]
+        source = [RunDirectory(directory, "run directory")]
         request = Request(name, source, FigureOptions(), command=command, out=path)
         try:
             save_with_caption(draw_figure(request), path)

@@ -14,7 +14,7 @@ from overfit_cli.sweeps.execute import Summary
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.workers import Workforce
-from overfit_cli.words import duration, plural, size
+from overfit_cli.words import about, duration, plural, size
 
 MOST_REASONS = 4
 """Of more reasons why cells failed, a sentence says the number."""
@@ -77,8 +77,8 @@ def estimate_in_words(
     source = "From one timed probe"
     if likely.cut:
         source = f"From a small probe, because a typical one took over {duration(within)}"
-    takes = [duration(likely.seconds), *memory, f"{size(likely.disk)} on disk"]
-    return f"{source}: about {', '.join(takes)}. {nothing}"
+    takes = [about(likely.seconds), *memory, f"{size(likely.disk)} on disk"]
+    return f"{source}: {', '.join(takes)}. {nothing}"
 
 
 def failed_in_words(summary: Summary) -> str:

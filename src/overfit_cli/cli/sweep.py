@@ -16,17 +16,19 @@ from overfit_cli.cli.options import (
     DeviceName,
     Settings,
     SubjectAndParameters,
-    by_name,
-    check_parameters,
-    own_options,
     read_number,
     read_one_of,
     read_path,
     read_whole,
-    subject_and_settings,
     use_data,
 )
 from overfit_cli.cli.subject import Subject, find_subject
+from overfit_cli.cli.typed_parameters import (
+    by_name,
+    check_parameters,
+    own_options,
+    subject_and_settings,
+)
 from overfit_cli.errors import UserError
 
 if TYPE_CHECKING:

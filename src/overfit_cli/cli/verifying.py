@@ -40,7 +40,11 @@ def verify_figure(file: Path, named: Sequence[Path]) -> tuple[bool, list[str]]:
     if record.compared is not None:
         redrawing = Compared(record, record.compared, file, named)
     points = redrawing.points
-    found = find_runs(redrawing, file, _run_directories(named, points))
+    runs = _run_directories(named, points)
+    found = [
+        _or_another(run, one, runs)
+        for run, one in zip(record.sources, find_runs(redrawing, file, runs), strict=True)
+    ]
     sentences = [_drawn_by(record), *_data_in_words(record, found, points)]
     there = [one for one in found if not isinstance(one, str)]
     if len(there) < len(found) or isinstance(points, str):
@@ -98,6 +102,20 @@ def _described(run: RunRecord, side: str) -> str:
     return (
         f"From {run.path}{side}: {plural(run.cells, 'cell')} of {run.study}, version {run.version}"
         f"{trained}; key {run.key}, data {run.data[:SHORT]}."
+    )
+
+
+def _or_another(run: RunRecord, found: Found | str, named: Sequence[Path]) -> Found | str:
+    """A run directory, or a sentence where the user named one that isn't the figure's."""
+    if isinstance(found, str) or found.path not in named or found.now.key == run.key:
+        return found
+    if found.path.resolve() == Path(run.path).resolve():  # it is the figure's, and has changed
+        return found
+    now = found.now
+    return (
+        f"--from {found.path} is another run, with {plural(now.cells, 'cell')} of {now.study}, key "
+        f"{now.key}, data {now.data[:SHORT]}; the figure is of {run.path}, key {run.key}, data "
+        f"{run.data[:SHORT]}."
     )
 
 

@@ -24,7 +24,7 @@ from overfit_cli.datasets.imdb_files import (
     folder_reviews,
 )
 from overfit_cli.datasets.texts import Texts
-from overfit_cli.errors import UserError
+from overfit_cli.errors import MissingError, UserError
 from overfit_cli.files import reason_of, write_whole
 
 VOCABULARY = 257
@@ -51,7 +51,8 @@ def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
         length: tokens of a review; Long Range Arena's is 4000.
 
     Raises:
-        UserError: if no reviews are there, or what is there isn't whole.
+        MissingError: if no reviews are there.
+        UserError: if what is there isn't whole.
     """
     try:
         source = _source(folder)
@@ -67,7 +68,7 @@ def _source(given: Path) -> Path:
     if given.is_file():
         return given
     if not given.is_dir():
-        raise UserError(f"{given}: there is no such folder or archive; {_ACCEPTED}.")
+        raise MissingError(f"{given}: there is no such folder or archive; {_ACCEPTED}.")
     if any((given / split).is_dir() for split in SPLITS):
         return given
     for place in (given, given / "imdb"):
@@ -75,7 +76,7 @@ def _source(given: Path) -> Path:
         for source in (*archives, place / "aclImdb"):
             if source.exists():
                 return source
-    raise UserError(f"{given}: IMDb isn't there; {_ACCEPTED}.")
+    raise MissingError(f"{given}: IMDb isn't there; {_ACCEPTED}.")
 
 
 def _read(source: Path) -> tuple[Corpus, Corpus]:

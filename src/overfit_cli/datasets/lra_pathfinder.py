@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from overfit_cli.errors import UserError, nearest
+from overfit_cli.errors import MissingError, UserError, nearest
 from overfit_cli.files import read_bounded, reason_of
 
 DIRECTORIES = {
@@ -49,7 +49,8 @@ def read_lra(
         and 0 where none does, shape (images,).
 
     Raises:
-        UserError: naming what is missing or malformed, and what would be accepted.
+        MissingError: if there is no directory of that difficulty.
+        UserError: naming what in it is missing or malformed, and what would be accepted.
     """
     root = _directory(folder, difficulty, size)
     rows = list[tuple[str, int]]()
@@ -74,7 +75,7 @@ def _directory(folder: Path, difficulty: str, size: int) -> Path:
     for part in above:
         if (folder / part / name).is_dir():
             return folder / part / name
-    raise UserError(
+    raise MissingError(
         f"{folder}: no directory {name} in it or in its {images};"
         f" name the folder of LRA's that holds {', '.join(DIRECTORIES.values())}."
     )

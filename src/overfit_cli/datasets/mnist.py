@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.data_folder import fingerprint, naming_data
 from overfit_cli.datasets.digits import CLASSES, SIZE, Digits
-from overfit_cli.errors import UserError
+from overfit_cli.errors import MissingError, UserError
 from overfit_cli.files import reason_of
 
 IMAGES, LABELS = 0x00000803, 0x00000801
@@ -53,7 +53,8 @@ def read_mnist(folder: Path) -> dict[str, Digits]:
         folder: holds the files, or a folder `mnist`, `raw` or `MNIST/raw` that does.
 
     Raises:
-        UserError: if neither split is there, or what is there isn't whole.
+        MissingError: if neither split is there.
+        UserError: if what is there isn't whole.
     """
     for place in _PLACES:
         found = {
@@ -63,7 +64,7 @@ def read_mnist(folder: Path) -> dict[str, Digits]:
         }
         if found:
             return found
-    raise UserError(f"{folder}: MNIST isn't there; {_ACCEPTED}.")
+    raise MissingError(f"{folder}: MNIST isn't there; {_ACCEPTED}.")
 
 
 def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:

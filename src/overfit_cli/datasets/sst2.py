@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.errors import UserError, shortened
+from overfit_cli.errors import MissingError, UserError, shortened
 from overfit_cli.files import read_bounded, reason_of
 
 MOST_BYTES = 200_000_000
@@ -51,7 +51,8 @@ def read_sst2(folder: Path) -> tuple[Sentences, Sentences]:
             read and parquet files aren't.
 
     Raises:
-        UserError: if a split isn't there or has no sentences, or a row isn't as it should be.
+        MissingError: if a split isn't there.
+        UserError: if a split has no sentences, or a row isn't as it should be.
     """
     try:
         train, test = (_split(folder, names) for names in _SPLITS)
@@ -76,7 +77,7 @@ def _files(folder: Path, names: tuple[str, ...]) -> list[Path]:
             for name in names:
                 if found := sorted(place.glob(pattern.format(name))):
                     return found
-    raise UserError(f"{folder}: SST-2's split {names[0]} isn't there; {_ACCEPTED}.")
+    raise MissingError(f"{folder}: SST-2's split {names[0]} isn't there; {_ACCEPTED}.")
 
 
 def _rows(path: Path) -> Iterator[tuple[str, int]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from overfit_cli.claim import VERDICTS, Verdict
-from overfit_cli.errors import UserError, shortened
+from overfit_cli.errors import UserError, most_alike, shortened
 from overfit_cli.files import read_toml
 from overfit_cli.report.judged import Judged
 
@@ -26,20 +26,21 @@ class Comparison:
 
     Attributes:
         unexpected: what is wrong with a claim's verdict, by `study/claim`.
-        unknown: claims that the file names and nobody makes.
-        left_out: how many claims weren't compared, because their preset isn't part of the report.
+        unknown: claims that the file names and nobody makes, each with the one that is meant, or
+            with nothing.
+        left_out: how many claims weren't compared, because they weren't asked for.
         compared: how many were.
     """
 
     unexpected: Mapping[str, str]
-    unknown: Sequence[str]
+    unknown: Mapping[str, str]
     left_out: int
     compared: int
 
     @property
     def is_fulfilled(self) -> bool:
-        """Whether every verdict is as expected."""
-        return not self.unexpected and not self.unknown
+        """Whether verdicts were compared, and every one is as expected."""
+        return self.compared > 0 and not self.unexpected and not self.unknown
 
 
 def read_expected(path: Path) -> Expected:
@@ -73,28 +74,52 @@ def _verdicts(found: Any, place: str) -> list[Verdict]:
 
 
 def compare(
-    judged: Sequence[Judged], expected: Expected, presets: frozenset[str] | None = None
+    judged: Sequence[Judged], expected: Expected, asked: Sequence[Judged] | None = None
 ) -> Comparison:
     """Hold verdicts to the expected ones.
 
     Args:
         judged: every claim.
         expected: the verdicts that are expected.
-        presets: the presets that the report is about: a claim of another that is `not run` isn't
-            compared. None for all.
+        asked: those of the claims that the report is about; None for all.
     """
-    unexpected, left_out, seen = dict[str, str](), 0, set[str]()
-    for one in judged:
+    compared, unexpected = judged if asked is None else asked, dict[str, str]()
+    for one in compared:
         verdict, wanted = one.measurement.verdict, expected.get(one.address)
-        seen.add(one.address)
-        if presets is not None and verdict == "not run" and one.claim.preset not in presets:
-            left_out += 1
-        elif wanted is None:
+        if wanted is None:
             unexpected[one.address] = f"{verdict}, and no verdict is expected"
         elif verdict not in wanted:
             unexpected[one.address] = f"{verdict}, expected {' or '.join(wanted)}"
-    unknown = sorted(set(expected) - seen) if presets is None else []
-    return Comparison(unexpected, unknown, left_out, len(judged) - left_out)
+    left_out = len(judged) - len(compared)
+    unknown = _unknown(judged, expected, whole=asked is None)
+    return Comparison(unexpected, unknown, left_out, len(compared))
+
+
+def _unknown(judged: Sequence[Judged], expected: Expected, *, whole: bool) -> dict[str, str]:
+    """The claims that nobody makes, each with the nearest that somebody does.
+
+    A report on some runs doesn't know the claims of functions whose runs are others.
+    """
+    known, studies = {one.address for one in judged}, {one.study for one in judged}
+    return {
+        claim: _meant(claim, known)
+        for claim in sorted(expected.keys() - known)
+        if whole or claim.partition("/")[0] in studies
+    }
+
+
+def _meant(claim: str, known: Collection[str]) -> str:
+    """The claim of the same study whose name is the most like, or the same claim of another."""
+    study, _, name = claim.partition("/")
+    split = [one.partition("/") for one in known]
+    close = most_alike(name, [other for of, _, other in split if of == study], cutoff=_CLOSE)
+    if close:
+        return f"{study}/{close}"
+    return next(("/".join((of, other)) for of, _, other in split if other == name), "")
+
+
+_CLOSE = 0.6
+"""How alike the names of two claims are of which one is meant."""
 
 
 def as_expected(judged: Sequence[Judged]) -> str:

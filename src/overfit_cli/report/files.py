@@ -20,6 +20,8 @@ def write_report(
     folder: Path,
     where: Sequence[str] = (),
     unexpected: Mapping[str, str] | None = None,
+    *,
+    flag: str = "--out",
 ) -> list[Path]:
     """Write a report as a page, in Markdown, JSON and JUnit, with its verdicts; return the paths.
 
@@ -29,11 +31,12 @@ def write_report(
         where: the conditions that chose the cells.
         unexpected: what is wrong with the verdict of a claim, by `study/claim`, where they were
             held to expected ones.
+        flag: what names the folder, for messages.
 
     Raises:
         UserError: if they can't be written.
     """
-    make_folder(folder, "--out")
+    make_folder(folder, flag)
     judged = [one for paper in papers for one in paper.judged]
     contents = {
         "index.html": page(papers, where),
@@ -46,5 +49,5 @@ def write_report(
         try:
             write_whole(folder / name, text.encode())
         except OSError as error:
-            raise UserError(f"--out {folder}: {name}: {reason_of(error)}.", exit_code=1) from error
+            raise UserError(f"{flag} {folder}: {name}: {reason_of(error)}.", exit_code=1) from error
     return [folder / name for name in contents]

@@ -44,6 +44,19 @@ class Judged:
         """The claim's name, with the directory where it is judged in several."""
         return self.claim.name if self.alone else f"{self.claim.name} ({self.directory})"
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether there were cells that bear on it."""
+        return self.measurement.verdict != "not run"
+
+
+def worth_showing(judged: Sequence[Judged]) -> list[Judged]:
+    """Return the claims that were measured, and all those of a study whose cells bear on none."""
+    measured = {one.study for one in judged if one.is_measured}
+    return [
+        one for one in judged if one.is_measured or (one.has_cells and one.study not in measured)
+    ]
+
 
 def as_a_family(judged: Sequence[Judged], measure: Callable[[Judged], Measurement]) -> list[Judged]:
     """Judge again what seeds decide, at the level of all together, step by step (Holm 1979).

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from overfit_cli.errors import UserError, nearest
+from overfit_cli.errors import UserError, most_alike, shortened
 from overfit_cli.paper import Paper
 from overfit_cli.registry import find_study
 from overfit_cli.sweeps.presets import Preset, all_presets
@@ -60,11 +60,18 @@ def reproducible(names: Sequence[str]) -> list[Reproducible]:
         of_name[one.preset.name] = [exact]
     for name in names:
         if name not in of_name:
-            hint = nearest(name, of_name)
-            raise UserError(f"{name!r} is neither a paper nor one of its figures; {hint}")
+            raise UserError(_unknown(name, of_name, [one.paper.key for one in every if one.paper]))
     wanted = {one.preset.name: one for name in names for one in of_name[name]}
     wanted |= {one.preset.name: one for name in names for one in of_name[name] if one.asked}
     return [wanted[one.preset.name] for one in every if one.preset.name in wanted]
+
+
+def _unknown(name: str, known: Collection[str], papers: Sequence[str]) -> str:
+    """The sentence about a name that nothing has, with the nearest, or with the papers."""
+    close = most_alike(name, known)
+    takes = f"it takes a paper ({', '.join(sorted(set(papers)))}), a figure of one or a preset"
+    hint = f"did you mean {close!r}?" if close else f"{takes}: `reproduce --dry-run` lists all."
+    return f"{shortened(name)!r} is neither a paper nor one of its figures; {hint}"
 
 
 def _in_order(address: str) -> list[tuple[int, str]]:

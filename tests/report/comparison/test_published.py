@@ -210,20 +210,30 @@ def test_nothing_lies_between_the_cells_of_a_run_without_an_axis(tmp_path: Path)
 BAD = [
     ("", "it has no row; write a header and a row for each point."),
     ("n,snr,test_loss\n", "it has no row; write a header and a row for each point."),
-    ("n,snr,test_loss\n2,1\n", "line 2 has 2 fields, and the header 3."),
+    ("n,snr,test_loss\n2,1\n", "line 2 has 2 fields, and the header 3: n, snr, test_loss."),
+    ("n,snr,test_loss\n2,1,9\n\n2,2,9,\n", "line 4 has 4 fields, and the header 3: n, snr, test"),
     ("n;snr;test_loss\n2;1;9\n", "semicolons separate its columns; write commas."),
-    ("n,snr,tset_loss\n2,1,9\n", "no measured column 'tset_loss'; did you mean 'test_loss'?"),
+    (
+        "n,snr,tset_loss\n2,1,9\n",
+        "line 1: toy has no parameter and no measured column 'tset_loss'; did you mean 'test_loss'",
+    ),
     ("n,snr\n2,1\n", "none of its columns is one that toy measures, such as test_loss."),
-    ("n,N,test_loss\n2,1,9\n", "the columns n and N are both n."),
-    ("n,n,test_loss\n2,1,9\n", "2 columns are called n; give each its own."),
-    (",snr,test_loss\n2,1,9\n", "a column has no name; give each its own."),
-    ("n,snr,test_loss\n2.5,1,9\n", "n 2.5: n takes a whole number of at least 1"),
-    ("n,snr,test_loss\n2,,9\n", "snr : snr takes a number above 0, not ''."),
+    (
+        "\nn,snr,test_loss,note\n2,1,9,a\n",
+        "line 2: toy has no parameter and no measured column 'note'",
+    ),
+    ("n,N,test_loss\n2,1,9\n", "line 1: the columns n and N are both n."),
+    ("n,n,test_loss\n2,1,9\n", "line 1: 2 columns are called n; give each its own."),
+    (",snr,test_loss\n2,1,9\n", "line 1: column 1 has no name; give each its own."),
+    ("n,snr,test_loss,\n2,1,9,\n", "line 1: column 4 has no name; give each its own."),
+    ("n,snr,test_loss\n2.5,1,9\n", "line 2: n 2.5: n takes a whole number of at least 1"),
+    ("n,snr,test_loss\n2,1,9\n2,,9\n", "line 3: snr is empty; it takes a number above 0."),
+    ("n,snr,seed,test_loss\n2,1, ,9\n", "line 2: seed is empty; it takes a whole number of at"),
     ("n,snr,test_loss\n2,1,low\n", "line 2 has 'low' in the column test_loss; it takes a finite"),
     ("n,snr,test_loss\n2,1,inf\n", "line 2 has 'inf' in the column test_loss; it takes a finite"),
     ("n,snr,test_loss\n2,1,1_0\n", "line 2 has '1_0' in the column test_loss; it takes a finite"),
     ("n,snr,test_loss\n2,1,9\n\n2,1.0,8\n", "lines 2 and 4 have the same point."),
-    ("n,snr,seed,test_loss\n2,1,-1,8\n", "seed -1: it takes a whole number of at least 0."),
+    ("n,snr,seed,test_loss\n2,1,-1,8\n", "line 2: seed -1: it takes a whole number of at least 0."),
     ('n,snr,test_loss\n2,1,"9\n', "it is no CSV file (unexpected end of data)."),
     (
         "n,test_loss\n2,9\n",
@@ -231,8 +241,13 @@ BAD = [
     ),
     (
         "n,snr,test_loss\n2,7,9\n",
-        "no point of it has the values of n, snr of a cell of A; --interpolate compares between "
-        "A's values.",
+        "no point of it has a counterpart: snr is 1, 2, 4, 5 in A and 7 in B; choose one value on "
+        "each side with --where-a snr=1.0.",
+    ),
+    (
+        "n,snr,test_loss\n3,1,9\n",
+        "no point of it has a counterpart: n is 2, 4 in A and 3 in B; compare between A's values "
+        "with --interpolate, or choose one value on each side with --where-a n=2.",
     ),
     ("n,snr,test_loss\n2,1,\n", "it has no number of what A has numbers of: test_loss, steps."),
 ]

@@ -265,12 +265,51 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError) as refused:
         compare_sides(a, b)
     assert str(refused.value) == (
-        f"B {b}: no cell of it has the seed and the values of n, snr of a cell of A; --interpolate "
-        "compares between A's values."
+        f"B {b}: no cell of it has a counterpart: snr is 1, 2 in A and 3, 4 in B; choose one value "
+        "on each side with --where-a snr=1.0 --where-b snr=3.0."
     )
+    assert compare_sides(a, b, where_a=["snr=1.0"], where_b=["snr=3.0"]).pairs.both == 3
     with pytest.raises(UserError, match=r"A .*none: there is no such directory"):
         compare_sides(tmp_path / "none", b)
     with pytest.raises(UserError, match=r"B .*none: there is no such directory"):
         compare_sides(a, tmp_path / "none")
     with pytest.raises(UserError, match=r"--where-b n=9: no cell has that; there is 1"):
         compare_sides(a, b, where_b=["n=9"])
+
+
+def test_a_setting_that_no_cell_shares_is_named_with_the_option_that_helps(tmp_path: Path) -> None:
+    """B varies what A has one value of: between one value there is nothing to interpolate."""
+    a = write_run(tmp_path / "a", drawn(0), pause=1)
+    b = write_run(tmp_path / "b", drawn(1), pause=0.5)
+    write_run(b, drawn(1), pause=2)
+    said = (
+        f"B {b}: no cell of it has a counterpart: pause is 1 in A and 0.5, 2 in B; choose one "
+        "value on each side with --where-b pause=0.5."
+    )
+    for interpolated in (False, True):
+        with pytest.raises(UserError) as refused:
+            compare_sides(a, b, interpolated=interpolated)
+        assert str(refused.value) == said
+    found = compare_sides(a, b, where_b=["pause=0.5"])
+    assert (found.settings, found.pairs.both) == ({"pause": (1.0, 0.5)}, 12)
+
+
+def test_words_and_long_lists_that_no_cell_shares_are_named(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", loss(lambda *_: 1), n=(1, 2, 3, 4, 5), mood="prints")
+    b = write_run(tmp_path / "b", loss(lambda *_: 1), n=(6,))
+    write_run(b, loss(lambda *_: 1), n=(6,), mood="raises")
+    with pytest.raises(UserError) as refused:
+        compare_sides(a, b)
+    assert str(refused.value) == (
+        f"B {b}: no cell of it has a counterpart: n is 1 to 5 in A and 6 in B; mood is prints in A "
+        "and raises, well in B; choose one value on each side with --where-a n=1 --where-b "
+        "mood=raises."
+    )
+
+
+def test_cells_that_share_every_value_and_no_place_are_told_so(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", loss(lambda *_: 1), n=(1,), snr=(1.0,))
+    write_run(a, loss(lambda *_: 1), n=(2,), snr=(2.0,))
+    b = write_run(tmp_path / "b", loss(lambda *_: 1), n=(1,), snr=(2.0,))
+    with pytest.raises(UserError, match=r"has the seed and the values of n, snr of a cell of A\.$"):
+        compare_sides(a, b)

@@ -19,6 +19,7 @@ from overfit_cli.report.comparison.measured import (
     lonely_columns,
     shared_columns,
 )
+from overfit_cli.report.comparison.no_pair import why_no_pair
 from overfit_cli.report.comparison.sides import (
     Side,
     different_settings,
@@ -184,7 +185,7 @@ def compare_loaded(
     cells = first.cells if between is None else between.cells
     pairs = own if between is None else pair_up(cells, second.cells, names, columns)
     if not pairs.both:
-        raise UserError(_why_no_pair(first, second, names, pairs, interpolated=interpolated))
+        raise UserError(why_no_pair(first, second, names, pairs, interpolated=interpolated))
     return Comparison(
         a=first,
         b=second,
@@ -220,13 +221,3 @@ def _between(a: Side, b: Side, names: Sequence[str], columns: Sequence[str]) -> 
         raise UserError("--interpolate: no number varies in A, so nothing lies between its cells.")
     known = a.cells[[*a.parameters, "seed", "status", *columns]]
     return interpolate(known, b.cells, names, axes, columns)
-
-
-def _why_no_pair(
-    a: Side, b: Side, names: Sequence[str], pairs: Pairs, *, interpolated: bool
-) -> str:
-    what = "point" if b.is_published else "cell"
-    seed = "the seed and " if pairs.by == "seed" else ""
-    axes = ", ".join(names) or "the parameters"
-    hint = "." if interpolated else "; --interpolate compares between A's values."
-    return f"B {b.path}: no {what} of it has {seed}the values of {axes} of a cell of A{hint}"

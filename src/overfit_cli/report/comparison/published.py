@@ -31,9 +31,10 @@ _PASSED_OVER = frozenset({"key", "study", "version", "reason"})
 
 @dataclass(frozen=True)
 class _Sheet:
-    """A file's columns as they are written; `lines` has the line of each row."""
+    """A file's columns as they are written, and the lines of its header and of each row."""
 
     path: Path
+    top: int
     columns: Mapping[str, Sequence[str]]
     lines: Sequence[int]
 
@@ -86,20 +87,23 @@ def _read(path: Path) -> _Sheet:
         raise UserError(f"{path}: it is no CSV file ({error}).") from None
     if len(rows) < 2:
         raise UserError(f"{path}: it has no row; write a header and a row for each point.")
-    header = [name.strip() for name in rows[0][1]]
+    top, header = rows[0][0], [name.strip() for name in rows[0][1]]
     if len(header) == 1 and ";" in header[0]:
         raise UserError(f"{path}: semicolons separate its columns; write commas.")
     for line, row in rows:
         if len(row) != len(header):
             raise UserError(
-                f"{path}: line {line} has {len(row)} fields, and the header {len(header)}."
+                f"{path}: line {line} has {len(row)} fields, and the header {len(header)}: "
+                f"{shortened(', '.join(header))}."
             )
     columns = zip(*(row for _, row in rows[1:]), strict=True)
     for name, times in Counter(header).items():
         if times > 1 or not name:
-            what = f"{times} columns are called {name}" if name else "a column has no name"
-            raise UserError(f"{path}: {what}; give each its own.")
-    return _Sheet(path, dict(zip(header, columns, strict=True)), [line for line, _ in rows[1:]])
+            unnamed = f"column {header.index(name) + 1} has no name"
+            what = f"{times} columns are called {shortened(name)}" if name else unnamed
+            raise UserError(f"{path}: line {top}: {what}; give each its own.")
+    by_name = dict(zip(header, columns, strict=True))
+    return _Sheet(path, top, by_name, [line for line, _ in rows[1:]])
 
 
 def _named(sheet: _Sheet, study: AnyStudy, known: Sequence[str]) -> dict[str, str]:
@@ -110,12 +114,13 @@ def _named(sheet: _Sheet, study: AnyStudy, known: Sequence[str]) -> dict[str, st
         if name not in known:
             hint = nearest(written, set(known) - (ROW_COLUMNS - {"seed", "steps"}))
             raise UserError(
-                f"{sheet.path}: {study.name} has no parameter and no measured column "
-                f"{shortened(written)!r}; {hint}"
+                f"{sheet.path}: line {sheet.top}: {study.name} has no parameter and no measured "
+                f"column {shortened(written)!r}; {hint}"
             )
         if name in found:
             raise UserError(
-                f"{sheet.path}: the columns {found[name]} and {written} are both {name}."
+                f"{sheet.path}: line {sheet.top}: the columns {found[name]} and {written} are "
+                f"both {name}."
             )
         found[name] = written
     return found
@@ -123,13 +128,17 @@ def _named(sheet: _Sheet, study: AnyStudy, known: Sequence[str]) -> dict[str, st
 
 def _values(sheet: _Sheet, written: str, info: ParameterInfo) -> list[Any]:
     """A parameter's column, or that of seeds."""
-    texts = sheet.columns[written]
-    said = f"{sheet.path}: {written}"
-    read = {text: parse_value(info, text, said) for text in dict.fromkeys(texts)}
-    for text, value in read.items():
-        if info is _SEED and int(value) < 0:
+    read: dict[str, Any] = {}
+    for line, text in zip(sheet.lines, sheet.columns[written], strict=True):
+        if text in read:
+            continue
+        said = f"{sheet.path}: line {line}: {written}"
+        if not text.strip():
+            raise UserError(f"{said} is empty; it takes {info.accepts}.")
+        read[text] = parse_value(info, text, said)
+        if info is _SEED and int(read[text]) < 0:
             raise UserError(f"{said} {shortened(text)}: it takes {info.accepts}.")
-    return [read[text] for text in texts]
+    return [read[text] for text in sheet.columns[written]]
 
 
 def _numbers(sheet: _Sheet, written: str) -> list[float]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from overfit_cli.data_folder import fingerprint
 from overfit_cli.datasets.words import END, PADDING, START
-from overfit_cli.errors import UserError
+from overfit_cli.errors import MissingError, UserError
 from overfit_cli.rng import named_rng, torch_draws
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
@@ -115,7 +115,7 @@ def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
     logging.disable_progress_bar()
     place = folder / PRETRAINED
     if not (place / "config.json").is_file():
-        raise UserError(
+        raise MissingError(
             f"--data {folder}: with weights=pretrained it takes the folder {PRETRAINED} with a "
             "RoBERTa as Hugging Face has it (config.json, model.safetensors, tokenizer.json)."
         )
