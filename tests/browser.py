@@ -6,9 +6,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
+
+CHOSEN = "OVERFIT_TEST_BROWSER"
+"""The variable that names a browser to test with."""
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _QUIET = [
@@ -25,9 +29,9 @@ _QUIET = [
 def browser() -> Iterator[Browser]:
     """Start headless Chromium; without one the test is skipped, and in CI it fails."""
     with sync_playwright() as playwright:
-        path = _executable(playwright)
+        path = executable(Path(playwright.chromium.executable_path))
         if path is None:
-            said = "there is no Chromium: apt-get install chromium, or playwright install chromium"
+            said = "there is no Chromium: playwright install chromium, or apt-get install chromium"
             if os.environ.get("CI"):
                 pytest.fail(said)
             pytest.skip(said)
@@ -38,8 +42,12 @@ def browser() -> Iterator[Browser]:
             started.close()
 
 
-def _executable(playwright: Playwright) -> str | None:
-    """The system's Chromium, or the one that Playwright has installed."""
-    own = playwright.chromium.executable_path
-    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
-    return found or (own if os.path.exists(own) else None)  # noqa: PTH110
+def executable(own: Path) -> Path | None:
+    """Return the browser that is named, Playwright's `own`, or the system's; None without any."""
+    if chosen := os.environ.get(CHOSEN):
+        if not Path(chosen).is_file():
+            pytest.fail(f"{CHOSEN}={chosen}: there is no such file")
+        return Path(chosen)
+    if own.is_file():
+        return own
+    return next((Path(path) for name in _NAMES if (path := shutil.which(name))), None)

@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Dialog, Page, ViewportSize, expect
+from numpy.typing import NDArray
+from playwright.sync_api import Browser, Dialog, Locator, Page, ViewportSize, expect
 from scipy import stats
 
 import overfit_cli
@@ -21,17 +22,27 @@ pytestmark = pytest.mark.xdist_group("browser")  # one page, and one browser, fo
 
 DESK = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
-RUNS = ("fig1-quick", "heads-fig6-quick", "kernel-theorem1-quick")
+PANELS = "softmax-table1-paper-quick"
+"""A run whose map has three panels."""
+
+RUNS = ("fig1-quick", "heads-fig6-quick", "kernel-theorem1-quick", PANELS)
+LONG_NAME = "a name that takes much more room"
 HOSTILE = "<img src=x onerror=alert(1)>"
 RESULTS = Path("results").resolve()
 PARTS = ("header", "#filters", "#study-multihead-sst2", "#study-kernel-regression .run", "#large")
 
 HOSTILE_STUDY = '''
-def train(n: int = 1, snr: float = 1.0, seed: int = 0) -> dict[str, float]:
+from typing import Literal
+
+def train(
+    kind: Literal["short", "{name}"] = "short",
+    n: int = 1,
+    seed: int = 0,
+) -> dict[str, float]:
     """</script><script>alert(2)</script>"""
-    if n == 2:
+    if n == 2 or (n, seed) == (3, 0):
         raise ValueError("{reason}")
-    return {{"loss": n * snr + seed}}
+    return {{"loss": n * len(kind) + seed}}
 '''
 
 
@@ -39,9 +50,11 @@ def train(n: int = 1, snr: float = 1.0, seed: int = 0) -> dict[str, float]:
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of three kept runs, and of one whose names and reasons are hostile."""
     folder = tmp_path_factory.mktemp("page")
-    (folder / "mine.py").write_text(HOSTILE_STUDY.format(reason=f"{HOSTILE}</script>"))
-    sweep = ["sweep", "mine.py", "--n", "1:3", "--snr", "1,2", "--jobs", "1", "--out", HOSTILE]
-    call(*sweep, cwd=folder, expect=1)
+    (folder / "mine.py").write_text(
+        HOSTILE_STUDY.format(name=LONG_NAME, reason=f"{HOSTILE}</script>")
+    )
+    axes = ["--kind", f"short,{LONG_NAME}", "--n", "1:3", "--seeds", "4"]
+    call("sweep", "mine.py", *axes, "--jobs", "1", "--out", HOSTILE, cwd=folder, expect=1)
     runs = [HOSTILE, *(str(RESULTS / name) for name in RUNS)]
     call("report", *(f"--from={run}" for run in runs), "--out", "report", cwd=folder)
     return (folder / "report" / "index.html").as_uri()
@@ -72,6 +85,13 @@ class Opened:
 @pytest.fixture
 def opened(started: Browser, address: str) -> Iterator[Opened]:
     context = started.new_context(viewport=DESK, permissions=["clipboard-read", "clipboard-write"])
+    yield Opened(context.new_page(), address)
+    context.close()
+
+
+@pytest.fixture
+def on_phone(started: Browser, address: str) -> Iterator[Opened]:
+    context = started.new_context(viewport=PHONE, has_touch=True)
     yield Opened(context.new_page(), address)
     context.close()
 
@@ -129,9 +149,11 @@ def test_claims_are_filtered_by_verdict_paper_and_words(opened: Opened) -> None:
         page.get_by_role("checkbox", name=name).uncheck()
     failing = shown(page)
     assert "theorem1-paper-several" in failing
-    assert set(page.locator(".claims tbody tr:visible .verdict").all_inner_texts()) == {"✗ fails"}
+    assert set(page.locator(".claims tbody tr:visible td > .verdict").all_inner_texts()) == {
+        "✗ fails"
+    }
     page.get_by_role("checkbox", name="holds").check()
-    page.get_by_label("Paper").select_option("jiang2024")
+    page.get_by_label("Paper", exact=True).select_option("jiang2024")
     assert "fig1-exponent" in shown(page)
     assert "theorem1-paper-several" not in shown(page)
     page.get_by_label("Words").fill("exponent fig1")
@@ -143,7 +165,7 @@ def test_claims_are_filtered_by_verdict_paper_and_words(opened: Opened) -> None:
     expect(page.locator("#none")).to_be_visible()
 
 
-def test_a_heading_sorts_its_table_up_down_and_back(opened: Opened) -> None:
+def test_a_heading_sorts_up_down_and_back(opened: Opened) -> None:
     page = opened.page
     table = page.locator("#study-benign-vit .claims")
     names = table.locator("tbody tr strong")
@@ -152,20 +174,52 @@ def test_a_heading_sorts_its_table_up_down_and_back(opened: Opened) -> None:
     button.press("Enter")
     assert names.all_inner_texts() == sorted(before)
     assert heading.get_attribute("aria-sort") == "ascending"
+    expect(page.get_by_label("Sort by")).to_have_value("name ascending")
     button.press("Enter")
     assert names.all_inner_texts() == sorted(before, reverse=True)
     button.press("Enter")
     assert names.all_inner_texts() == before
     assert heading.get_attribute("aria-sort") is None
-    table.get_by_role("button", name="measured").click()
-    numbers = [
-        float(row)
-        for row in table.locator("tr[data-value]").evaluate_all(
-            "rows => rows.map(row => row.dataset.value).filter(Boolean)"
-        )
-    ]
-    assert numbers == sorted(numbers)
-    assert len(numbers) >= 6
+
+
+def measured(table: Locator) -> list[str]:
+    """The numbers of a table's claims from above, empty where one has none."""
+    found: list[str] = table.locator("tbody tr").evaluate_all(
+        "rows => rows.map(row => row.dataset.value)"
+    )
+    return found
+
+
+def test_on_a_phone_claims_are_sorted_from_the_bar(on_phone: Opened) -> None:
+    page = on_phone.page
+    page.get_by_text("Filter and sort").focus()
+    page.keyboard.press("Enter")
+    for order, sign in (("least", 1), ("most", -1)):
+        page.get_by_label("Sort by").select_option(f"measured, {order} first")
+        for name in ("benign-vit", "kernel-regression"):  # every table, not one alone
+            values = measured(page.locator(f"#study-{name} .claims"))
+            numbers = [float(value) for value in values if value]
+            assert values[len(numbers) :] == [""] * (len(values) - len(numbers))
+            assert numbers == sorted(numbers, key=lambda number: sign * number)
+            assert len(numbers) > 3
+
+
+def test_on_a_phone_every_count_is_seen_and_the_top_is_near(on_phone: Opened) -> None:
+    page = on_phone.page
+    whole = page.locator(".summary tr", has_text="Jiang et al. 2024")
+    counts = [int(one) for one in whole.locator("td").all_inner_texts() if one]
+    assert sum(counts[:-1]) == counts[-1]
+    for one in page.locator(".summary td:visible").all():
+        box = one.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= PHONE["width"]
+    page.locator(".run").last.scroll_into_view_if_needed()
+    expect(page.locator("#count")).to_be_in_viewport()
+    bar = page.locator("#filters").bounding_box()
+    assert bar is not None
+    assert bar["height"] < 60
+    page.get_by_role("link", name="To the top").tap()
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
 
 
 def test_arrow_keys_read_the_numbers_of_a_place(opened: Opened) -> None:
@@ -190,6 +244,74 @@ def test_arrow_keys_read_the_numbers_of_a_place(opened: Opened) -> None:
     page.keyboard.press("PageDown")
     expect(run.locator(".reading")).to_contain_text("N 2, signal-to-noise ratio SNR 0.16:")
     assert page.locator("[role=gridcell][tabindex='0']:focus").count() == 1
+
+
+def run_called(page: Page, name: str) -> Locator:
+    return page.locator(".run").filter(has=page.get_by_role("heading", name=name, exact=True))
+
+
+def test_a_place_says_how_many_of_its_seeds_have_a_value(opened: Opened) -> None:
+    run = run_called(opened.page, HOSTILE)
+    assert [one.get_attribute("aria-label") for one in run.get_by_role("gridcell").all()] == [
+        sentence
+        for kind in (LONG_NAME, "short")  # from above; at n = 3 one seed of four failed
+        for sentence in (
+            f"kind {kind}, n 1: loss {over_seeds(len(kind) + np.arange(4), '4')}",
+            f"kind {kind}, n 2: no value from 4 seeds: 4 seeds failed.",
+            f"kind {kind}, n 3: loss {over_seeds(3 * len(kind) + np.arange(1, 4), '3 of 4')} "
+            "1 seed failed.",
+        )
+    ]
+    classes = [one.get_attribute("class") for one in run.locator(".panel .place").all()]
+    assert classes == ["place whole", "place failed", "place partly"] * 2
+    assert run.locator(".panel .corner").count() == 2
+    assert run.locator(".legend li").all_inner_texts()[1:] == [
+        "some seeds failed or have no value",
+        "no value: seeds failed",
+    ]
+
+
+def over_seeds(values: NDArray[np.int64], seeds: str) -> str:
+    """What is said of the numbers of some seeds."""
+    low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+    return (
+        f"{values.mean():g}, mean of {seeds} seeds, 95 % interval {low:.4g} to {high:.4g}, "
+        f"seeds from {values.min()} to {values.max()}."
+    )
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_names_on_axes_are_whole(phone: bool, opened: Opened, on_phone: Opened) -> None:
+    page = (on_phone if phone else opened).page
+    assert run_called(page, HOSTILE).locator(".panel text", has_text=LONG_NAME).count() == 1
+    assert run_called(page, HOSTILE).locator(".panel .upward").all_text_contents() == ["kind"]
+    cut = page.locator(".panel svg").evaluate_all(
+        """pictures => pictures.flatMap(picture => {
+            const whole = picture.getBoundingClientRect();
+            return [...picture.querySelectorAll("text")].filter(text => {
+                const box = text.getBoundingClientRect();
+                return box.left < whole.left - 1 || box.right > whole.right + 1
+                    || box.top < whole.top - 1 || box.bottom > whole.bottom + 1;
+            }).map(text => text.textContent);
+        })"""
+    )
+    assert cut == []
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_what_is_read_stays_in_sight_at_every_panel(
+    phone: bool, opened: Opened, on_phone: Opened
+) -> None:
+    run = run_called((on_phone if phone else opened).page, PANELS)
+    assert run.get_by_role("grid").count() == 3
+    for grid in run.get_by_role("grid").all():
+        place = grid.get_by_role("gridcell").first
+        place.evaluate("place => place.scrollIntoView({block: 'center'})")
+        place.focus()
+        said = place.get_attribute("aria-label") or ""
+        reading = run.locator(".reading p").first
+        expect(reading).to_have_text(said)
+        expect(reading).to_be_in_viewport(ratio=1)
 
 
 def test_pointing_at_a_place_shows_the_losses_of_the_seed_in_the_middle(opened: Opened) -> None:
@@ -240,7 +362,7 @@ def test_a_figure_is_enlarged_and_put_back_with_the_keyboard(opened: Opened) -> 
 def test_a_link_to_what_a_filter_hides_shows_it(opened: Opened) -> None:
     page = opened.page
     for _ in range(2):  # the second time its address is the page's already
-        page.get_by_label("Paper").select_option("jiang2024")
+        page.get_by_label("Paper", exact=True).select_option("jiang2024")
         page.locator(".summary a", has_text="Song et al. 2024").click()
         expect(page.locator("#heading-song2024")).to_be_in_viewport()
 
@@ -250,9 +372,9 @@ def test_a_study_without_claims_follows_the_filter_of_papers(opened: Opened) -> 
     own = page.locator(".run").filter(has=page.get_by_role("heading", name=HOSTILE, exact=True))
     page.get_by_role("checkbox", name="not run").uncheck()
     expect(own).to_be_visible()
-    page.get_by_label("Paper").select_option("own")
+    page.get_by_label("Paper", exact=True).select_option("own")
     expect(own).to_be_visible()
-    page.get_by_label("Paper").select_option("jiang2024")
+    page.get_by_label("Paper", exact=True).select_option("jiang2024")
     expect(own).to_be_hidden()
 
 
@@ -267,6 +389,21 @@ def test_without_scripts_every_claim_and_figure_is_there(started: Browser, addre
     context.close()
 
 
+def test_figures_are_printed_whole_and_on_few_sheets(opened: Opened) -> None:
+    page = opened.page
+    claims = len(shown(page))
+    sheets = len(re.findall(rb"/Type /Page\b", page.pdf(format="A4")))
+    assert 5 < sheets < claims / 5
+    page.set_viewport_size({"width": 700, "height": 1030})  # A4 within its margins
+    page.emulate_media(media="print")
+    for figure in page.locator("figure").all():
+        box = figure.bounding_box()
+        assert box is not None
+        assert box["width"] < 350
+        assert box["height"] < 700
+        assert figure.evaluate("one => getComputedStyle(one).breakInside") == "avoid"
+
+
 def test_it_prints_what_is_folded_and_no_controls(opened: Opened) -> None:
     page = opened.page
     page.emulate_media(media="print", color_scheme="dark")
@@ -274,7 +411,14 @@ def test_it_prints_what_is_folded_and_no_controls(opened: Opened) -> None:
     expect(page.locator(".filters")).to_be_hidden()
     expect(page.locator("#study-benign-vit .claims details p").first).to_be_visible()
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
-    assert len(page.pdf()) > 50_000
+    heading = page.locator(".claims th").first
+    shown = heading.evaluate("heading => getComputedStyle(heading, '::before').content")
+    assert shown == '"claim"'  # as text, which is repeated on each sheet
+    expect(heading.get_by_role("button")).to_be_hidden()
+    expect(run_called(page, "fig1-quick").locator(".diagram")).to_be_hidden()  # its figure is there
+    expect(run_called(page, HOSTILE).locator(".diagram")).to_be_hidden()
+    expect(run_called(page, PANELS).locator(".panel").first).to_be_visible()
+    expect(run_called(page, PANELS).locator(".reading")).to_be_hidden()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen")
     expect(page.locator("#study-benign-vit .claims details p").first).to_be_hidden()

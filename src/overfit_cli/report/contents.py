@@ -4,49 +4,51 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from overfit_cli.claim import VERDICTS, Claim, Verdict
 from overfit_cli.paper import Paper
-from overfit_cli.registry import figures_of, find_study
-from overfit_cli.report.diagrams import Diagram, explorable
+from overfit_cli.registry import find_study
 from overfit_cli.report.judge import LoadedRun
 from overfit_cli.report.judged import Judged
-from overfit_cli.report.pictures import PagePicture, pictures_of
+from overfit_cli.report.order import place, reproduced, short_names
 from overfit_cli.report.run_facts import RunFacts, facts_of
 from overfit_cli.study import AnyStudy
 from overfit_cli.sweeps.loading import load_figure_data
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.selection import chosen_data
+from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.words import duration
-
-MOST_PICTURED = 4_000_000
-"""Characters of pictures in a report; with the rest its page stays below 5 MB."""
 
 
 @dataclass(frozen=True)
 class ReportedRun:
-    """A run directory in a report, with what can be drawn of it.
+    """A run directory in a report.
 
     Attributes:
         name: a short name, its own in the report.
-        path: where it lies.
+        directory: where it lies.
+        study: whose cells it holds.
         facts: its cells, settings and commands.
-        pictures: its figures.
-        left_out: whether there was no room for all of them.
-        diagram: its phase diagram as numbers; None where it has none.
+        figure: the figure of the paper that it reproduces, such as `fig1`; empty for none.
+        decides: whether a claim was measured on it.
     """
 
     name: str
-    path: Path
+    directory: RunDirectory
+    study: AnyStudy
     facts: RunFacts
-    pictures: Sequence[PagePicture]
-    left_out: bool
-    diagram: Diagram | None
+    figure: str
+    decides: bool
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self.directory.path
 
 
 @dataclass(frozen=True)
@@ -117,26 +119,39 @@ def contents(
         runs: the run directories that they were judged by.
         where: the conditions that chose their cells.
     """
-    deciding = {one.directory for one in judged}
-    # What decides claims comes first: the page has room for so many pictures.
-    runs = sorted(
-        runs, key=lambda run: (run.directory.path not in deciding, str(run.directory.path))
-    )
-    names, room = _short_names([run.directory.path for run in runs]), _Room()
-    reported = [_reported(names[run.directory.path], run, where, room) for run in runs]
+    reported = _reported(judged, runs, where)
     studies = {run.study.name: run.study for run in runs}
     studies |= {name: find_study(name) for name in {one.study for one in judged} - studies.keys()}
     papers: dict[str, list[ReportedStudy]] = {}
     kept: dict[str, Paper | None] = {}
     for name in sorted(studies):
         study = studies[name]
-        own = [shown for run, shown in zip(runs, reported, strict=True) if run.study.name == name]
+        own = [run for run in reported if run.study.name == name]
         key = study.paper.key if study.paper else ""
         kept[key] = study.paper
         claims = [one for one in judged if one.study == name]
         papers.setdefault(key, []).append(ReportedStudy(study, claims, own))
     ordered = sorted(papers, key=lambda key: (not key, key))  # what is no paper's comes last
     return [ReportedPaper(kept[key], papers[key]) for key in ordered]
+
+
+def _reported(
+    judged: Sequence[Judged], runs: Sequence[LoadedRun], where: Sequence[str]
+) -> list[ReportedRun]:
+    """The runs with their facts, in the order in which a report shows them."""
+    deciding = {one.directory for one in judged}
+    figures = reproduced()
+    names = short_names(sorted(run.directory.path for run in runs))
+    found = []
+    for run in runs:
+        path = run.directory.path
+        data = chosen_data(load_figure_data(run.directory), where)
+        facts = facts_of(data, read_manifest(path))
+        figure = figures.get(path.resolve().name, "")
+        found.append(
+            ReportedRun(names[path], run.directory, run.study, facts, figure, path in deciding)
+        )
+    return sorted(found, key=lambda run: place(run.figure, run.decides, run.path))
 
 
 def again(claim: Claim) -> Again | None:
@@ -151,46 +166,3 @@ def _again(name: str) -> Again | None:
         return None
     quick = preset.profile("quick")
     return Again(f"overfit reproduce {preset.name}", quick.minutes, quick.needs)
-
-
-def _short_names(paths: Sequence[Path]) -> dict[Path, str]:
-    """A name for each run: the last part of its path, with a number where two share it."""
-    times = Counter[str]()
-    names = {}
-    for path in paths:
-        name = path.resolve().name
-        times[name] += 1
-        names[path] = name if times[name] == 1 else f"{name} ({times[name]})"
-    return names
-
-
-class _Room:
-    """Room for pictures that is left in a report."""
-
-    def __init__(self) -> None:
-        self._left = MOST_PICTURED
-
-    def filled_with(self, pictures: Iterator[PagePicture]) -> tuple[list[PagePicture], bool]:
-        """Take pictures while there is room; say whether one was left out."""
-        taken: list[PagePicture] = []
-        while self._left > 0 and (one := next(pictures, None)):
-            self._left -= len(one.address)
-            if self._left > 0:
-                taken.append(one)
-        return taken, self._left <= 0
-
-
-def _reported(name: str, run: LoadedRun, where: Sequence[str], room: _Room) -> ReportedRun:
-    """A run with its facts, its figures and its phase diagram."""
-    directory = run.directory
-    data = chosen_data(load_figure_data(directory), where)
-    heatmap = figures_of(run.study).get("heatmap")
-    pictures, left_out = room.filled_with(pictures_of(directory, run.study, where))
-    return ReportedRun(
-        name,
-        directory.path,
-        facts_of(data, read_manifest(directory.path)),
-        pictures,
-        left_out,
-        explorable(data, heatmap) if heatmap else None,
-    )

@@ -36,8 +36,9 @@ _DIGITS = 4
 def explorable(data: FigureData, heatmap: Figure) -> Diagram | None:
     """Return the map that `overfit plot heatmap` draws of these cells, as numbers.
 
-    For each place: the mean with its 95 % t interval, the least and the most over seeds, how many
-    seeds are done and failed, and one seed's logged losses, where there are any.
+    For each place: the mean with its 95 % t interval, the least and the most over seeds; how many
+    seeds have a value, are done without one, and failed; and one seed's logged losses, where there
+    are any.
 
     Args:
         data: what the map is drawn from.
@@ -65,6 +66,7 @@ def explorable(data: FigureData, heatmap: Figure) -> Diagram | None:
         "y": _axis(shown.y),
         "colours": [to_hex(matplotlib.colormaps[RC["image.cmap"]](at)) for at in _places()],
         "low": _rounded(low),
+        "middle": _rounded(float(norm.inverse(0.5))),
         "high": _rounded(high),
         **_threshold(data, shown),
         "logged": [typeset(axis_label(data.study, name, logged=True)) for name in columns],
@@ -111,7 +113,10 @@ def _panel(
     if "threshold" in _threshold(data, shown):
         is_above = usable[shown.value] > data.study.threshold
         above = is_above.groupby([usable[name] for name in names]).sum().to_dict()
-    failed = data.cells[data.cells["status"] == "failed"].groupby(names).size().to_dict()
+    is_failed = data.cells["status"] == "failed"
+    failed = data.cells[is_failed].groupby(names).size().to_dict()
+    without = data.cells[~is_failed & ~data.cells["key"].isin(usable["key"])]
+    valueless = without.groupby(names).size().to_dict()
     curves = _curves(data, names, shown.value, columns) if columns else {}
     places: list[dict[str, Any] | None] = []
     for at in ((y, x) for y in shown.y.values for x in shown.x.values):
@@ -120,6 +125,8 @@ def _panel(
             place = _numbers(found[at], norm)
         if at in above:
             place["above"] = int(above[at])
+        if at in valueless:
+            place["valueless"] = int(valueless[at])
         if at in failed:
             place["failed"] = int(failed[at])
         if at in curves:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import shlex
 import warnings
@@ -47,22 +48,40 @@ class PagePicture:
     height: int
 
 
+@dataclass(frozen=True)
+class NotDrawn:
+    """A figure of a run's preset that its cells can't carry.
+
+    Attributes:
+        name: the figure's.
+        why: the reason, a sentence.
+    """
+
+    name: str
+    why: str
+
+
 def pictures_of(
     directory: RunDirectory, study: AnyStudy, where: Sequence[str]
-) -> Iterator[PagePicture]:
-    """Draw the figures of a run: its preset's, or else the first that can be drawn of it.
+) -> Iterator[PagePicture | NotDrawn]:
+    """Draw the figures of a run, one by one: its preset's, or else the first that can be drawn.
 
-    A figure that these cells can't carry is left out.
+    A run of no preset promises no figure, so that none of those is missed.
     """
     names = _figures_of_presets(directory.path.resolve().name)
-    found = 0
-    for name in names or _any_figures(study):
-        if names or found < MOST_FIGURES:
+    if names:
+        for name in names:
             try:
                 yield _drawn(name, directory, where)
-            except UserError:
-                continue
-            found += 1
+            except UserError as error:
+                yield NotDrawn(name, str(error))
+        return
+    found = 0
+    for name in _any_figures(study):
+        if found < MOST_FIGURES:
+            with contextlib.suppress(UserError):
+                yield _drawn(name, directory, where)
+                found += 1
 
 
 def _figures_of_presets(run_name: str) -> list[str]:

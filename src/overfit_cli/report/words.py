@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from overfit_cli.analysis.intervals import LEVEL, level_of_each
-from overfit_cli.claim import Measurement
+from overfit_cli.claim import Interval, Measurement
 from overfit_cli.report.judged import Judged
 from overfit_cli.words import plural
 
@@ -39,12 +39,29 @@ def families(judged: Sequence[Judged]) -> list[str]:
 
 def number_in_words(measurement: Measurement) -> str:
     """Return the measured value with its interval: `2.03 [1.95, 2.11] 95 % t over 10 seeds`."""
-    if measurement.value is None:
-        return "–"
     found = measurement.interval
-    if found is None:
-        return f"{measurement.value:.4g}"
-    return f"{measurement.value:.4g} [{found.low:.4g}, {found.high:.4g}] {found.kind}".strip()
+    kind = found.kind if found is not None and measurement.value is not None else ""
+    return f"{with_interval(measurement.value, found)} {kind}".strip()
+
+
+def with_interval(value: float | None, interval: Interval | None) -> str:
+    """Return a number with its interval: `2.03 [1.95, 2.11]`; a dash where there is none."""
+    if value is None:
+        return "–"
+    return f"{value:.4g} [{interval.low:.4g}, {interval.high:.4g}]" if interval else f"{value:.4g}"
+
+
+def details_in_words(details: Mapping[str, float]) -> list[str]:
+    """Return further numbers, a line each; `…, from` and `…, to` are the interval of `…`."""
+    lines = []
+    for name, value in details.items():
+        of, _, end = name.rpartition(", ")
+        if end in ("from", "to") and of in details:
+            continue
+        ends = [details[f"{name}, {end}"] for end in ("from", "to") if f"{name}, {end}" in details]
+        interval = Interval(ends[0], ends[1], "") if len(ends) == 2 else None
+        lines.append(f"{name} {with_interval(value, interval)}")
+    return lines
 
 
 def in_words(measurement: Measurement) -> str:

@@ -163,7 +163,7 @@ def _entry(
         platform=platform.platform(),
         processor=platform.processor() or platform.machine(),
         cores=os.cpu_count(),
-        git_commit=_git_commit(),
+        git_commit=git_commit(),
     )
 
 
@@ -187,8 +187,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _git_commit() -> str | None:
-    """The commit of the code that runs, where it runs from a checkout."""
+def git_commit() -> str | None:
+    """Return the commit of the code that runs; None where it runs from no checkout."""
     here = Path(__file__).resolve()
     if not any((folder / ".git").exists() for folder in here.parents[:4]):
         return None

@@ -40,6 +40,9 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
 )
 from overfit_cli.words import plural
 
+POWERS_OF_T = ("snr", "epsilon", "n")
+"""The parameters whose powers in T are judged."""
+
 ORDER_OF_T = within_a_factor(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
 POWER_OF_LOSS: dict[Regime, Margin] = {
     "benign": Margin(least=TOLERANCE, because="less is no fall", fewest_seeds=5),
@@ -92,7 +95,7 @@ def steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measure
 
 def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure whether steps scale with each parameter as T does."""
-    found = fitted_powers(cells, "steps", SYMBOLS, ("snr", "epsilon", "n"))
+    found = fitted_powers(cells, "steps", SYMBOLS, POWERS_OF_T)
     return judged_together(
         {
             f"power of {SYMBOLS[name]}": (

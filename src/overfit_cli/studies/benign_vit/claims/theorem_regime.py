@@ -22,6 +22,7 @@ from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import (
     BALANCE_IN_WORDS,
+    STEP_POWERS,
     THEOREMS,
     Regime,
 )
@@ -76,6 +77,9 @@ def _claim(
 
 def _claims(side: Regime, loss: str, region: str) -> list[Claim]:
     extreme = "largest" if side == "benign" else "least"
+    powers_of_t = ", ".join(
+        f"{STEP_POWERS[side][name]:g} of {SYMBOLS[name]}" for name in measures.POWERS_OF_T
+    )
     number = f"the {extreme} test loss of a seed, where N·SNR² is {region},"
     return [
         _claim(
@@ -93,8 +97,8 @@ def _claims(side: Regime, loss: str, region: str) -> list[Claim]:
             "powers",
             ", its T",
             "the number of steps scales with ‖μ‖, ε and N as T does",
-            f"each power has its whole interval within {TOLERANCE:g} of T's (which hides "
-            "logarithms); 5 seeds or more",
+            f"each power has its whole interval within {TOLERANCE:g} of T's: {powers_of_t} "
+            "(T hides logarithms); 5 seeds or more",
             measures.powers,
         ),
         _claim(
