@@ -13,9 +13,7 @@ from overfit_cli.report.words import families, in_words, number_in_words
 _HEADINGS = ("claim", "verdict", "all together", "measured", "holds where", "source")
 
 
-def markdown(
-    papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | None = None
-) -> str:
+def markdown(papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | None = None) -> str:
     """Return the verdicts by paper; for each study a table of claims, and its runs.
 
     Args:
