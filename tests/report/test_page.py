@@ -18,6 +18,8 @@ from overfit_cli.report.words import details_in_words
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 
+pytestmark = pytest.mark.xdist_group("page")  # what its tests share is made once
+
 FIGURES = ["heatmap", "cutoff", "boundary"]
 
 
