@@ -20,10 +20,10 @@ demo: $(VENV)/installed  ## install, and draw the phase diagram: half a minute o
 	$(BIN)/overfit plot heatmap
 
 test: $(VENV)/installed-dev  ## run the tests
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
 test-all: $(VENV)/installed-dev  ## run the slow tests too
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports and of workflows
 	$(BIN)/ruff check

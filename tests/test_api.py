@@ -51,6 +51,7 @@ assert (again["test_loss"] > 0).all()
 """
 
 
+@pytest.mark.slow
 def test_a_notebooks_function_is_swept_by_workers(tmp_path: Path) -> None:
     """As in a notebook, the function stands in no file: its code is sent to the workers."""
     done = subprocess.run(

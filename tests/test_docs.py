@@ -209,7 +209,14 @@ def test_the_readme_shows_each_command_that_runs_or_reads_something() -> None:
     assert {line.split()[1] for line in README_COMMANDS} >= set(COMMANDS) - {"compact", "list"}
 
 
-@pytest.mark.parametrize("line", [line for line in TOUR_COMMANDS if " train " not in line])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, marks=[pytest.mark.slow] if at % 3 else [])
+        for at, line in enumerate(TOUR_COMMANDS)
+        if " train " not in line
+    ],
+)
 def test_every_overfit_command_of_the_tour_is_one_that_runs(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,6 +182,7 @@ def test_the_exponents_rows_do_not_depend_on_how_many_seeds_there_are() -> None:
     assert width[1] < width[0]
 
 
+@pytest.mark.slow
 def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
     tmp_path: Path,
 ) -> None:

@@ -104,6 +104,7 @@ def test_it_is_one_sentence_and_draws_nothing(line: str, words: str, folder: Pat
     assert sorted(folder.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_the_same_options_given_rightly_draw(folder: Path) -> None:
     """So that none of the refusals above is for another reason."""
     right: tuple[str, ...] = (

@@ -151,9 +151,9 @@ def test_what_only_prints_says_that_it_could_not(tmp_path: Path, command: str) -
 @pytest.mark.parametrize(
     ("closed", "jobs"),
     [
-        (">&-", "--jobs 1"),
-        ("2>&-", "--jobs 1"),
         ("<&- >&- 2>&-", "--jobs 2"),
+        pytest.param(">&-", "--jobs 1", marks=pytest.mark.slow),
+        pytest.param("2>&-", "--jobs 1", marks=pytest.mark.slow),
         pytest.param(">&-", "--jobs 2", marks=pytest.mark.slow),
         pytest.param("2>&-", "--jobs 2", marks=pytest.mark.slow),
         pytest.param("<&- >&- 2>&-", "--jobs 1", marks=pytest.mark.slow),

@@ -28,8 +28,6 @@ from tests.command import call
 from tests.spoilt_figures import edit, rewritten, verify, with_column
 from tests.toy_runs import parts_in
 
-pytestmark = pytest.mark.xdist_group("verify")  # what its tests share is made once
-
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = """
 def train(n: int = 10, snr: float = 1.0, seed: int = 0) -> dict[str, float]:

@@ -19,8 +19,6 @@ from tests.command import call
 from tests.report.comparison.toy_numbers import Numbers, write_run
 from tests.spoilt_figures import edit, rewritten, verify, with_column
 
-pytestmark = pytest.mark.xdist_group("verify-compared")  # what its tests share is made once
-
 ROOT = Path(__file__).parents[2]
 HERE = "  These cells are here, unchanged.\n"
 FILE_HERE = "  This file is here, unchanged.\n"
@@ -68,7 +66,9 @@ def spoil(run: Path, where: int = 0) -> None:
 # What holds
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize(
+    "figure", ["map.png", *(pytest.param(one, marks=pytest.mark.slow) for one in FIGURES[1:])]
+)
 def test_a_figure_that_nothing_happened_to_is_verified(drawn: Path, figure: str) -> None:
     said = verify(figure, cwd=drawn)
     assert said.startswith(f"{figure}: verified.\n  Drawn by overfit ")

@@ -83,7 +83,13 @@ def test_seeds_are_told_in_words_that_a_person_would_use(
         assert "deviation" not in text
 
 
-@pytest.mark.parametrize(("draw", "options"), FIGURES)
+@pytest.mark.parametrize(
+    ("draw", "options"),
+    [
+        pytest.param(*one, marks=[pytest.mark.slow] if at % 3 else [])
+        for at, one in enumerate(FIGURES)
+    ],
+)
 def test_figures_of_two_runs_can_be_drawn_too(
     draw: Callable[[FigureData, FigureOptions], Picture], options: FigureOptions, tmp_path: Path
 ) -> None:

@@ -238,6 +238,7 @@ for FACTOR in (1, 2):
 """
 
 
+@pytest.mark.slow
 def test_a_script_that_changes_its_own_names_has_changed(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(SCRIPT)
     done = subprocess.run(

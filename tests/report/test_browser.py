@@ -18,8 +18,6 @@ import overfit_cli
 from tests.browser import browser
 from tests.command import call
 
-pytestmark = pytest.mark.xdist_group("browser")  # one page, and one browser, for all of them
-
 DESK = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
 PANELS = "softmax-table1-paper-quick"
@@ -336,6 +334,7 @@ def test_pointing_at_a_place_shows_the_losses_of_the_seed_in_the_middle(opened: 
     assert np.corrcoef(heights, losses)[0, 1] == pytest.approx(-1, abs=1e-6)  # up is smaller
 
 
+@pytest.mark.slow
 def test_a_command_is_copied(opened: Opened) -> None:
     page = opened.page
     button = page.locator(".run figure .copy").first
@@ -347,6 +346,7 @@ def test_a_command_is_copied(opened: Opened) -> None:
     expect(page.get_by_role("status").last).to_contain_text(copied)
 
 
+@pytest.mark.slow
 def test_a_figure_is_enlarged_and_put_back_with_the_keyboard(opened: Opened) -> None:
     page = opened.page
     button = page.locator(".enlarge").first
@@ -410,6 +410,7 @@ def test_figures_are_printed_whole_and_on_few_sheets(opened: Opened) -> None:
         assert figure.evaluate("one => getComputedStyle(one).breakInside") == "avoid"
 
 
+@pytest.mark.slow
 def test_it_prints_what_is_folded_and_no_controls(opened: Opened) -> None:
     page = opened.page
     page.emulate_media(media="print", color_scheme="dark")

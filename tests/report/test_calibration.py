@@ -156,6 +156,7 @@ def test_shares_and_exceptions_err_as_seldom_as_they_say() -> None:
     assert found["open"].share("inconclusive") == 1.0
 
 
+@pytest.mark.slow
 def test_a_world_of_ones_own_is_judged_from_a_frame() -> None:
     worlds = worlds_of(find_study("benign-vit"))["fig1-falls-with-n"]
     for truth, verdict in (("true", "holds"), ("false", "inconclusive")):

@@ -164,6 +164,7 @@ def test_joining_makes_no_old_row_newer_than_a_fresh_one(tmp_path: Path) -> None
     assert len(parts_in(tmp_path / "out" / "set-aside" / "cells")) == 3, "nothing is deleted"
 
 
+@pytest.mark.slow
 def test_readers_beside_it_see_every_row(tmp_path: Path) -> None:
     stop, lengths = threading.Event(), list[int]()
     sweep_toy(tmp_path / "out", n="1:6")
@@ -184,6 +185,7 @@ def test_readers_beside_it_see_every_row(tmp_path: Path) -> None:
     assert set(lengths) == {12}
 
 
+@pytest.mark.slow
 def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--n=1:40", "--seeds=1", "--trajectories", "--out=out")
     process = start(*grid, "--set=pause=0.03", "--jobs=2", cwd=tmp_path)

@@ -112,6 +112,7 @@ def test_a_dry_run_of_a_vast_grid_answers_soon(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_probe_that_takes_long_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("overfit_cli.cli.running.LONGEST_DRY_RUN", 1.0)
     began = time.monotonic()
@@ -130,6 +131,7 @@ def test_what_no_probe_tells_is_not_made_up(tmp_path: Path) -> None:
     assert likely.memory is not None
 
 
+@pytest.mark.slow
 def test_an_estimate_scales_with_the_work(tmp_path: Path) -> None:
     plan = make_plan(grid_of("1:40", "1", pause="0.05"), RunDirectory(tmp_path), "cpu")
     one, two = (estimate(plan, jobs, "cpu", within=20.0) for jobs in (1, 2))

@@ -22,8 +22,6 @@ from overfit_cli.sweeps.workers import Workforce, in_parallel
 from tests.command import run, start, wait_for
 from tests.toy_runs import one_part_per_batch
 
-pytestmark = pytest.mark.xdist_group("resilience")  # what its tests share is made once
-
 CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--jobs", "2")
 GRID = (*CELLS, "--set", "pause=0.02")
 LONG_GRID = (*CELLS, "--set", "pause=0.25")  # Ten seconds: longer than twelve kills let it work.
@@ -83,6 +81,7 @@ def killed_and_resumed(tmp_path: Path, grid: tuple[str, ...], kills: int) -> Non
     assert not list((tmp_path / "out").glob("**/.part-*"))
 
 
+@pytest.mark.slow
 def test_workers_leave_soon_after_their_parent_is_killed(tmp_path: Path) -> None:
     grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs", "2")
     process = start("sweep", "toy", *grid, "--out", "out", cwd=tmp_path, new_session=True)
@@ -118,6 +117,7 @@ def test_a_killed_worker_costs_one_restart_and_no_result(
     pd.testing.assert_frame_equal(ended.drop(columns=own), expected.drop(columns=own))
 
 
+@pytest.mark.slow
 def test_cells_that_kill_every_worker_become_failed_rows(tmp_path: Path) -> None:
     grid = ("--n", "1", "--snr", "1", "--seeds", "1", "--jobs", "2", "--set")
     run("sweep", "toy", *grid[:-3], "--jobs=1", "--out", "out", cwd=tmp_path)
@@ -181,6 +181,7 @@ def test_an_interrupt_is_answered_when_what_must_not_be_torn_is_done() -> None:
     assert steps == ["inside"]
 
 
+@pytest.mark.slow
 def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(
     tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:

@@ -55,7 +55,10 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return sweep(small_grid(), tmp_path_factory.mktemp("reference"))
 
 
-@pytest.mark.parametrize(("jobs", "backend"), [(2, "loky"), (1, "threading"), (2, "threading")])
+@pytest.mark.parametrize(
+    ("jobs", "backend"),
+    [(2, "loky"), (2, "threading"), pytest.param(1, "threading", marks=pytest.mark.slow)],
+)
 def test_rows_do_not_depend_on_jobs_or_backend(
     tmp_path: Path, reference: pd.DataFrame, jobs: int, backend: str
 ) -> None:
@@ -291,6 +294,7 @@ def test_a_training_replaces_a_cell_that_had_failed(tmp_path: Path) -> None:
     assert len(directory.cells.names()) == 1
 
 
+@pytest.mark.slow
 def test_output_survives_a_terminal_without_our_letters_and_a_reader_who_leaves(
     tmp_path: Path,
 ) -> None:

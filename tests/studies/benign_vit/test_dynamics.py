@@ -207,6 +207,7 @@ def test_stages_end_where_the_lemmas_say() -> None:
     assert harmful.lead == 0.2
 
 
+@pytest.mark.slow
 def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -> None:
     """As a user draws it: a sweep and a training of the two presets, which share a directory."""
     narrow = ("--set=d=200", "--set=d_h=30", "--set=d_v=10", "--seeds=3", "--jobs=1")

@@ -158,7 +158,10 @@ MOMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("setting", MOMENTS)
+@pytest.mark.parametrize(
+    "setting",
+    ["huge", *(pytest.param(one, marks=pytest.mark.slow) for one in MOMENTS if one != "huge")],
+)
 def test_draws_have_their_exact_moments(setting: str) -> None:
     """Everything that training sees of one training and one test sample, over many seeds.
 

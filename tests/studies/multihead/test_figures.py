@@ -61,6 +61,7 @@ def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
     assert "cosine with" in words(figure, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_panel_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
     """No W separates the best tokens of heads with fixed U and signs of ±1; at first none does."""
     overfit_cli.sweep(

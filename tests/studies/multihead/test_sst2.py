@@ -371,6 +371,7 @@ def test_a_course_averages_over_steps_whatever_lies_between_evaluations() -> Non
     assert math.isnan(course.steps_to(0.1))
 
 
+@pytest.mark.slow
 def test_the_commands_train_sweep_and_draw_a_line_for_each_number_of_heads(
     tmp_path: Path,
 ) -> None:

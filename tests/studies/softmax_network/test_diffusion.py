@@ -34,8 +34,6 @@ from overfit_cli.sweeps.results import train_all
 from overfit_cli.training import Execution, logged_steps
 from tests.fake_study import words
 
-pytestmark = pytest.mark.xdist_group("diffusion")  # what its tests share is made once
-
 SMALL = {"n": 40, "m": 16, "training_steps": 30, "samples": 200, "validation": 50}
 
 

@@ -17,8 +17,6 @@ from overfit_cli.figures.style import typeset
 from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths
 from tests.fake_study import words
 
-pytestmark = pytest.mark.xdist_group("softmax-figures")  # what its tests share is made once
-
 NETWORKS = ["softmax", "exp", "relu"]
 
 
@@ -80,6 +78,7 @@ def test_the_diagram_of_another_column_has_that_columns_contour(grid: Path, tmp_
     assert "steps over" not in text
 
 
+@pytest.mark.slow
 def test_drift_and_gap_fall_with_width_by_the_powers_written_beside(
     widths: Path, tmp_path: Path
 ) -> None:
