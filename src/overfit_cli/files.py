@@ -53,7 +53,7 @@ def write_named(path: Path, content: bytes, flag: str, what: str = "it") -> None
     """
     try:
         if path.exists() and not path.is_file():  # a device would be replaced by a file
-            raise OSError(errno.EINVAL, "that is no file")
+            raise UserError(f"{flag} {path}: that is no file; name a file to write.")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
     except OSError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def duration(seconds: float) -> str:
     """Return a time in words: `0.4 s`, `37 s`, `4 min 05 s`, `2 h 10 min`."""
@@ -18,6 +20,11 @@ def duration(seconds: float) -> str:
 def about(seconds: float) -> str:
     """Return an estimated time in words: `a few seconds`, `about 37 s`, `about 2 h 10 min`."""
     return f"about {duration(seconds)}" if seconds >= 10 else "a few seconds"
+
+
+def as_numbered(name: str) -> list[tuple[int, str]]:
+    """Return what sorts names as people do: `fig2` before `fig10`, and both before `table1`."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def size(count: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 import overfit_cli
 from overfit_cli.cli.remaining import Remaining
 from overfit_cli.errors import UserError
-from overfit_cli.report import contents
 from overfit_cli.sweeps import presets
 from overfit_cli.sweeps.presets import all_presets, find_preset
 from overfit_cli.sweeps.reproducible import everything, reproducible
@@ -49,13 +47,12 @@ def write_preset(
 
 
 @pytest.fixture
-def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of presets in place of the real ones."""
     folder = tmp_path / "presets"
     folder.mkdir()
     monkeypatch.setattr(presets, "preset_folder", lambda: folder)
-    yield folder
-    contents._again.cache_clear()  # what was found of these presets
+    return folder
 
 
 def names(*asked: str) -> list[str]:

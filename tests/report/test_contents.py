@@ -6,7 +6,8 @@ from pathlib import Path
 
 from overfit_cli.report.contents import ReportedRun, contents
 from overfit_cli.report.judge import judge_runs, load_runs
-from overfit_cli.report.order import as_numbered, reproduced
+from overfit_cli.report.order import reproduced
+from overfit_cli.words import as_numbered
 from tests.toy_runs import sweep_toy
 
 

@@ -85,7 +85,5 @@ def write_content(content: bytes, out: Path) -> None:
     """
     from overfit_cli.files import write_named
 
-    if out.exists() and not out.is_file():
-        raise UserError(f"--out {out}: that is no file; name a file to write.")
     write_named(out, content, "--out")
     console().print(f"Written: {out}")

@@ -13,6 +13,7 @@ from overfit_cli.words import plural
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from overfit_cli.report.contents import ReportedPaper
     from overfit_cli.report.expected import Comparison
     from overfit_cli.report.judge import LoadedRun
     from overfit_cli.report.judged import Judged
@@ -89,12 +90,12 @@ def write_and_say(output: Console, asked: Asked, held: Held) -> int:
     judged = judge_runs(runs, every=bool(asked.sources), profile=asked.profile)
     wanted = asked.of(judged)
     about = judged if wanted is None else wanted
-    _say_verdicts(output, asked, judged, about)
+    papers = contents(judged, runs, asked.where)
+    _say_verdicts(output, asked, papers, about)
     compared = None if expected is None else compare(judged, expected, wanted)
     unexpected = None if compared is None else compared.unexpected
     if len(runs) > 1 and not asked.sources:  # with many figures it takes a minute
         output.print(f"Drawing the page of all {len(runs)} runs in {RESULTS}/.")
-    papers = contents(judged, runs, asked.where)
     for path in write_report(papers, held.folder, asked.where, unexpected, flag=held.flag):
         output.print(f"Written: {path}")
     return _say_outcome(output, held, runs, about, compared)
@@ -121,7 +122,7 @@ def _say_outcome(
 
 
 def _say_verdicts(
-    output: Console, asked: Asked, judged: Sequence[Judged], about: Sequence[Judged]
+    output: Console, asked: Asked, papers: Sequence[ReportedPaper], about: Sequence[Judged]
 ) -> None:
     """Say the verdicts: of named runs in full, else in a table; many are counted."""
     from overfit_cli.cli.tables import count_table, verdict_table
@@ -129,10 +130,11 @@ def _say_verdicts(
     from overfit_cli.report.words import families, sentences
 
     whole = not asked.sources and asked.presets is None
-    if whole and sum(one.is_measured for one in judged) > MOST_LISTED:
-        output.print(count_table(judged))
+    if whole and sum(one.is_measured for one in about) > MOST_LISTED:
+        output.print(count_table(papers))
         return
-    about = judged if asked.sources else about
+    if asked.sources:
+        about = [one for paper in papers for one in paper.judged]
     shown = worth_showing(about)
     if shown:
         output.print(verdict_table(shown))
@@ -148,12 +150,10 @@ def _say_verdicts(
 
 def _presets_of(sources: Sequence[Path]) -> frozenset[str]:
     """The presets that are run into directories of these names."""
-    from overfit_cli.sweeps.presets import PROFILES, all_presets
+    from overfit_cli.sweeps.presets import presets_run_into
 
-    names = {path.resolve().name for path in sources}
-    return frozenset(
-        preset.name for preset in all_presets() if names & set(map(preset.run_name, PROFILES))
-    )
+    names = [path.resolve().name for path in sources]
+    return frozenset(preset.name for name in names for preset in presets_run_into(name))
 
 
 def _comparison_in_words(compared: Comparison) -> Iterator[str]:

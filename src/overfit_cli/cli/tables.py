@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,12 +12,12 @@ from rich.text import Text
 from overfit_cli.claim import VERDICTS
 from overfit_cli.parameters import ParameterInfo, describe
 from overfit_cli.plain_text import visible
-from overfit_cli.registry import find_study, study_names
 from overfit_cli.report.words import number_in_words
 from overfit_cli.study import AnyStudy
 from overfit_cli.symbols import plain
 
 if TYPE_CHECKING:
+    from overfit_cli.report.contents import ReportedPaper
     from overfit_cli.report.judged import Judged
 
 PARAMETER_HEADINGS = ("parameter", "symbol", "default", "takes", "meaning")
@@ -93,26 +92,14 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     return table
 
 
-def count_table(judged: Sequence[Judged]) -> Table:
+def count_table(papers: Sequence[ReportedPaper]) -> Table:
     """Return how many claims of each paper have each verdict, as a table for the terminal."""
-    counts: dict[str, Counter[str]] = {}
-    for one in judged:
-        counts.setdefault(_cited(one.study), Counter())[one.measurement.verdict] += 1
-    of_all: Counter[str] = Counter(one.measurement.verdict for one in judged)
-    papers = sorted(counts.items(), key=lambda row: (row[0] == _OTHERS, row[0]))
+    rows = [(paper.cited, paper.counts) for paper in papers if paper.judged]
     table = Table(box=SIMPLE_HEAD)
     table.add_column("paper", overflow="fold")
     for verdict in VERDICTS:
         table.add_column(verdict, justify="right", style=_COLOURS[verdict])
-    for cited, found in [*papers, ("all", of_all)]:
-        table.add_row(visible(cited), *(str(found[verdict] or "") for verdict in VERDICTS))
+    of_all = {verdict: sum(counts[verdict] for _, counts in rows) for verdict in VERDICTS}
+    for cited, counts in [*rows, ("all", of_all)]:
+        table.add_row(visible(cited), *(str(counts[verdict] or "") for verdict in VERDICTS))
     return table
-
-
-_OTHERS = "Other studies"
-
-
-def _cited(study: str) -> str:
-    """The paper of a study, as it is cited."""
-    paper = find_study(study).paper if study in study_names() else None
-    return str(paper) if paper else _OTHERS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -156,12 +155,7 @@ def _reported(
 
 def again(claim: Claim) -> Again | None:
     """Return how a claim is measured again by its preset; None where it has none."""
-    return _again(claim.preset) if claim.preset else None
-
-
-@functools.cache
-def _again(name: str) -> Again | None:
-    preset = find_preset(name)
+    preset = find_preset(claim.preset) if claim.preset else None
     if preset is None:
         return None
     quick = preset.profile("quick")

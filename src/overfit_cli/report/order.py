@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from overfit_cli.sweeps.presets import PROFILES, all_presets
+from overfit_cli.words import as_numbered
 
 
 def reproduced() -> dict[str, str]:
@@ -21,11 +21,6 @@ def reproduced() -> dict[str, str]:
         if preset.content.reproduces
     ]
     return dict(sorted(found, key=lambda one: as_numbered(one[1]), reverse=True))
-
-
-def as_numbered(figure: str) -> list[tuple[str, int]]:
-    """Return what sorts figures by their numbers: fig2 before fig10, and both before table1."""
-    return [(word, int(number or 0)) for word, number in re.findall(r"(\D*)(\d*)", figure)]
 
 
 def place(figure: str, decides: bool, path: Path) -> tuple[object, ...]:

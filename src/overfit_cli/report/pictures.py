@@ -19,7 +19,7 @@ from overfit_cli.figures.picture import Look, image
 from overfit_cli.registry import figures_of
 from overfit_cli.standard_figures import any_grid
 from overfit_cli.study import AnyStudy
-from overfit_cli.sweeps.presets import PROFILES, all_presets
+from overfit_cli.sweeps.presets import all_presets, presets_run_into
 from overfit_cli.sweeps.store import RunDirectory
 
 DOTS_PER_INCH = 200
@@ -86,11 +86,8 @@ def pictures_of(
 
 def _figures_of_presets(run_name: str) -> list[str]:
     """The figures of the presets that are run into a directory of this name."""
-    found: dict[str, None] = {}
-    for preset in all_presets():
-        if run_name in map(preset.run_name, PROFILES):
-            found |= dict.fromkeys(preset.content.figures)
-    return list(found)
+    named = [name for preset in presets_run_into(run_name) for name in preset.content.figures]
+    return list(dict.fromkeys(named))
 
 
 def _any_figures(study: AnyStudy) -> list[str]:

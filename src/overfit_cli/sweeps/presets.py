@@ -123,6 +123,11 @@ def preset_texts(preset: Preset, profile: str) -> tuple[dict[str, str], dict[str
     return texts, {name: f"{preset.path.name}: {name}" for name in values}
 
 
+def presets_run_into(run_name: str) -> list[Preset]:
+    """Return the presets of which some profile is run into a directory of this name."""
+    return [one for one in all_presets() if run_name in map(one.run_name, PROFILES)]
+
+
 def find_preset(name: str) -> Preset | None:
     """Return the shipped preset `name`, or the one in the TOML file of that path; else None.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from overfit_cli.errors import UserError, most_alike, shortened
 from overfit_cli.paper import Paper
 from overfit_cli.registry import find_study
 from overfit_cli.sweeps.presets import Preset, all_presets
+from overfit_cli.words import as_numbered
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Reproducible:
 def everything() -> list[Reproducible]:
     """Return every preset, by paper and figure."""
     found = [Reproducible(one, find_study(one.content.study).paper) for one in all_presets()]
-    return sorted(found, key=lambda one: (_in_order(one.address), one.preset.name))
+    return sorted(found, key=lambda one: (as_numbered(one.address), one.preset.name))
 
 
 def reproducible(names: Sequence[str]) -> list[Reproducible]:
@@ -72,10 +72,3 @@ def _unknown(name: str, known: Collection[str], papers: Sequence[str]) -> str:
     takes = f"it takes a paper ({', '.join(sorted(set(papers)))}), a figure of one or a preset"
     hint = f"did you mean {close!r}?" if close else f"{takes}: `reproduce --dry-run` lists all."
     return f"{shortened(name)!r} is neither a paper nor one of its figures; {hint}"
-
-
-def _in_order(address: str) -> list[tuple[int, str]]:
-    """A key that sorts names as people do: `fig2` before `fig10`."""
-    return [
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", address)
-    ]
