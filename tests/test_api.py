@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import overfit_cli
 from overfit_cli.errors import UserError
 from overfit_cli.figures.same_picture import difference_of
 from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.registry import find_study
 from overfit_cli.study import CellResult, Cells, Column, Results, Study
 from overfit_cli.training import Training
 from tests.command import call, environment
@@ -165,6 +166,21 @@ def test_a_sweep_says_what_it_did(
     assert "Stopped after a failed cell (--fail-fast): 1 cell is left." in capsys.readouterr().out
     overfit_cli.sweep("toy", n=[1, 2], seeds=1, out="a", jobs=1, quiet=True)
     assert capsys.readouterr().out == ""
+
+
+def test_a_finished_sweep_asks_for_its_data_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def prepare(self: object, cells: Sequence[object]) -> dict[str, str]:
+        asked.append(len(cells))
+        return {}
+
+    monkeypatch.setattr(type(find_study("toy")), "prepare", prepare)
+    for n in ("1:2", "1:2", "1:3"):
+        overfit_cli.sweep("toy", n=n, seeds=1, out=tmp_path, jobs=1, quiet=True)
+    assert asked == [2, 1]
 
 
 def test_a_dry_run_trains_nothing_and_returns_what_is_there(

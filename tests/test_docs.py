@@ -160,6 +160,7 @@ def test_every_study_of_ours_has_its_four_pages_and_a_readme() -> None:
         assert not (folder / "study.py").exists() or (folder / "README.md").exists()
 
 
+@pytest.mark.slow
 def test_the_study_in_the_docs_works_as_it_stands(installed_here: Path) -> None:
     """Its code and its entry point, and the commands that the page gives."""
     tmp_path = installed_here
@@ -209,6 +210,7 @@ def test_the_readme_shows_each_command_that_runs_or_reads_something() -> None:
     assert {line.split()[1] for line in README_COMMANDS} >= set(COMMANDS) - {"compact", "list"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

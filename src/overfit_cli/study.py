@@ -227,7 +227,10 @@ class Study(ABC, Generic[P]):
         return importlib.import_module(self.claims_in).CLAIMS if self.claims_in else ()
 
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
-        """Make ready what the cells need from outside, such as data; a sweep's parent calls it.
+        """Make ready what cells need from outside, such as data; a sweep's parent calls it.
+
+        Args:
+            cells: those that will run, at least one.
 
         Returns:
             a fingerprint of each collection of data that they read, by the collection's name. A

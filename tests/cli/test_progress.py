@@ -111,6 +111,7 @@ def test_the_diagram_stays_once_with_its_failures_before_the_summary(
     assert not any(LINE.match(line) or "━" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     tmp_path: Path, terminal: None
 ) -> None:

@@ -155,6 +155,7 @@ def test_a_figure_by_name_says_its_own_verdicts_and_keeps_the_page_of_everything
     assert verdicts == {"of-first": "results/first-quick", "of-second": "results/second-quick"}
 
 
+@pytest.mark.slow
 def test_only_what_is_asked_for_sets_the_exit_code(two_claims: Path, tmp_path: Path) -> None:
     call("reproduce", "--jobs", "1", cwd=tmp_path)
     expected = tmp_path / "expected.toml"
@@ -166,6 +167,7 @@ def test_only_what_is_asked_for_sets_the_exit_code(two_claims: Path, tmp_path: P
     assert "Unexpected: toy/of-first: fails, expected holds." in said
 
 
+@pytest.mark.slow
 def test_the_profile_that_is_reproduced_decides_and_a_report_takes_the_quick_one(
     two_claims: Path, tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     assert len(overfit_cli.load(directory)) == 1
 
 
+@pytest.mark.slow
 def test_a_long_training_prints_ever_fewer_lines_and_the_last(tmp_path: Path) -> None:
     small = ("d=30", "d_h=20", "d_v=6", "tokens=4", "test_samples=9", "learning_rate=0.0001")
     settings = [word for setting in (*small, "max_steps=500") for word in ("--set", setting)]

@@ -72,7 +72,9 @@ def folder(drawn: Path, tmp_path: Path) -> Path:
 # What holds
 
 
-@pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
+@pytest.mark.parametrize(
+    "kind", ["png", *(pytest.param(one, marks=pytest.mark.slow) for one in ("pdf", "svg"))]
+)
 def test_a_figure_that_nothing_happened_to_is_verified(drawn: Path, kind: str) -> None:
     said = verify(f"heatmap.{kind}", cwd=drawn)
     assert said.startswith(f"heatmap.{kind}: verified.\n  Drawn by overfit ")
@@ -197,7 +199,14 @@ def test_another_run_in_its_place_is_passed_over_for_the_one_with_its_cells(fold
     assert "These cells are in results/before," in verify("heatmap.png", cwd=folder)
 
 
-@pytest.mark.parametrize("named", [["one", "moved"], ["moved", "one"], ["moved"]])
+@pytest.mark.parametrize(
+    "named",
+    [
+        ["one", "moved"],
+        pytest.param(["moved", "one"], marks=pytest.mark.slow),
+        pytest.param(["moved"], marks=pytest.mark.slow),
+    ],
+)
 def test_named_runs_are_told_apart_by_their_cells(folder: Path, named: list[str]) -> None:
     (folder / "two").rename(folder / "moved")
     words = [f"--from={name}" for name in named]

@@ -483,6 +483,7 @@ def test_a_whole_parameter_takes_bounds_between_whole_numbers(tmp_path: Path) ->
         assert f"n takes a whole number above 0 and up to 3, not {n}" in said
 
 
+@pytest.mark.slow
 def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> None:
     written(tmp_path, RICH)
     run("sweep", "mine.py", "--width=1:4", "--heads=1,2", "--jobs=1", cwd=tmp_path)
@@ -633,6 +634,7 @@ def test_a_parameter_of_another_type_is_another_one(tmp_path: Path) -> None:
         assert overfit_cli.load(tmp_path / "a")["n"].dtype == float
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_while_it_is_swept_mixes_no_code(tmp_path: Path) -> None:
     """Workers go on with the code that the sweep began with; one that starts later refuses."""
     path = written(tmp_path, EXPERIMENT)

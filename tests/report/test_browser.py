@@ -18,6 +18,8 @@ import overfit_cli
 from tests.browser import browser
 from tests.command import call
 
+pytestmark = pytest.mark.slow
+
 DESK = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
 PANELS = "softmax-table1-paper-quick"
@@ -188,7 +190,6 @@ def measured(table: Locator) -> list[str]:
     return found
 
 
-@pytest.mark.slow
 def test_on_a_phone_claims_are_sorted_from_the_bar(on_phone: Opened) -> None:
     page = on_phone.page
     page.get_by_text("Filter and sort").focus()
@@ -203,7 +204,6 @@ def test_on_a_phone_claims_are_sorted_from_the_bar(on_phone: Opened) -> None:
             assert len(numbers) > 3
 
 
-@pytest.mark.slow
 def test_on_a_phone_every_count_is_seen_and_the_top_is_near(on_phone: Opened) -> None:
     page = on_phone.page
     whole = page.locator(".summary tr", has_text="Jiang et al. 2024")
@@ -250,7 +250,6 @@ def run_called(page: Page, name: str) -> Locator:
     return page.locator(".run").filter(has=page.get_by_role("heading", name=name, exact=True))
 
 
-@pytest.mark.slow
 def test_a_place_says_how_many_of_its_seeds_have_a_value(opened: Opened) -> None:
     run = run_called(opened.page, HOSTILE)
     assert [one.get_attribute("aria-label") for one in run.get_by_role("gridcell").all()] == [
@@ -281,7 +280,7 @@ def over_seeds(values: NDArray[np.int64], seeds: str) -> str:
     )
 
 
-@pytest.mark.parametrize("phone", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("phone", [False, True])
 def test_names_on_axes_are_whole(phone: bool, opened: Opened, on_phone: Opened) -> None:
     page = (on_phone if phone else opened).page
     assert run_called(page, HOSTILE).locator(".panel text", has_text=LONG_NAME).count() == 1
@@ -299,7 +298,7 @@ def test_names_on_axes_are_whole(phone: bool, opened: Opened, on_phone: Opened) 
     assert cut == []
 
 
-@pytest.mark.parametrize("phone", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("phone", [False, True])
 def test_what_is_read_stays_in_sight_at_every_panel(
     phone: bool, opened: Opened, on_phone: Opened
 ) -> None:
@@ -334,7 +333,6 @@ def test_pointing_at_a_place_shows_the_losses_of_the_seed_in_the_middle(opened: 
     assert np.corrcoef(heights, losses)[0, 1] == pytest.approx(-1, abs=1e-6)  # up is smaller
 
 
-@pytest.mark.slow
 def test_a_command_is_copied(opened: Opened) -> None:
     page = opened.page
     button = page.locator(".run figure .copy").first
@@ -346,7 +344,6 @@ def test_a_command_is_copied(opened: Opened) -> None:
     expect(page.get_by_role("status").last).to_contain_text(copied)
 
 
-@pytest.mark.slow
 def test_a_figure_is_enlarged_and_put_back_with_the_keyboard(opened: Opened) -> None:
     page = opened.page
     button = page.locator(".enlarge").first
@@ -362,7 +359,6 @@ def test_a_figure_is_enlarged_and_put_back_with_the_keyboard(opened: Opened) -> 
     assert button.evaluate("button => button === document.activeElement")
 
 
-@pytest.mark.slow
 def test_a_link_to_what_a_filter_hides_shows_it(opened: Opened) -> None:
     page = opened.page
     for _ in range(2):  # the second time its address is the page's already
@@ -371,7 +367,6 @@ def test_a_link_to_what_a_filter_hides_shows_it(opened: Opened) -> None:
         expect(page.locator("#heading-song2024")).to_be_in_viewport()
 
 
-@pytest.mark.slow
 def test_a_study_without_claims_follows_the_filter_of_papers(opened: Opened) -> None:
     page = opened.page
     own = page.locator(".run").filter(has=page.get_by_role("heading", name=HOSTILE, exact=True))
@@ -394,7 +389,6 @@ def test_without_scripts_every_claim_and_figure_is_there(started: Browser, addre
     context.close()
 
 
-@pytest.mark.slow
 def test_figures_are_printed_whole_and_on_few_sheets(opened: Opened) -> None:
     page = opened.page
     claims = len(shown(page))
@@ -410,7 +404,6 @@ def test_figures_are_printed_whole_and_on_few_sheets(opened: Opened) -> None:
         assert figure.evaluate("one => getComputedStyle(one).breakInside") == "avoid"
 
 
-@pytest.mark.slow
 def test_it_prints_what_is_folded_and_no_controls(opened: Opened) -> None:
     page = opened.page
     page.emulate_media(media="print", color_scheme="dark")

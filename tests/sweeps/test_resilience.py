@@ -256,6 +256,7 @@ def small_disk(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_full_disk_gives_a_sentence_and_keeps_what_was_written(small_disk: Path) -> None:
     try:
         grid = ("--n", "1:900", "--snr", "1:2:4", "--seeds", "1", "--jobs", "2")

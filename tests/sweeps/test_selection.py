@@ -90,6 +90,7 @@ def test_the_newest_directory_is_one_that_has_such_cells(run: Path, tmp_path: Pa
     assert "From results/older" in drawn
 
 
+@pytest.mark.slow
 def test_claims_are_judged_on_chosen_cells(tmp_path: Path) -> None:
     from_all = Path(__file__).parents[2] / "results" / "fig1-quick"
     call("report", f"--from={from_all}", "--where=seed=0:4", "--out=few", cwd=tmp_path)

@@ -57,7 +57,11 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 @pytest.mark.parametrize(
     ("jobs", "backend"),
-    [(2, "loky"), (2, "threading"), pytest.param(1, "threading", marks=pytest.mark.slow)],
+    [
+        (2, "loky"),
+        pytest.param(2, "threading", marks=pytest.mark.slow),
+        pytest.param(1, "threading", marks=pytest.mark.slow),
+    ],
 )
 def test_rows_do_not_depend_on_jobs_or_backend(
     tmp_path: Path, reference: pd.DataFrame, jobs: int, backend: str
@@ -238,12 +242,17 @@ def test_a_preset_suggests_its_own_figure_where_that_can_be_drawn(
     "axes",
     [
         ("--snr=1,2,3",),
-        ("--set=d=30,40", "--set=tokens=4,5"),
-        ("--n=2,3", "--set=sigma_p_tilde=2,4"),
-        ("--snr=1,2", "--set=label_flip=0,0.2"),
-        ("--set=labels=coin,balanced", "--set=noise=isotropic,orthogonal"),
         ("--n=2,3", "--snr=1,2", "--set=label_flip=0,0.2"),
-        ("--n=2,3", "--snr=1,2", "--set=d=30,40"),
+        *(
+            pytest.param(axes, marks=pytest.mark.slow)
+            for axes in (
+                ("--set=d=30,40", "--set=tokens=4,5"),
+                ("--n=2,3", "--set=sigma_p_tilde=2,4"),
+                ("--snr=1,2", "--set=label_flip=0,0.2"),
+                ("--set=labels=coin,balanced", "--set=noise=isotropic,orthogonal"),
+                ("--n=2,3", "--snr=1,2", "--set=d=30,40"),
+            )
+        ),
     ],
     ids=" ".join,
 )
@@ -440,6 +449,7 @@ def test_a_preset_names_study_axes_and_figures(tmp_path: Path) -> None:
     assert "Next: overfit plot heatmap --from results/mine-paper-n" in paper.stdout
 
 
+@pytest.mark.slow
 def test_the_shipped_preset_is_the_papers_grid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,13 +98,15 @@ class Runner:
         return Workforce(self.jobs, self.backend).for_batches(len(plan.batches))
 
     def prepare(self, plan: Plan) -> Mapping[str, str]:
-        """Read what the plan's cells need from outside; return fingerprints of it.
+        """Read what the plan's cells need from outside, if any will run; return fingerprints of it.
 
         Raises:
             UserError: if it is missing, or isn't what the directory's cells were trained on, or
                 the study can't be sent to workers.
         """
         study = plan.grid.study
+        if not plan.batches:
+            return {}
         check_sendable(study, self.workforce(plan))
         with blaming(study, "preparing its data"):
             read = study.prepare([cell for batch in plan.batches for cell in batch])
