@@ -52,6 +52,11 @@ def test_what_reads_runs_imports_no_torch(tmp_path: Path) -> None:
     run("sweep", "toy", "--jobs", "1", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=tmp_path)
     without_figures = [["list"], ["export", "out", "--to", "latex"], ["compare", "out", "out"]]
     check_imports(without_figures, ["torch", "matplotlib"], tmp_path)
+
+
+@pytest.mark.slow
+def test_what_draws_runs_imports_no_torch(tmp_path: Path) -> None:
+    run("sweep", "toy", "--jobs", "1", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=tmp_path)
     with_figures = [
         ["plot", "heatmap", "--from", "out"],
         ["verify", "out/figures/heatmap.png"],

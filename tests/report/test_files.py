@@ -222,7 +222,10 @@ def test_a_report_is_written_whole_in_five_files(tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in written)
 
 
-@pytest.mark.parametrize(("n", "verdict", "other"), [(2, "holds", "fails"), (30, "fails", "holds")])
+@pytest.mark.parametrize(
+    ("n", "verdict", "other"),
+    [pytest.param(2, "holds", "fails", marks=pytest.mark.slow), (30, "fails", "holds")],
+)
 def test_the_exit_code_says_whether_verdicts_are_as_expected(
     n: int, verdict: str, other: str, tmp_path: Path
 ) -> None:
@@ -243,6 +246,7 @@ def test_the_exit_code_says_whether_verdicts_are_as_expected(
     call("report", "--from", "run", "--expect", "expected.toml", cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> None:
     expected = tmp_path / "expected.toml"
     expected.write_text('[toy]\ntoy-claim = "not run"\n')
@@ -274,6 +278,7 @@ def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path)
     assert "ünë: its one cell failed, so there are no numbers to judge by.\n" in said
 
 
+@pytest.mark.slow
 def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

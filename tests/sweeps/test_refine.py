@@ -234,6 +234,7 @@ def test_bad_input_is_one_sentence(
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow
 def test_it_needs_no_second_axis_and_says_what_a_dry_run_leaves_out(tmp_path: Path) -> None:
     one = [flag for flag in ASKED if not flag.startswith("--n=")]
     done = run("sweep", *one, "--set=n=12", cwd=tmp_path).stdout
