@@ -20,7 +20,7 @@ demo: $(VENV)/installed  ## install, and draw the phase diagram: half a minute o
 	$(BIN)/overfit plot heatmap
 
 test: $(VENV)/installed-dev  ## run the tests
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 test-all: $(VENV)/installed-dev  ## run the slow tests too
 	$(BIN)/python -m pytest -n auto

@@ -24,9 +24,7 @@ from overfit_cli.rng import named_rng
 
 QUICK = {
     "benign-vit": (
-        "fig1-sides",
         "fig1-falls-with-n",
-        "dynamics-benign-value",
         "steps-benign-n",
     ),
     "kernel-regression": ("theorem1-corrected-several", "floor-softmax-below", "condition-8"),

@@ -316,6 +316,7 @@ def test_a_training_that_explodes_is_a_failed_cell() -> None:
 # Commands
 
 
+@pytest.mark.slow
 def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     small = [f"--set={name}={value}" for name, value in TINY.items() if name != "n"]
     grid = ("--n=20,30,40", "--snr=0.2,0.6,2", "--seeds=1", "--set=epsilon=2.29", "--jobs=1")

@@ -46,6 +46,7 @@ def test_heads_have_a_line_for_each_number_of_them_in_every_row(tmp_path: Path) 
     assert "gradient steps" in said
 
 
+@pytest.mark.slow
 def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
     overfit_cli.sweep(
         "multihead-planted",

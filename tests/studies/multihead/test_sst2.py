@@ -214,6 +214,7 @@ def test_counting_words_finds_the_word_that_says_it_all() -> None:
 # What is missing
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
