@@ -209,6 +209,7 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
         assert "toy-claim (good)" in each.stdout
 
 
+@pytest.mark.slow
 def test_with_no_directory_named_the_first_by_name_that_bears_on_a_claim_decides(
     tmp_path: Path,
 ) -> None:

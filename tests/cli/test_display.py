@@ -132,6 +132,7 @@ def test_a_full_device_costs_the_words_and_no_cell(tmp_path: Path, jobs: str) ->
     assert cells["status"].tolist() == ["done"] * 6
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_device_makes_no_trained_cell_a_failed_one(tmp_path: Path) -> None:
     done = shell("overfit train toy --set mood=prints --out out > /dev/full", tmp_path)
@@ -143,7 +144,16 @@ def test_a_full_device_makes_no_trained_cell_a_failed_one(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-@pytest.mark.parametrize("command", ["list", "--help", "--version", "sweep toy --help"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "--version",
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("list", "--help", "sweep toy --help")
+        ),
+    ],
+)
 def test_what_only_prints_says_that_it_could_not(tmp_path: Path, command: str) -> None:
     done = shell(f"overfit {command} > /dev/full", tmp_path)
     assert (done.returncode, done.stderr) == (1, FULL)
@@ -152,12 +162,12 @@ def test_what_only_prints_says_that_it_could_not(tmp_path: Path, command: str) -
 @pytest.mark.parametrize(
     ("closed", "jobs"),
     [
-        ("<&- >&- 2>&-", "--jobs 2"),
+        pytest.param("<&- >&- 2>&-", "--jobs 2", marks=pytest.mark.slow),
         pytest.param(">&-", "--jobs 1", marks=pytest.mark.slow),
         pytest.param("2>&-", "--jobs 1", marks=pytest.mark.slow),
         pytest.param(">&-", "--jobs 2", marks=pytest.mark.slow),
         pytest.param("2>&-", "--jobs 2", marks=pytest.mark.slow),
-        pytest.param("<&- >&- 2>&-", "--jobs 1", marks=pytest.mark.slow),
+        ("<&- >&- 2>&-", "--jobs 1"),
     ],
 )
 def test_closed_streams_stop_nothing(tmp_path: Path, closed: str, jobs: str) -> None:
@@ -170,6 +180,7 @@ def test_closed_streams_stop_nothing(tmp_path: Path, closed: str, jobs: str) -> 
     assert not [path for path in (tmp_path / "out").rglob("*.*") if printed in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_an_error_with_nowhere_to_say_it_still_has_its_exit_code(tmp_path: Path) -> None:
     assert shell("overfit sweep toy --n 0 2>&-", tmp_path).returncode == 2
     assert shell("overfit sweep toy --n 0 >&- 2>&-", tmp_path).returncode == 2

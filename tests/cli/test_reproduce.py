@@ -139,6 +139,7 @@ def reported(folder: Path) -> Any:
     return json.loads((folder / "results" / "report" / "claims.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_figure_by_name_says_its_own_verdicts_and_keeps_the_page_of_everything(
     two_claims: Path, tmp_path: Path
 ) -> None:
@@ -239,6 +240,7 @@ def test_what_needs_data_that_is_not_here_is_left_out_and_said(
     assert "IMDb isn't there" in there
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_preset_that_needs_something_is_said_with_code_1(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_nothing_is_written(folder: Path) -> None:
     assert there() == before
 
 
+@pytest.mark.slow
 def test_several_runs_are_drawn_again_without_their_function_or_style(folder: Path) -> None:
     (folder / "mine.py").write_text("raise RuntimeError('nobody imports this')")
     (folder / "my.mplstyle").unlink()

@@ -51,7 +51,14 @@ def test_more_equations_than_dashes_begin_anew() -> None:
     assert str(lines[0]._dash_pattern) == str(lines[-1]._dash_pattern)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("draw", [draw_heatmap, draw_cutoff, draw_boundary])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        draw_heatmap,
+        pytest.param(draw_cutoff, marks=pytest.mark.slow),
+        pytest.param(draw_boundary, marks=pytest.mark.slow),
+    ],
+)
 def test_every_figure_over_two_parameters_draws_them(draw: object, tmp_path: Path) -> None:
     assert callable(draw)
     figure = draw(data_of(CELLS), replace(SIDES, law=LAWS))

@@ -102,6 +102,7 @@ def test_curves_are_overlaid_with_the_names_of_their_runs(tmp_path: Path) -> Non
     assert "mean of 3 seeds" in text
 
 
+@pytest.mark.slow
 def test_what_tells_runs_apart_is_not_told_twice() -> None:
     data = two(fake_cells(NS, SNRS, width=64), fake_cells(NS, SNRS, width=128))
     assert titles(draw_heatmap(data, OPTIONS)) == ["before", "after"], "width needs no panels"

@@ -186,9 +186,8 @@ def test_a_generator_may_number_its_steps_and_end_with_its_last_row(tmp_path: Pa
     assert sorted(set(overfit_cli.load(directory, trajectories=True)["step"])) == [0, 10, 30]
 
 
-@pytest.mark.parametrize(
-    "name", ["json", *(pytest.param(one, marks=pytest.mark.slow) for one in ("numpy", "typing"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["json", "numpy", "typing"])
 def test_a_file_may_have_the_name_of_a_library(tmp_path: Path, name: str) -> None:
     """Neither the command nor its workers take it for the library."""
     path = written(tmp_path, EXPERIMENT.replace("seed: int", "where: str = 'x', seed: int"))

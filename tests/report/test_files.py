@@ -302,6 +302,7 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     assert "Claims that fail: 1 of 229: toy-claim." in call("report", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_a_misspelt_claim_is_red_whichever_runs_are_named(tmp_path: Path) -> None:
     call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
     expected = tmp_path / "expected.toml"

@@ -86,6 +86,7 @@ def test_runs_are_read_in_the_order_of_their_names_and_each_once(tmp_path: Path)
     assert len(load_runs([tmp_path / "a", tmp_path / "a"], tmp_path)) == 1
 
 
+@pytest.mark.slow
 def test_a_run_of_its_preset_that_bears_on_no_claim_leaves_it_to_the_next(tmp_path: Path) -> None:
     [claim] = [one for one in claims_of(find_study("benign-vit")) if one.name == "fig1-exponent"]
     paths = [tmp_path / name for name in ("a", "fig1-paper", "fig1-quick", "b")]

@@ -55,11 +55,13 @@ def shown_in(page: str) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_everything_has_room_on_a_page_of_few_runs(whole: str) -> None:
     assert shown_in(whole) == {name: [*FIGURES, "diagram"] for name in ("b", "a")}
     assert "no room" not in whole
 
 
+@pytest.mark.slow
 def test_a_diagram_counts_and_what_decides_has_room_first(
     papers: list[ReportedPaper], whole: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

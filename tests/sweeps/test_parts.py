@@ -358,6 +358,7 @@ def test_a_run_of_another_study_is_not_recorded(swept: RunDirectory, tmp_path: P
 # Readers beside writers
 
 
+@pytest.mark.slow
 def test_a_reader_beside_fresh_sweeps_sees_every_row(swept: RunDirectory) -> None:
     """The writer replaces all parts over and over; every load must have six cells."""
     stop = threading.Event()

@@ -45,6 +45,7 @@ def stored_keys(directory: Path) -> list[str]:
     return [key for part in parts for key in pd.read_parquet(part)["key"]]
 
 
+@pytest.mark.slow
 def test_killed_at_a_random_moment_and_resumed_it_ends_with_the_same_rows(
     tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:

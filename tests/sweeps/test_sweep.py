@@ -225,8 +225,10 @@ def test_the_next_command_works_whatever_the_axes(
     ("asked", "following"),
     [
         (("fig1", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
-        (("fig1", "--n=2,3", "--set=snr=9"), "plot lines"),
-        (("noisy-labels", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
+        pytest.param(("fig1", "--n=2,3", "--set=snr=9"), "plot lines", marks=pytest.mark.slow),
+        pytest.param(
+            ("noisy-labels", "--n=2,3", "--set=snr=4,9"), "plot heatmap", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_preset_suggests_its_own_figure_where_that_can_be_drawn(

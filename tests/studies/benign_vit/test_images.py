@@ -300,6 +300,7 @@ def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
     assert "Fitted to a training loss of 0.0" in said
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_fitted_in_its_last_pass_is_done() -> None:
     fitted = train(tiny(epsilon=0.05))
     last = int(fitted.measurements["epochs"])

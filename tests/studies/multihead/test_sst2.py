@@ -259,6 +259,7 @@ def built(heads: int, seed: int = 0, **values: Any) -> nn.Module:
     return build_model(settings(heads=heads, **values), 30, seed, Path())
 
 
+@pytest.mark.slow
 def test_every_number_of_heads_of_a_seed_starts_from_the_same_weights() -> None:
     first = built(1).state_dict()
     for heads in (2, 4, 8):

@@ -353,6 +353,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_the_score_figure_has_errors_over_time_and_over_n(run: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("score", run, out=tmp_path / "score.png")
     over_time, over_n = figure.axes[:2]

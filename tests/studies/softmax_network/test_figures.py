@@ -46,6 +46,7 @@ def _sweep(out: Path, **parameters: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_table1_has_a_panel_for_steps_widths_and_condition_numbers(
     grid: Path, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_
     assert "\nTable 1: m ∝ n²\n" in text
 
 
+@pytest.mark.slow
 def test_the_diagram_of_another_column_has_that_columns_contour(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("heatmap", grid, value="kernel_drift", out=tmp_path / "drift.png")
     text = words(figure, tmp_path)
