@@ -24,7 +24,7 @@ from overfit_cli.report.judge import load_runs
 from overfit_cli.report.judged import Judged
 from overfit_cli.report.junit import junit
 from overfit_cli.report.markdown import markdown
-from overfit_cli.report.words import number_in_words
+from overfit_cli.report.words import in_words, number_in_words
 from tests.command import call
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
@@ -326,3 +326,17 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "results").touch()
     said = call("report", cwd=tmp_path, expect=2).stderr
     assert said == ("overfit: --out results/report: results is a file; a directory is needed.\n")
+
+
+def test_a_symbol_stays_as_it_is_at_the_start_of_a_sentence() -> None:
+    symbol = Measurement(verdict="holds", details={"d = 3": 7.916, "seeds": 10})
+    assert in_words(symbol) == "d = 3 7.916; seeds 10."
+    assert in_words(Measurement(verdict="holds", details={"seeds": 10})) == "Seeds 10."
+
+
+def test_a_place_that_is_no_folder_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
+    call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
+    (tmp_path / "file").touch()
+    done = call("report", "--from", "run", "--out", "file", cwd=tmp_path, expect=2)
+    assert done.stdout == ""
+    assert done.stderr == "overfit: --out file: file is a file; a directory is needed.\n"

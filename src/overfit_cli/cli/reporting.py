@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli.cli.common import RESULTS
+from overfit_cli.files import make_folder
 from overfit_cli.words import plural
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def write_and_say(output: Console, asked: Asked, held: Held) -> int:
     from overfit_cli.report.files import write_report
     from overfit_cli.report.judge import judge_runs, load_runs
 
+    if held.folder.exists():  # what is wrong with it is said before minutes of work
+        make_folder(held.folder, held.flag)
     expected = None if held.expect is None else read_expected(held.expect)
     runs = load_runs(asked.sources, RESULTS, asked.where)
     judged = judge_runs(runs, every=bool(asked.sources), profile=asked.profile)

@@ -67,4 +67,6 @@ def details_in_words(details: Mapping[str, float]) -> list[str]:
 def in_words(measurement: Measurement) -> str:
     """Return what must be known of a number, and further numbers: `N·SNR² …; curves 640`."""
     details = "; ".join(f"{name} {number:.4g}" for name, number in measurement.details.items())
-    return f"{measurement.note} {details[:1].upper()}{details[1:]}{'.' if details else ''}".strip()
+    if len(details.split(" ", 1)[0]) > 1:  # d and D are different symbols
+        details = details[:1].upper() + details[1:]
+    return f"{measurement.note} {details}{'.' if details else ''}".strip()

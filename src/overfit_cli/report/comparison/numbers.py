@@ -75,7 +75,7 @@ def _column(one: Difference) -> dict[str, Any]:
         "mean_b": finite_or_null(one.mean_b),
         "difference": _estimate(one.estimate),
         "largest": {"difference": finite_or_null(one.largest), "at": dict(one.at)},
-        "points": [_point(point) for point in one.points],
+        **({"points": [_point(point) for point in one.points]} if one.points else {}),
     }
 
 

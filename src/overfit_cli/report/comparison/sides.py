@@ -147,8 +147,11 @@ def shared_axes(a: Side, b: Side) -> list[str]:
         for name in varying:
             if name not in one.parameters:
                 what = "it has no column" if one.is_published else "its cells have no parameter"
+                of = ""
+                if one.study.name != other.study.name:
+                    of = f" A is of {a.study.name}, and B of {b.study.name}:"
                 raise UserError(
-                    f"{one.letter} {one.path}: {what} {name}, which varies in {other.letter}; "
+                    f"{one.letter} {one.path}:{of} {what} {name}, which varies in {other.letter}; "
                     f"choose one value with --where-{other.letter.lower()} {name}=VALUE."
                 )
     return varying

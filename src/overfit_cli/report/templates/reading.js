@@ -53,7 +53,8 @@ function curve(diagram, place) {
     drawn("text", { x: 200, y: 146, "text-anchor": "middle" }, diagram.step),
   );
   const named = diagram.logged.map((name, index) => `${name} (${index ? "dashed" : "solid"})`);
-  const title = `${named.join(" and ")} of seed ${logged.seed}, the one in the middle.`;
+  const logarithmic = ratio ? " The scale is logarithmic." : "";
+  const title = `${named.join(" and ")} of seed ${logged.seed}, the one in the middle.${logarithmic}`;
   picture.setAttribute("aria-label", title);
   return [make("p", {}, title), picture];
 }

@@ -195,7 +195,7 @@ TABLE_CLAIMS = (
     *(
         _claim(
             f"width-exponent-{activation}",
-            f"The width that a {NAMES[activation]} network needs grows as n^(2 + o(1)).",
+            f"The width that a network with {NAMES[activation]} needs grows as n^(2 + o(1)).",
             SQUARE.in_words("the power of n in the smallest sufficient width"),
             partial(_exponent, activation=activation),
             PRESETS["stability"],

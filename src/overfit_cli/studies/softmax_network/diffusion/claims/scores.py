@@ -96,7 +96,7 @@ CLAIMS = (
     *(
         _claim(
             f"falls-{model}",
-            f"The score error of a {NAMES[model]} network falls with n.",
+            f"The score error of a network with {NAMES[model]} falls with n.",
             FALLS.in_words("for both weightings, the power of n in the squared score error"),
             partial(falls, model=model, target="mixture"),
         )
