@@ -39,6 +39,7 @@ def test_every_picture_has_its_caption() -> None:
     assert without == []
 
 
+@pytest.mark.slow
 def test_every_picture_says_what_it_was_drawn_from_and_names_no_folder_of_ours() -> None:
     for path in PICTURES:
         kind, record = read_record(path.read_bytes())

@@ -192,6 +192,7 @@ def test_presets_that_share_a_directory_are_drawn_together(shipped: Path, tmp_pa
     assert "n 1, 2, 3, 4" in caption
 
 
+@pytest.mark.slow
 def test_a_claim_that_fails_is_code_1_where_it_is_asked_for(shipped: Path, tmp_path: Path) -> None:
     write_preset(shipped, "first")
     command = ["reproduce", "--jobs", "1", "first"]

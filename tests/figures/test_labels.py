@@ -69,6 +69,7 @@ def test_a_label_and_its_symbol_tell_it_from_its_neighbours(study: AnyStudy) -> 
         assert [text for text, count in times.items() if count > 1] == []
 
 
+@pytest.mark.slow
 @every_study
 def test_a_label_and_its_symbol_can_be_drawn(
     study: AnyStudy, caplog: pytest.LogCaptureFixture

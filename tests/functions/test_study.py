@@ -128,6 +128,7 @@ def test_a_sweep_along_one_axis_is_drawn_as_lines(tmp_path: Path) -> None:
     call("plot", "lines", cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_figures_need_neither_the_file_nor_what_it_imports(tmp_path: Path) -> None:
     path = written(tmp_path, EXPERIMENT)
     run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)

@@ -65,6 +65,7 @@ def test_points_that_the_study_refuses_are_not_planned(tmp_path: Path) -> None:
     assert sorted(points) == [("example", 0.0), ("example", 1.0), ("random", 0.0)]
 
 
+@pytest.mark.slow
 def test_a_claim_is_decided_by_its_own_presets_run_and_else_by_the_first_name(
     tmp_path: Path,
 ) -> None:

@@ -164,6 +164,7 @@ def numbers(result: CellResult) -> Mapping[str, float]:
     return result.measurements
 
 
+@pytest.mark.slow
 def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with() -> None:
     cells = [
         cell(settings(kernel=kernel, learning_rate=rate, dropout=0.2), seed)

@@ -214,6 +214,7 @@ def test_training_ends_where_the_loss_is_small_enough() -> None:
     assert "steps_to_target" not in slow.measurements
 
 
+@pytest.mark.slow
 def test_the_logarithm_of_the_loss_does_not_underflow() -> None:
     [result] = trained(
         mixture, cell(mixture, optimiser="loss-normalised", training_steps=4000, test_samples=10)
