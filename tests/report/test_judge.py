@@ -69,7 +69,7 @@ def test_points_that_the_study_refuses_are_not_planned(tmp_path: Path) -> None:
 def test_a_claim_is_decided_by_its_own_presets_run_and_else_by_the_first_name(
     tmp_path: Path,
 ) -> None:
-    names = ["fig1-quick", "another"]
+    names = ["fig1-quick", "fig1-paper", "another", "zoo"]
     for age, name in enumerate(names):  # a checkout writes them in any order
         shutil.copytree(Path("results") / "fig1-balanced-refined", tmp_path / name)
         os.utime(tmp_path / name / "cells", (age, age))
