@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+WORKFLOWS := $(wildcard .github/workflows/*.yml) docs/clusters/sweep-matrix.yml
 PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 # Each process that a test starts would compile the package anew without its byte code.
@@ -30,8 +31,8 @@ lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports and o
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	$(BIN)/zizmor --offline --quiet .github/workflows
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
+	$(BIN)/zizmor --offline --quiet $(WORKFLOWS)
 
 docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate
@@ -45,6 +46,7 @@ error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: half
 bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.processes
+	$(BIN)/python -m benchmarks.clusters
 	$(BIN)/python -m benchmarks.pathfinder
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.classifier

@@ -21,11 +21,11 @@ from overfit_cli.parameter_values import of_row
 from overfit_cli.parameters import describe
 from overfit_cli.study import Cell
 from overfit_cli.sweeps.execute import execute
+from overfit_cli.sweeps.executors.local import Local
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loading import load_figure_data
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.training import Execution
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
@@ -95,7 +95,7 @@ def train_again(data: FigureData, directory: RunDirectory) -> FigureData:
     logged = not data.trajectories.empty
     plan = make_plan(Grid(study, {}, (0,), {}), directory, "cpu", cells=cells, trajectories=logged)
     directory.prepare()
-    execute(plan, directory, Execution(trajectories=logged), Workforce(2, "loky"))
+    execute(plan, directory, Execution(trajectories=logged), Local(2))
     return load_figure_data(directory)
 
 

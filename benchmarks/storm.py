@@ -28,6 +28,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.registry import find_study
 from overfit_cli.sweeps.compact import compact_directory
 from overfit_cli.sweeps.execute import execute
+from overfit_cli.sweeps.executors.local import Local
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.manifest import MANIFEST
 from overfit_cli.sweeps.part_file import DAMAGED, Refusal, read_part
@@ -35,7 +36,6 @@ from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.provenance import planned_cells, record_run
 from overfit_cli.sweeps.schema import CELLS, TRAJECTORIES
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.training import Execution
 
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "10", "sigma_p": "1"}
@@ -297,7 +297,7 @@ def sweep(grid: Grid, path: Path, jobs: int = 1, *, fresh: bool = False) -> None
     directory.prepare()
     if plan.batches:
         record_run(path, grid, {})
-        execute(plan, directory, Execution(trajectories=True), Workforce(jobs, "loky"))
+        execute(plan, directory, Execution(trajectories=True), Local(jobs))
 
 
 def start(command: list[str]) -> subprocess.Popen[bytes]:

@@ -26,7 +26,7 @@ from overfit_cli.cli.tables import (
 from overfit_cli.registry import find_study, installed_studies
 
 FOLDER = Path(__file__).parent
-PART = re.compile(r"(<!-- generated: (\w+) ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PART = re.compile(r"(<!-- generated: (\w+) ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def documents() -> list[Path]:
@@ -47,13 +47,12 @@ def _part(kind: str, name: str) -> str:
         return _table(COLUMN_HEADINGS, column_rows(find_study(name)))
     if kind == "trajectories":
         return _table(COLUMN_HEADINGS, column_rows(find_study(name), trajectories=True))
-    if kind == "gallery":
-        return gallery()
-    if kind == "claims":
-        return _claims_by_paper()
+    if kind == "file":
+        language = {".py": "python", ".sbatch": "bash"}[Path(name).suffix]
+        return f"```{language}\n{(FOLDER / name).read_text()}```\n"
     if kind == "help":
         return f"```\n{_help(name)}\n```\n"
-    raise ValueError(f"there is no generated part of kind {kind!r}")
+    return {"gallery": gallery, "claims": _claims_by_paper}[kind]()
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

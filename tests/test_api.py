@@ -116,7 +116,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"seeds": "7:3"}, "seeds 7:3: the range runs backwards"),
     ({"jobs": 0}, "jobs 0: it takes a whole number of at least 1"),
     ({"jobs": "two"}, "jobs 'two': it takes a whole number"),
-    ({"backend": "dask"}, "backend 'dask': it takes loky, threading"),
+    ({"backend": "slurm"}, "backend 'slurm': it takes loky, threading, dask, ray"),
     ({"device": "tpu"}, "device 'tpu': it takes auto, cpu, cuda"),
     ({"profile": "quick"}, "toy is not a preset"),
     ({"threshold": 0.5}, "threshold 0.5: it requires refine=ROUNDS"),

@@ -34,6 +34,7 @@ COMMANDS = (
     "reproduce",
     "compare",
     "export",
+    "merge",
     "list",
 )
 
@@ -133,7 +134,7 @@ def test_no_preset_has_the_name_of_a_study() -> None:
 def test_the_tests_folders_are_those_of_the_package() -> None:
     for folder in (ROOT / "tests").rglob("*/"):
         inside = folder.relative_to(ROOT / "tests")
-        if inside.parts[:1] not in ((), ("toy",)) and "__pycache__" not in inside.parts:
+        if inside.parts[:1] not in ((), ("toy",), ("slurm",)) and "__pycache__" not in inside.parts:
             assert (ROOT / "src" / "overfit_cli" / inside).is_dir(), inside
 
 

@@ -11,10 +11,10 @@ from overfit_cli.registry import find_study
 from overfit_cli.study import Cell
 from overfit_cli.sweeps import tasks
 from overfit_cli.sweeps.execute import execute
+from overfit_cli.sweeps.executors.local import Local
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.training import Execution
 
 TOY = find_study("toy")
@@ -32,7 +32,7 @@ def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirector
     plan = make_plan(grid, directory, "cpu", trajectories=True, fresh=fresh)
     directory.prepare()
     with one_part_per_batch():
-        execute(plan, directory, Execution(trajectories=True), Workforce(1, "loky"))
+        execute(plan, directory, Execution(trajectories=True), Local(1))
     return directory
 
 

@@ -14,7 +14,7 @@ from overfit_cli.cli.refining import refine as run_rounds
 from overfit_cli.cli.running import Runner, outline
 from overfit_cli.cli.subject import Subject, find_subject
 from overfit_cli.data_folder import set_data_folder
-from overfit_cli.device import Device, resolve_device
+from overfit_cli.device import Device
 from overfit_cli.drawing import Request, draw_figure
 from overfit_cli.errors import UserError
 from overfit_cli.figure import FigureOptions
@@ -27,6 +27,7 @@ from overfit_cli.report.frames import judge_cells
 from overfit_cli.report.judge import judge_all
 from overfit_cli.report.judged import Judged, worth_showing
 from overfit_cli.study import AnyStudy, Study
+from overfit_cli.sweeps.executors.choosing import Backend, executor_of
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loading import load_logged_steps, load_study_and_cells
 from overfit_cli.sweeps.means import means_over_seeds
@@ -34,8 +35,8 @@ from overfit_cli.sweeps.python_values import grid_of_values, number, whole
 from overfit_cli.sweeps.refine import Refinement, boundary_target
 from overfit_cli.sweeps.schema import cell_schema
 from overfit_cli.sweeps.selection import chosen_cells, read_selections
+from overfit_cli.sweeps.shards import parse_shard
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.workers import Backend, jobs_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +56,9 @@ def sweep(
     parameters: Mapping[str, Values] | None = None,
     jobs: int = -1,
     backend: Backend = "loky",
+    scheduler: str | None = None,
+    address: str | None = None,
+    shard: str | None = None,
     device: Device = "auto",
     data: str | Path | None = None,
     trajectories: bool = False,
@@ -77,7 +81,9 @@ def sweep(
         out: the run directory; by default in `results/`, named after what is swept.
         parameters: values of parameters whose names are also those of arguments here.
         jobs: cells trained at a time; -1 is one per core.
-        backend: the joblib backend, `loky` or `threading`.
+        backend: `loky` (processes) or `threading`; `dask` or `ray` for a cluster.
+        scheduler, address: where the cluster of `dask`, of `ray` answers.
+        shard: the part of the sweep to run, such as `2/8`; None for all of it.
         device: `auto`, `cpu` or `cuda`.
         data: where a study's data lies.
         trajectories: whether to log every step of every cell.
@@ -109,19 +115,23 @@ def sweep(
     )
     refinement = _refinement(grid, refine, threshold, tolerance)
     name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
-    where = resolve_device(_one_of("device", device, Device))
-    runner = Runner(
-        output=console(quiet=quiet),
-        directory=RunDirectory(RESULTS / name if out is None else _path("out", out), "out"),
-        jobs=jobs_on(where, -1 if jobs == -1 else whole("jobs", jobs, 1)),
-        backend=_one_of("backend", backend, Backend),
-        device=where,
-        trajectories=trajectories or subject.trajectories,
-        fresh=fresh,
-        retry_failed=retry_failed,
-        fail_fast=fail_fast,
-    )
-    return _run(runner, grid, refinement, refine or 0, dry_run=dry_run)
+    part = parse_shard(shard, refined=refinement is not None)
+    asked = -1 if jobs == -1 else whole("jobs", jobs, 1)
+    addresses = {"--scheduler": scheduler, "--address": address}
+    with executor_of(
+        _one_of("backend", backend, Backend), asked, _one_of("device", device, Device), addresses
+    ) as executor:
+        runner = Runner(
+            output=console(quiet=quiet),
+            directory=RunDirectory(RESULTS / name if out is None else _path("out", out), "out"),
+            executor=executor,
+            shard=part,
+            trajectories=trajectories or subject.trajectories,
+            fresh=fresh,
+            retry_failed=retry_failed,
+            fail_fast=fail_fast,
+        )
+        return _run(runner, grid, refinement, refine or 0, dry_run=dry_run)
 
 
 def _run(

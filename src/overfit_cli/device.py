@@ -10,12 +10,18 @@ from overfit_cli.errors import UserError
 Device = Literal["auto", "cpu", "cuda"]
 
 
-def resolve_device(asked: Device) -> Literal["cpu", "cuda"]:
+def resolve_device(asked: Device, *, here: bool = True) -> Literal["cpu", "cuda"]:
     """Return the device for `asked`; `auto` is a GPU where there is one.
+
+    Args:
+        asked: what `--device` says.
+        here: whether this machine trains; of another one only that is known what is asked for.
 
     Raises:
         UserError: if `cuda` is asked for and there is none.
     """
+    if not here:
+        return "cuda" if asked == "cuda" else "cpu"
     if asked == "cpu" or (asked == "auto" and not _may_have_gpu()):
         return "cpu"
     import torch

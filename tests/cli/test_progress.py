@@ -25,12 +25,12 @@ from overfit_cli.cli.progress import Progress
 from overfit_cli.cli.sweep_diagram import SweepDiagram, diagram_of
 from overfit_cli.cli.time_left import TimeLeft
 from overfit_cli.study import CellResult
+from overfit_cli.sweeps.executors.local import Local
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.loading import load_headlines
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
-from overfit_cli.sweeps.workers import Workforce
 from tests.command import call, environment
 from tests.screen import shown
 from tests.toy_runs import TOY, toy_cells
@@ -270,7 +270,7 @@ def said(
     monkeypatch.setattr("overfit_cli.cli.progress.time.monotonic", lambda: next(clock))
     plan, output = toy_plan(folder, n=f"1:{len(seconds) // 2}"), io.StringIO()
     console = Console(file=output, force_terminal=True, width=200)
-    shows = Progress(plan, Workforce(jobs, "loky"), RunDirectory(folder), console)
+    shows = Progress(plan, Local(jobs), RunDirectory(folder), console)
     with shows.shown():
         for index, (batch, one) in enumerate(zip(plan.batches, seconds, strict=True)):
             headlines = tuple((cell.key, 0.5) for cell in batch)

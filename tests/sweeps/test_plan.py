@@ -122,6 +122,27 @@ def test_a_probe_that_takes_long_is_cut(tmp_path: Path, monkeypatch: pytest.Monk
     assert re.search(r"From a small probe, because a typical one took over \d\.\d s", done.stdout)
 
 
+def test_many_jobs_take_no_less_than_the_longest_batch(tmp_path: Path) -> None:
+    grid = ("--set=pause=0.02", "--n=1:8", "--snr=1:2:5", "--seeds=1")  # a batch is 0.1 s
+    few, many = (
+        call("sweep", "toy", *grid, "--dry-run", "--jobs", jobs, cwd=tmp_path)
+        for jobs in ("4", "200")
+    )
+    assert " on 4 jobs, " in few.stdout
+    assert " on 8 jobs, as long as the longest batch, " in many.stdout
+    plan = make_plan(
+        make_grid(TOY, {"n": "1:8", "pause": "0.02"}, (0,), {}), RunDirectory(tmp_path), "cpu"
+    )
+    one, four, two_hundred = (estimate(plan, jobs, "cpu", within=20) for jobs in (1, 4, 200))
+    assert one.seconds is not None
+    assert one.longest is not None
+    assert one.seconds == pytest.approx(8 * one.longest)
+    assert four.seconds is not None
+    assert four.longest is not None
+    assert four.seconds == pytest.approx(2 * four.longest)
+    assert two_hundred.seconds == two_hundred.longest
+
+
 def test_what_no_probe_tells_is_not_made_up(tmp_path: Path) -> None:
     plan = make_plan(grid_of("2", "1"), RunDirectory(tmp_path), "cpu")
     likely = estimate(plan, 1, "cpu", within=0.0)

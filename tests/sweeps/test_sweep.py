@@ -17,12 +17,12 @@ from overfit_cli.cli import progress, time_left
 from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.execute import execute
+from overfit_cli.sweeps.executors.local import Local
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.provenance import planned_cells
 from overfit_cli.sweeps.schema import cell_schema
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.training import Execution
 from tests.command import run, start, wait_for
 from tests.toy_runs import TOY
@@ -42,7 +42,7 @@ def sweep(grid: Grid, path: Path, jobs: int = 1, backend: str = "loky") -> pd.Da
     directory.prepare()
     plan = make_plan(grid, directory, "cpu")
     assert backend in ("loky", "threading")
-    execute(plan, directory, Execution(), Workforce(jobs, backend))  # type: ignore[arg-type]
+    execute(plan, directory, Execution(), Local(jobs, backend))  # type: ignore[arg-type]
     return rows(path)
 
 
@@ -84,7 +84,7 @@ def test_rows_do_not_depend_on_batches_or_their_order(
         for n in (2, 3, 4)
     ]
     other = Plan(plan.grid, plan.cells, [b for b in by_shape if b], 0, 0, frozenset(), 0)
-    execute(other, directory, Execution(), Workforce(1, "loky"))
+    execute(other, directory, Execution(), Local(1))
     pd.testing.assert_frame_equal(rows(tmp_path), reference)
 
 
@@ -140,10 +140,13 @@ def test_a_cells_key_hangs_on_study_version_parameters_and_seed() -> None:
 
 def test_the_plan_of_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path: Path) -> None:
     grid = ("--n", "2:3", "--snr", "1:2:2", "--seeds", "2")
-    done = run("sweep", *grid, "--out", "out", "--dry-run", cwd=tmp_path)
+    how = ("--jobs", "2", "--out", "out", "--dry-run")
+    done = run("sweep", *grid, *how, cwd=tmp_path)
     assert "8 cells (n 2 × snr 2 × seeds 2)" in done.stdout
     assert "8 to run" in done.stdout
-    estimate = r"(about \d+ s|a few seconds), [\d.]+ [MG]B of memory, [\d.]+ [kM]B on disk"
+    estimate = (
+        r"(about \d+ s|a few seconds) on 2 jobs.*, [\d.]+ [MG]B of memory, [\d.]+ [kM]B on disk"
+    )
     assert re.search(estimate, done.stdout), done.stdout
     assert not list(tmp_path.iterdir())
 

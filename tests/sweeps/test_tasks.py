@@ -9,11 +9,11 @@ import pytest
 
 from overfit_cli.study import Cell
 from overfit_cli.sweeps.execute import CHANCES, execute
+from overfit_cli.sweeps.executors.local import Local
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.tasks import MOST_BATCHES, MOST_GROWTH, TaskSize
-from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.training import Execution
 from tests.toy_runs import TOY, parts_in
 
@@ -79,7 +79,7 @@ def test_quick_cells_share_parts(tmp_path: Path) -> None:
     plan = make_plan(grid, directory, "cpu")
     assert len(plan.batches) == 300
     directory.prepare()
-    execute(plan, directory, Execution(), Workforce(1, "loky"))
+    execute(plan, directory, Execution(), Local(1))
     assert len(directory.load_cells()) == 600
     assert len(parts_in(tmp_path / "cells")) < 100
 
@@ -100,7 +100,7 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
     directory = RunDirectory(tmp_path / "out", "--out")
     plan = make_plan(grid, directory, "cpu", cells=cells)
     directory.prepare()
-    summary = execute(plan, directory, Execution(), Workforce(2, "loky"))
+    summary = execute(plan, directory, Execution(), Local(2))
     assert summary.trained == 5
     assert summary.failed == {"worker killed": 1}
     assert summary.restarts >= CHANCES

@@ -15,6 +15,7 @@ from overfit_cli.cli.compact import compact
 from overfit_cli.cli.compare import compare
 from overfit_cli.cli.export import export
 from overfit_cli.cli.list import list_everything
+from overfit_cli.cli.merge import merge
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
@@ -48,6 +49,7 @@ app.command(cls=Command, context_settings=HELP_OPTIONS)(compare)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(reproduce)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(export)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compact)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(merge)
 app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
 
 

@@ -20,10 +20,10 @@ from overfit_cli.sweeps.interrupts import delaying_interrupts
 from overfit_cli.words import duration, plural
 
 if TYPE_CHECKING:
+    from overfit_cli.sweeps.executors.executor import Executor, Staffed
     from overfit_cli.sweeps.plan import Plan
     from overfit_cli.sweeps.store import RunDirectory
     from overfit_cli.sweeps.worker import TaskRecord
-    from overfit_cli.sweeps.workers import Workforce
 
 SECONDS_BETWEEN_LINES = 5.0
 _SMALLEST_WIDTH_OF_DIAGRAM = 60
@@ -35,7 +35,7 @@ class Progress:
 
     Args:
         plan: what runs.
-        workforce: who trains it.
+        executor: who trains it.
         directory: where the cells are that don't run again.
         output: where to show it.
         of_all: says what is left of several sweeps, after a share of this one's work; None where
@@ -48,12 +48,12 @@ class Progress:
     def __init__(
         self,
         plan: Plan,
-        workforce: Workforce,
+        executor: Executor,
         directory: RunDirectory,
         output: Console,
         of_all: Callable[[float], str] | None = None,
     ) -> None:
-        self._plan, self._workforce, self._of_all = plan, workforce, of_all
+        self._plan, self._executor, self._of_all = plan, executor, of_all
         self._directory, self._output = directory, output
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
@@ -62,7 +62,8 @@ class Progress:
         self._cell_of = {cell.key: cell for cell in cells}
         self._work = sum(plan.grid.study.cost(cell) for cell in cells)
         self._work_done = 0.0
-        self._time_left = TimeLeft(workforce.jobs)
+        self._staff: Staffed | None = None
+        self._time_left = TimeLeft(executor.jobs)
         self._diagram: SweepDiagram | None = None
         self._live: Live | None = None
 
@@ -98,6 +99,13 @@ class Progress:
                 self._diagram.add(cell, headline)
         self._show()
 
+    def count_workers(self, staff: Staffed) -> None:
+        """Take in how many workers a cluster has now, and say so at once where some are gone."""
+        gone = self._staff is not None and staff.workers < self._staff.workers
+        self._staff = staff
+        self._time_left.jobs = max(1, staff.jobs)
+        self._show(now=gone or not staff.workers)
+
     def count(self) -> str:
         """Return how many of the cells are finished, in words."""
         return f"{self.cells} of {plural(self._plan.to_run, 'cell')}"
@@ -121,11 +129,11 @@ class Progress:
         if self.cells and (diagram := self._drawn()) is not None:
             self._output.print(diagram)
 
-    def _show(self) -> None:
+    def _show(self, *, now: bool = False) -> None:
         if self._live is not None:
             with delaying_interrupts():
                 self._live.update(self._picture(), refresh=True)
-        elif time.monotonic() >= self._next_line:
+        elif now or time.monotonic() >= self._next_line:
             # Fewer lines as time goes on: an hour's log stays readable.
             elapsed = time.monotonic() - self._began
             self._next_line = time.monotonic() + max(SECONDS_BETWEEN_LINES, 0.1 * elapsed)
@@ -134,17 +142,27 @@ class Progress:
     def _sentence(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
         now = self._time() if self.cells else self._waits_for()
+        if self._staff is not None and not self._staff.workers:
+            now = "waiting for a worker: there is none"
+        elif self._staff is not None:
+            now += f"; {self._workers(self._staff)}"
         of_all = f"; {self._of_all(self._work_done / self._work)}" if self._of_all else ""
         return f"{self.count()}{failed}; {now}{of_all}"
 
+    @staticmethod
+    def _workers(staff: Staffed) -> str:
+        """How many workers there are, and how many tasks they run where that is another number."""
+        jobs = "" if staff.jobs == staff.workers else f"{plural(staff.jobs, 'job')} on "
+        return f"{jobs}{plural(staff.workers, 'worker')}"
+
     def _waits_for(self) -> str:
         """What comes before the first record: workers start, each job trains a batch."""
-        batches = self._plan.batches[: self._workforce.jobs]
+        batches = self._plan.batches[: self._executor.jobs]
         count = sum(len(batch) for batch in batches)
         first = "the first cell" if count == 1 else f"the first {plural(count, 'cell')}"
-        if not self._workforce.has_processes:
+        if not self._executor.has_processes:
             return f"waiting for {first}"
-        return f"waiting for {plural(self._workforce.jobs, 'worker')} to start and train {first}"
+        return f"waiting for {plural(self._executor.jobs, 'worker')} to start and train {first}"
 
     def _time(self) -> str:
         """The time so far, and about how much is left once that is known."""

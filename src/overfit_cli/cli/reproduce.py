@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from overfit_cli.cli.options import (
     use_data,
 )
 from overfit_cli.cli.reporting import Asked, Held, write_and_say
-from overfit_cli.cli.sweep import BackendName, Jobs, read_jobs
+from overfit_cli.cli.where import Address, BackendName, Jobs, Scheduler, read_executor
 from overfit_cli.errors import MissingError, UserError
 from overfit_cli.words import about, plural
 
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from overfit_cli.cli.remaining import Remaining
+    from overfit_cli.sweeps.executors.executor import Executor
     from overfit_cli.sweeps.reproducible import Reproducible
-    from overfit_cli.sweeps.workers import Backend
-    from overfit_cli.training import Device as ResolvedDevice
 
 
 def reproduce(
@@ -54,6 +53,8 @@ def reproduce(
     ] = "quick",
     jobs: Jobs = "-1",
     backend: BackendName = "loky",
+    scheduler: Scheduler = None,
+    address: Address = None,
     device: DeviceName = "auto",
     data: DataFolder = None,
     strict: Strict = False,
@@ -67,30 +68,22 @@ def reproduce(
     Finished cells are reused: the same command continues where it stopped. The verdicts of what
     is named are said; the page results/report has those of every run in results/.
     """
-    from overfit_cli.device import Device, resolve_device
     from overfit_cli.report.expected import read_expected
     from overfit_cli.sweeps.presets import PROFILES
     from overfit_cli.sweeps.reproducible import reproducible
-    from overfit_cli.sweeps.workers import Backend, jobs_on
 
     use_data(data)
     read_one_of("--profile", profile, PROFILES)
     wanted = reproducible(names or [])
-    where = resolve_device(read_one_of("--device", device, get_args(Device)))
-    how = _How(
-        console(),
-        profile,
-        jobs_on(where, read_jobs(jobs)),
-        read_one_of("--backend", backend, get_args(Backend)),
-        where,
-    )
     expected = read_path("--expect", expect)
     if expected is not None:
         read_expected(expected)  # a name that is wrong is said before hours of training
-    if dry_run:
-        _outline(how, wanted)
-        return 0
-    done = _run_all(how, wanted)
+    with read_executor(backend, jobs, device, scheduler, address) as executor:
+        how = _How(console(), profile, executor)
+        if dry_run:
+            _outline(how, wanted)
+            return 0
+        done = _run_all(how, wanted)
     if not done.directories:
         raise UserError("Nothing was run, so there is nothing to report.", exit_code=1)
     presets = frozenset(one.preset.name for one in wanted) if names else None
@@ -109,9 +102,7 @@ class _How:
 
     output: Console
     profile: str
-    jobs: int
-    backend: Backend
-    device: ResolvedDevice
+    executor: Executor
 
 
 @dataclass
@@ -131,14 +122,14 @@ def _outline(how: _How, wanted: Sequence[Reproducible]) -> None:
         time = "time not known" if left is None else about(left) if left else "done"
         needs = f"; needs {profile.needs}" if profile.needs else ""
         how.output.print(f"{one.address}: {one.preset.name}, {time}{needs}")
-    size = f"{plural(len(wanted), 'preset')} on {plural(how.jobs, 'job')}"
+    size = f"{plural(len(wanted), 'preset')} on {plural(how.executor.jobs, 'job')}"
     how.output.print(f"{size}: {remaining.in_words()}.")
 
 
 def _remaining(how: _How, wanted: Sequence[Reproducible]) -> Remaining:
     from overfit_cli.cli.remaining import Remaining
 
-    return Remaining([one.preset for one in wanted], how.profile, how.jobs, RESULTS)
+    return Remaining([one.preset for one in wanted], how.profile, how.executor.jobs, RESULTS)
 
 
 def _run_all(how: _How, wanted: Sequence[Reproducible]) -> _Done:
@@ -200,9 +191,7 @@ def _run(how: _How, one: Reproducible, path: Path, remaining: Remaining) -> bool
     runner = Runner(
         output=how.output,
         directory=RunDirectory(path, "run directory"),
-        jobs=how.jobs,
-        backend=how.backend,
-        device=how.device,
+        executor=how.executor,
         trajectories=subject.trajectories,
         of_all=remaining.after,
         command=["overfit", "sweep", one.preset.name, *of_profile],

@@ -14,13 +14,15 @@ from overfit_cli.errors import UserError
 from overfit_cli.files import reason_of
 from overfit_cli.registry import blaming
 from overfit_cli.study import Cell
-from overfit_cli.sweeps.execute import Summary, check_sendable, execute
+from overfit_cli.sweeps.execute import Summary, execute
+from overfit_cli.sweeps.executors.executor import Executor
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.provenance import check_data, is_described, record_run
+from overfit_cli.sweeps.shards import Shard
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.workers import Backend, Workforce
-from overfit_cli.training import Device, Execution
+from overfit_cli.sweeps.worker import Work
+from overfit_cli.training import Execution
 from overfit_cli.words import plural
 
 if TYPE_CHECKING:
@@ -38,9 +40,8 @@ class Runner:
     Attributes:
         output: where to say things.
         directory: where to write.
-        jobs: cells trained at a time.
-        backend: the joblib backend.
-        device: where cells train.
+        executor: who trains them.
+        shard: which part of the cells to run; None for all.
         trajectories: whether steps are logged.
         fresh: whether cells run again that are there.
         retry_failed: whether cells run again that failed.
@@ -52,9 +53,8 @@ class Runner:
 
     output: Console
     directory: RunDirectory
-    jobs: int
-    backend: Backend
-    device: Device
+    executor: Executor
+    shard: Shard | None = None
     trajectories: bool = False
     fresh: bool = False
     retry_failed: bool = False
@@ -85,17 +85,23 @@ class Runner:
         return make_plan(
             grid,
             self.directory,
-            self.device,
+            self.executor.device,
             cells=None if cells is None else list(cells),
             fresh=self.fresh,
             retry_failed=self.retry_failed,
             trajectories=self.trajectories,
             outlined=outlined,
+            shard=self.shard,
         )
 
-    def workforce(self, plan: Plan) -> Workforce:
+    def executor_for(self, plan: Plan) -> Executor:
         """Return who trains a plan."""
-        return Workforce(self.jobs, self.backend).for_batches(len(plan.batches))
+        return self.executor.for_batches(len(plan.batches))
+
+    @property
+    def execution(self) -> Execution:
+        """How cells are trained."""
+        return Execution(self.executor.device, self.trajectories, fail_fast=self.fail_fast)
 
     def prepare(self, plan: Plan) -> Mapping[str, str]:
         """Read what the plan's cells need from outside, if any will run; return fingerprints of it.
@@ -107,7 +113,8 @@ class Runner:
         study = plan.grid.study
         if not plan.batches:
             return {}
-        check_sendable(study, self.workforce(plan))
+        work = Work(study, self.directory.path.absolute(), self.execution)
+        self.executor_for(plan).check(work)
         with blaming(study, "preparing its data"):
             read = study.prepare([cell for batch in plan.batches for cell in batch])
         check_data(self.directory.path, read)
@@ -116,7 +123,7 @@ class Runner:
     def describe(self, plan: Plan) -> None:
         """Say what a plan covers."""
         study = plan.grid.study
-        for sentence in plan_in_words(plan, self.directory, self.workforce(plan)):
+        for sentence in plan_in_words(plan, self.directory, self.executor_for(plan)):
             self.output.print(sentence)
         with blaming(study, "its notes"):
             for sentence in study.notes(plan.cells):
@@ -132,11 +139,12 @@ class Runner:
             self.output.print(sentence)
         if not plan.batches and is_described(self.directory.path, plan.grid.study):
             return
-        workforce = self.workforce(plan)
+        executor = self.executor_for(plan)
         how: dict[str, str | int | float] = {
-            "jobs": workforce.jobs,
-            "backend": workforce.backend,
-            "device": self.device,
+            "jobs": executor.jobs,
+            "backend": executor.name,
+            "device": executor.device,
+            **({} if self.shard is None else {"shard": str(self.shard)}),
             **settings,
         }
         try:
@@ -152,18 +160,18 @@ class Runner:
         Raises:
             KeyboardInterrupt: when interrupted, after a sentence about what is kept.
         """
-        execution = Execution(self.device, self.trajectories, fail_fast=self.fail_fast)
-        workforce = self.workforce(plan)
+        executor = self.executor_for(plan)
         with blaming(plan.grid.study, "the cost of a cell"):
-            progress = Progress(plan, workforce, self.directory, self.output, self.of_all)
+            progress = Progress(plan, executor, self.directory, self.output, self.of_all)
         try:
             with progress.shown():
                 return execute(
                     plan,
                     self.directory,
-                    execution,
-                    workforce,
+                    self.execution,
+                    executor,
                     on_record=progress.add,
+                    on_staff=progress.count_workers,
                 )
         except KeyboardInterrupt:
             self.output.print(
@@ -194,7 +202,7 @@ def outline(
     runner.prepare(plan)
     runner.describe(plan)
     left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
-    runner.output.print(estimate_in_words(plan, runner.workforce(plan), runner.device, left))
+    runner.output.print(estimate_in_words(plan, runner.executor_for(plan), left))
     if refinement is not None:
         runner.output.print(
             f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "

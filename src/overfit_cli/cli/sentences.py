@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from overfit_cli.cli.subject import Subject
 from overfit_cli.figure import MOST_PANELS, Figure
@@ -11,22 +11,23 @@ from overfit_cli.parameters import Value
 from overfit_cli.registry import figures_of
 from overfit_cli.sweeps.estimate import estimate
 from overfit_cli.sweeps.execute import Summary
+from overfit_cli.sweeps.executors.executor import Executor
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.workers import Workforce
 from overfit_cli.words import about, duration, plural, size
 
 MOST_REASONS = 4
 """Of more reasons why cells failed, a sentence says the number."""
 
 
-def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> list[str]:
+def plan_in_words(plan: Plan, directory: RunDirectory, executor: Executor) -> list[str]:
     """Return what a sweep covers, what is there already, and what will run."""
     grid = plan.grid
     axes = [f"{name} {len(values)}" for name, values in grid.axes.items()]
     shape = " × ".join([*axes, f"seeds {len(grid.seeds)}"])
     cells = plural(plan.of_all(len(plan.cells)), "cell")
-    covers = f"{grid.study.name}: {cells} ({shape}), {directory.path}"
+    of = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
+    covers = f"{grid.study.name}: {cells}{of} ({shape}), {directory.path}"
     done, failed, again = (
         plan.of_all(count) for count in (plan.done, plan.failed, len(plan.again))
     )
@@ -34,10 +35,7 @@ def plan_in_words(plan: Plan, directory: RunDirectory, workforce: Workforce) -> 
     there += [f"{failed} there as failed (--retry-failed runs them)"] if failed else []
     there += [f"{again} run again"] if again else []
     there += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
-    jobs = plural(workforce.jobs, "job") + (
-        f" on {workforce.backend}" if workforce.jobs > 1 else ""
-    )
-    to_run = f"{plan.of_all(plan.to_run)} to run, {jobs}"
+    to_run = f"{plan.of_all(plan.to_run)} to run, {executor.in_words}"
     about = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
     return [covers, about + "; ".join([*there, to_run]) + ".", *source_in_words(plan)]
 
@@ -59,13 +57,11 @@ def source_in_words(plan: Plan) -> list[str]:
     return sentences
 
 
-def estimate_in_words(
-    plan: Plan, workforce: Workforce, device: Literal["cpu", "cuda"], within: float
-) -> str:
+def estimate_in_words(plan: Plan, executor: Executor, within: float) -> str:
     """Return what a plan would take, from a probe of `within` seconds at most."""
     if not plan.batches:
         return "Nothing would run."
-    likely = estimate(plan, workforce.jobs, device, within)
+    likely = estimate(plan, executor.jobs, executor.device, within)
     nothing = "Nothing was run or written."
     memory = [] if likely.memory is None else [f"{size(likely.memory)} of memory"]
     if likely.seconds is None or likely.disk is None:
@@ -77,7 +73,10 @@ def estimate_in_words(
     source = "From one timed probe"
     if likely.cut:
         source = f"From a small probe, because a typical one took over {duration(within)}"
-    takes = [about(likely.seconds), *memory, f"{size(likely.disk)} on disk"]
+    time = f"{about(likely.seconds)} on {plural(executor.jobs, 'job')}"
+    if len(plan.batches) > 1 and math.isclose(likely.seconds, likely.longest or 0.0):
+        time += ", as long as the longest batch"
+    takes = [time, *memory, f"{size(likely.disk)} on disk"]
     return f"{source}: {', '.join(takes)}. {nothing}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +17,6 @@ from overfit_cli.cli.options import (
     Settings,
     SubjectAndParameters,
     read_number,
-    read_one_of,
     read_path,
     read_whole,
     use_data,
@@ -29,6 +28,7 @@ from overfit_cli.cli.typed_parameters import (
     own_options,
     subject_and_settings,
 )
+from overfit_cli.cli.where import Address, BackendName, Jobs, Scheduler, read_executor
 from overfit_cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -54,15 +54,8 @@ Seeds = Annotated[
 _PROFILE = "Size of a preset.  [default: quick]"
 Profile = Annotated[Text, _text("quick|paper", _PROFILE, "quick", "paper")]
 Out = Annotated[Text, _text("DIR", "Run directory.  [default: results/NAME]")]
-Jobs = Annotated[str, _text("N", "Cells to train at the same time; -1 means one per core.")]
-BackendName = Annotated[
-    str,
-    typer.Option(
-        "--backend",
-        metavar="loky|threading",
-        help="Processes (loky) or threads.",
-        autocompletion=completion.one_of("loky", "threading"),
-    ),
+ShardName = Annotated[
+    Text, typer.Option("--shard", metavar="I/N", help="Run the I-th of N equal parts of the sweep.")
 ]
 Trajectories = Annotated[bool, _flag("trajectories", "Log every step of every cell.")]
 DryRun = Annotated[bool, _flag("dry-run", "Print the plan with an estimate; run nothing.")]
@@ -91,6 +84,9 @@ def sweep(
     data: DataFolder = None,
     jobs: Jobs = "-1",
     backend: BackendName = "loky",
+    scheduler: Scheduler = None,
+    address: Address = None,
+    shard: ShardName = None,
     device: DeviceName = "auto",
     trajectories: Trajectories = False,
     dry_run: DryRun = False,
@@ -118,9 +114,8 @@ def sweep(
         _print_help(context, chosen)
         return 0
     from overfit_cli.cli.running import Runner, outline
-    from overfit_cli.device import Device, resolve_device
+    from overfit_cli.sweeps.shards import parse_shard
     from overfit_cli.sweeps.store import RunDirectory
-    from overfit_cli.sweeps.workers import Backend, jobs_on
 
     texts, flags = by_name(texts, flags, chosen.study)
     check_parameters(flags, chosen.study, own, context)
@@ -129,26 +124,26 @@ def sweep(
     rounds = None if refine is None else read_whole("--refine", refine, 0)
     refinement = _refinement(grid, rounds, threshold, tolerance)
     name = sweep_name(chosen, grid) + ("-refined" if refinement is not None else "")
-    where = resolve_device(read_one_of("--device", device, get_args(Device)))
-    runner = Runner(
-        output=console(),
-        directory=RunDirectory(read_path("--out", out) or RESULTS / name, "--out"),
-        jobs=jobs_on(where, read_jobs(jobs)),
-        backend=read_one_of("--backend", backend, get_args(Backend)),
-        device=where,
-        trajectories=trajectories or chosen.trajectories,
-        fresh=fresh,
-        retry_failed=retry_failed,
-        fail_fast=fail_fast,
-    )
-    if dry_run:
-        outline(runner, grid, refinement, rounds or 0, time.monotonic() - began)
-        return 0
-    if refinement is not None and rounds is not None:
-        from overfit_cli.cli.refining import refine as run_rounds
+    part = parse_shard(shard, refined=refinement is not None)
+    with read_executor(backend, jobs, device, scheduler, address) as executor:
+        runner = Runner(
+            output=console(),
+            directory=RunDirectory(read_path("--out", out) or RESULTS / name, "--out"),
+            executor=executor,
+            shard=part,
+            trajectories=trajectories or chosen.trajectories,
+            fresh=fresh,
+            retry_failed=retry_failed,
+            fail_fast=fail_fast,
+        )
+        if dry_run:
+            outline(runner, grid, refinement, rounds or 0, time.monotonic() - began)
+            return 0
+        if refinement is not None and rounds is not None:
+            from overfit_cli.cli.refining import refine as run_rounds
 
-        return 1 if run_rounds(runner, refinement, rounds).failed else 0
-    return _run(runner, grid, chosen)
+            return 1 if run_rounds(runner, refinement, rounds).failed else 0
+        return _run(runner, grid, chosen)
 
 
 def _print_help(context: typer.Context, chosen: Subject) -> None:
@@ -221,16 +216,3 @@ def grid_of(
     check_seeds(chosen.study, found)
     values, places = {**chosen.texts, **(texts or {})}, {**chosen.places, **(flags or {})}
     return make_grid(chosen.study, values, found, places)
-
-
-def read_jobs(text: str) -> int:
-    """Return the number of jobs that is asked for; -1 for one per core.
-
-    Raises:
-        UserError: if the text is no such number.
-    """
-    accepts = "a whole number of at least 1, or -1 for one per core"
-    asked = int(read_number("--jobs", text, accepts, whole=True))
-    if asked < -1 or asked == 0:
-        raise UserError(f"--jobs {text}: it takes {accepts}.")
-    return asked

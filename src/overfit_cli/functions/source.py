@@ -55,7 +55,7 @@ def is_reference(text: str) -> bool:
 
 def state_of(reference: str) -> tuple[object, ...]:
     """Return what changes when a file does, or one that it imports: paths, times and sizes."""
-    place, _ = _split(reference)
+    place, _ = parts_of(reference)
     path = Path(place).resolve()
     if not path.is_file():
         return (path,)
@@ -70,7 +70,7 @@ def find_function(reference: str) -> tuple[Callable[..., Any], Source]:
     Raises:
         UserError: if there is no such file, module or function, or it can't be loaded.
     """
-    place, name = _split(reference)
+    place, name = parts_of(reference)
     is_file = place.endswith(".py")
     module = _load_file(Path(place)) if is_file else _load_module(place)
     name, function = _function_in(module, name, reference)
@@ -119,8 +119,12 @@ def _file_of(module: ModuleType) -> OwnFile | None:
 _PREFIX = "overfit_file_"
 
 
-def _split(reference: str) -> tuple[str, str]:
-    """The file or module of a reference, and the function's name; empty where it has none."""
+def parts_of(reference: str) -> tuple[str, str]:
+    """Return the file or module of a reference, and the function's name, empty where it has none.
+
+    Raises:
+        UserError: if it names neither.
+    """
     if reference.endswith(".py"):
         return reference, ""
     place, _, name = reference.rpartition(":")
@@ -154,7 +158,7 @@ def _load_file(path: Path) -> ModuleType:
         raise UserError(f"{path}: it can't be read as Python.")
     _import_beside(path)
     if name in sys.modules:  # it has changed, or what it imports
-        _forget({str(file.path) for file in with_imported(OwnFile(path.resolve()))})
+        forget({str(file.path) for file in with_imported(OwnFile(path.resolve()))})
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -174,8 +178,8 @@ def _import_beside(path: Path) -> None:
         sys.path.append(folder)
 
 
-def _forget(files: Collection[str]) -> None:
-    """Have these files imported anew."""
+def forget(files: Collection[str]) -> None:
+    """Have these files imported anew, when they are next."""
     importlib.invalidate_caches()
     for name, module in list(sys.modules.items()):
         if module is not sys.modules["__main__"] and vars(module).get("__file__") in files:

@@ -18,10 +18,10 @@ from overfit_cli.parameters import Value, describe
 from overfit_cli.study import AnyStudy, Cell
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import Plan
+from overfit_cli.sweeps.processes import start_worker
 from overfit_cli.sweeps.results import train_all
 from overfit_cli.sweeps.rows import cell_table
 from overfit_cli.sweeps.tasks import SECONDS
-from overfit_cli.sweeps.workers import start_worker
 from overfit_cli.training import Device, Execution, training_conditions
 
 SHORT = 1.0
@@ -58,12 +58,15 @@ class Estimate:
             study that leaves it to the probe.
         disk: bytes of part files; None as for `seconds`.
         cut: whether the clock cut the probe of a typical batch, so that a smaller one was taken.
+        longest: how long the longest batch takes, which no number of jobs can undercut; None as for
+            `seconds`.
     """
 
     seconds: float | None
     memory: float | None
     disk: float | None
     cut: bool
+    longest: float | None = None
 
 
 def estimate(plan: Plan, jobs: int, device: Device, within: float) -> Estimate:
@@ -85,15 +88,16 @@ def estimate(plan: Plan, jobs: int, device: Device, within: float) -> Estimate:
     busy = min(jobs, plan.of_all(len(plan.batches)))
     known = [needed for cell in batched if (needed := study.memory(cell)) is not None]
     memory = busy * max(known) if known else None
-    seconds = disk = None
+    seconds = disk = longest = None
     if timed:
         last = timed[-1]
-        alone = last.seconds / last.work * plan.of_all(sum(costs))
+        per_work = last.seconds / last.work
+        alone, longest = per_work * sum(costs) / plan.share, per_work * max(costs)
         parts = min(plan.of_all(len(plan.batches)), alone / SECONDS + 1)
         disk = plan.of_all(len(batched)) * last.bytes_per_cell + _BYTES_PER_PART * parts
-        seconds = alone / busy
+        seconds = max(alone / busy, longest)
         memory = memory or busy * last.memory or None
-    return Estimate(seconds, memory, disk, cut=len(timed) < len(probes))
+    return Estimate(seconds, memory, disk, cut=len(timed) < len(probes), longest=longest)
 
 
 def _probes(plan: Plan, costs: Sequence[float], device: Device) -> list[list[Cell]]:

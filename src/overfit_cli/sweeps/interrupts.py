@@ -1,4 +1,7 @@
-"""Ctrl-C: its handling, and how it is told from an exception that a study raises."""
+"""Ctrl-C: its handling, and how it is told from an exception that a study raises.
+
+A queue that ends a job, such as SLURM's, sends SIGTERM first; it is answered like Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -17,37 +20,41 @@ class Interrupted(KeyboardInterrupt):
 @contextlib.contextmanager
 def answering_interrupts() -> Iterator[None]:
     """Raise `Interrupted` at Ctrl-C while inside; in the main thread only, where signals arrive."""
-    with _handling(_interrupt):
+    with _handling(signal.SIGINT, _interrupt), _handling(signal.SIGTERM, _interrupt):
         yield
 
 
 @contextlib.contextmanager
 def ignoring_interrupts() -> Iterator[None]:
     """Pass over Ctrl-C while inside; processes that are started inside do so for good."""
-    with _handling(signal.SIG_IGN):
+    with _handling(signal.SIGINT, signal.SIG_IGN):
         yield
 
 
 @contextlib.contextmanager
 def delaying_interrupts() -> Iterator[None]:
     """Answer Ctrl-C at the end of what happens inside: half a picture couldn't be taken back."""
-    came = threading.Event()
-    with _handling(lambda number, frame: came.set()):
+    came = list[int]()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    with _handling(signal.SIGINT, note), _handling(signal.SIGTERM, note):
         yield
-    if came.is_set():
-        signal.raise_signal(signal.SIGINT)
+    if came:
+        signal.raise_signal(came[0])
 
 
 @contextlib.contextmanager
-def _handling(handler: Any) -> Iterator[None]:
+def _handling(number: signal.Signals, handler: Any) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, handler)
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

@@ -17,6 +17,7 @@ from overfit_cli.study import AnyStudy, Cell
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import Run, read_manifest
 from overfit_cli.sweeps.schema import change_of
+from overfit_cli.sweeps.shards import Shard
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.training import Device
 
@@ -39,6 +40,7 @@ class Plan:
         of_other_source: how many of the cells that are kept were trained by other code.
         parameters_changed: how a function's parameters have changed since it was last run there.
         share: how many of all cells were looked at, from 0 to 1; below 1 in an outline only.
+        shard: which part of the grid its cells are; None where they are all of it.
     """
 
     grid: Grid
@@ -51,6 +53,7 @@ class Plan:
     of_other_source: int = 0
     parameters_changed: str = ""
     share: float = 1.0
+    shard: Shard | None = None
 
     @property
     def to_run(self) -> int:
@@ -72,6 +75,7 @@ def make_plan(
     retry_failed: bool = False,
     trajectories: bool = False,
     outlined: bool = False,
+    shard: Shard | None = None,
 ) -> Plan:
     """Compare a grid with what the directory holds.
 
@@ -85,6 +89,7 @@ def make_plan(
         trajectories: run those again that have no trajectory.
         outlined: of a large grid and a large directory look at a part only, chosen at random; the
             plan's numbers are then of that part, and about what is there and what is to run.
+        shard: plan this part of the cells only.
 
     Raises:
         UserError: if the directory holds another study, or a cell can't fit this machine.
@@ -97,6 +102,10 @@ def make_plan(
     whole = grid.size if cells is None else len(cells)
     if cells is None:
         cells = (grid.thinned(MOST_CELLS_OUTLINED) if outlined else grid).cells()
+    share = len(cells) / whole
+    if shard is not None:
+        with blaming(grid.study, "the cost of a cell"):
+            cells = shard.cells_of(cells, grid.study.cost)
     if device == "cpu":
         with blaming(grid.study, "the memory of a cell"):
             _check_memory(grid, cells)
@@ -120,7 +129,8 @@ def make_plan(
         stale=round(stale / there.share),
         parameters_changed=parameters_changed,
         of_other_source=sum(known.is_of_other_source(grid.study.source_digest) for known in left),
-        share=len(cells) / whole,
+        share=share,
+        shard=shard,
     )
 
 

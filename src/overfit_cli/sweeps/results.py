@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from overfit_cli.errors import MissingError
 from overfit_cli.plain_text import visible
 from overfit_cli.study import AnyStudy, Cell, CellResult, taken_columns
 from overfit_cli.sweeps.interrupts import Interrupted
@@ -25,6 +26,9 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
 
     Cells are trained together; if that fails, what is left is trained one by one, to find the
     culprit. A cell that raises, exits, or has no result that could be stored is a failed one.
+
+    Raises:
+        MissingError: if this machine lacks what the study needs.
     """
     left = {cell.key: cell for cell in batch}
     reason, raised = "the study gave no result for it", False
@@ -40,7 +44,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             checked = _checked(study, result)
         except StopIteration:
             break
-        except Interrupted:
+        except (Interrupted, MissingError):
             raise
         except BaseException as error:  # whatever a study of somebody else's raises
             reason, raised = _in_one_line(error), True

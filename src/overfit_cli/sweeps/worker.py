@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from overfit_cli.errors import MissingError
 from overfit_cli.files import reason_of
 from overfit_cli.study import AnyStudy, CellResult
 from overfit_cli.sweeps.interrupts import Interrupted
@@ -17,6 +18,21 @@ from overfit_cli.sweeps.results import storable, train_all
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.tasks import Task
 from overfit_cli.training import Execution, training_conditions
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all tasks of a sweep share.
+
+    Attributes:
+        study: whose cells they are.
+        directory: the run directory, as an absolute path: a cell may change the folder.
+        execution: device, logging, and whether a failed cell ends the task that it is in.
+    """
+
+    study: AnyStudy
+    directory: Path
+    execution: Execution
 
 
 @dataclass(frozen=True)
@@ -31,6 +47,7 @@ class TaskRecord:
         seconds: how long the training took.
         parts: names of the part files that were written.
         problem: a sentence, if the part couldn't be written; empty otherwise.
+        results: the rows, where the worker can't write them itself; empty otherwise.
     """
 
     batches: tuple[int, ...]
@@ -40,6 +57,7 @@ class TaskRecord:
     parts: tuple[str, ...] = ()
     problem: str = ""
     headline: str = ""
+    results: tuple[CellResult, ...] = ()
 
     @property
     def trained(self) -> int:
@@ -47,19 +65,18 @@ class TaskRecord:
         return len(self.headlines) - self.reasons.total()
 
 
-def run_task(study: AnyStudy, task: Task, directory: Path, execution: Execution) -> TaskRecord:
+def run_task(work: Work, task: Task, *, writes: bool = True) -> TaskRecord:
     """Train a task and write its part. Errors in training become failed cells.
 
     Args:
-        study: whose cells they are.
+        work: what it is a task of.
         task: its batches.
-        directory: the run directory.
-        execution: device, logging, and whether a failed cell ends the task.
+        writes: whether to write the part; else the record carries the rows.
     """
     numbers = tuple(number for number, _ in task)
+    study, execution = work.study, work.execution
     if study.problem:
-        kept = "What is finished is kept, and the same command goes on from there."
-        return TaskRecord(numbers, (), Counter(), problem=f"{study.problem} {kept}")
+        return _unable(numbers, study.problem)
     began = time.perf_counter()
     results: list[CellResult] = []
     try:
@@ -70,18 +87,27 @@ def run_task(study: AnyStudy, task: Task, directory: Path, execution: Execution)
                 results.append(result)
                 if execution.fail_fast and result.reason:
                     break
+    except MissingError as error:  # another machine than the one where the sweep was prepared
+        return _unable(numbers, f"A worker lacks what {study.name} needs: {error}")
     except Interrupted:
         # In the parent itself (one job): keep what is finished.
-        write_results(study, numbers, results, directory)
+        write_results(work, numbers, results)
         raise
     seconds = time.perf_counter() - began
-    return replace(write_results(study, numbers, results, directory), seconds=seconds)
+    if not writes:
+        return TaskRecord(numbers, (), Counter(), seconds, results=tuple(results))
+    return replace(write_results(work, numbers, results), seconds=seconds)
 
 
-def write_results(
-    study: AnyStudy, batches: Sequence[int], results: Sequence[CellResult], directory: Path
-) -> TaskRecord:
+def _unable(batches: tuple[int, ...], why: str) -> TaskRecord:
+    """The record of a task that this process can't train at all."""
+    kept = "What is finished is kept, and the same command goes on from there."
+    return TaskRecord(batches, (), Counter(), problem=f"{why} {kept}")
+
+
+def write_results(work: Work, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:
     """Write results as a part file and return their record; say so where it can't be written."""
+    study, directory = work.study, work.directory
     store = _store(directory)
     problem, parts = "", list[str]()
     try:

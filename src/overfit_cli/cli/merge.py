@@ -1,0 +1,60 @@
+"""The command `overfit merge`: run directories, such as those of shards, joined into one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from overfit_cli.cli import completion
+from overfit_cli.cli.common import console, next_lines
+from overfit_cli.cli.options import read_path
+from overfit_cli.errors import UserError
+from overfit_cli.words import plural
+
+
+def merge(
+    directories: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR...",
+            help="Run directories of one study; they stay as they are.",
+            autocompletion=completion.run_directories,
+        ),
+    ],
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to; what it holds already is merged too.")
+    ],
+) -> int:
+    """Join run directories of one study, such as those of a sweep's shards.
+
+    Directories of other versions, code or data are refused, and so are two that have other numbers
+    of one cell.
+    """
+    from overfit_cli.files import reason_of
+    from overfit_cli.sweeps.loading import load_study_and_cells
+    from overfit_cli.sweeps.merge import merge_directories
+    from overfit_cli.sweeps.store import RunDirectory
+
+    target = read_path("--out", out)
+    assert target is not None
+    paths = [read_path("DIR", directory) for directory in directories]
+    sources = [RunDirectory(path, "DIR") for path in paths if path is not None]
+    try:
+        merged = merge_directories(sources, RunDirectory(target, "--out"))
+    except OSError as error:
+        raise UserError(
+            f"--out {target}: it can't be written to ({reason_of(error)}); the directories are as "
+            "they were.",
+            exit_code=1,
+        ) from error
+    output = console()
+    for note in merged.notes:
+        output.print(note)
+    twice = f"; {plural(merged.repeated, 'cell')} stood in several" if merged.repeated else ""
+    output.print(f"{len(sources)} merged into {target}: {plural(merged.cells, 'cell')}{twice}.")
+    study, _ = load_study_and_cells(RunDirectory(target), any_version=True)
+    if study.has_claims:
+        for line in next_lines(["report", "--from", str(target)]):
+            output.print(line)
+    return 0

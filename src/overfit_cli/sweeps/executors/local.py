@@ -1,0 +1,146 @@
+"""This machine's own workers: joblib's processes or threads."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+import cloudpickle
+import joblib
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from overfit_cli.errors import UserError
+from overfit_cli.sweeps.executors.executor import Executor, Lost
+from overfit_cli.sweeps.interrupts import ignoring_interrupts
+from overfit_cli.sweeps.processes import safe_path, start_worker
+from overfit_cli.sweeps.tasks import Task
+from overfit_cli.sweeps.worker import TaskRecord, Work, run_task
+from overfit_cli.training import Device
+from overfit_cli.words import plural
+
+LocalBackend = Literal["loky", "threading"]
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""A function with its arguments, as `joblib.delayed` gives it."""
+
+
+class Local(Executor):
+    """This machine's own workers.
+
+    Args:
+        jobs: how many tasks run at a time.
+        backend: the joblib backend.
+        device: what cells train on.
+    """
+
+    def __init__(self, jobs: int, backend: LocalBackend = "loky", device: Device = "cpu") -> None:
+        self._jobs = jobs
+        self.device = device
+        self.name = self.backend = backend
+
+    @property
+    def jobs(self) -> int:
+        """How many tasks run at a time."""
+        return self._jobs
+
+    @property
+    def in_words(self) -> str:
+        """How many jobs, and on which backend where there are several."""
+        return plural(self.jobs, "job") + (f" on {self.name}" if self.jobs > 1 else "")
+
+    @property
+    def has_processes(self) -> bool:
+        """Whether there are worker processes."""
+        return self.name == "loky" and self.jobs > 1
+
+    def for_batches(self, batches: int) -> Local:
+        """Return those of these workers that so many batches keep busy.
+
+        At least two where two were asked for: a cell that kills its worker is then a failed row,
+        and in one job would be the end of this process.
+        """
+        return Local(min(self.jobs, max(2, batches)), self.backend, self.device)
+
+    def check(self, work: Work) -> None:
+        """Refuse a study that worker processes can't be sent, where there are any."""
+        if not self.has_processes:
+            return
+        try:
+            cloudpickle.dumps(work.study)
+        except Exception as error:  # whatever is in it may raise what it likes
+            raise UserError(
+                f"{work.study.name} can't be sent to worker processes ({type(error).__name__}: "
+                f"{error}); --jobs 1 and --backend threading need none."
+            ) from error
+
+    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord | Lost]:
+        """Hand out tasks and give their records; a killed worker ends all that are handed out."""
+        handed_out = set[int]()
+
+        def calls() -> Iterator[Call]:
+            for task in tasks:
+                handed_out.update(number for number, _ in task)
+                yield joblib.delayed(run_task)(work, task)
+
+        try:
+            for record in in_parallel(self, calls(), ahead):
+                handed_out.difference_update(record.batches)
+                yield record
+        except TerminatedWorkerError:
+            yield Lost(tuple(sorted(handed_out)))
+
+
+def jobs_on(device: Device, asked: int) -> int:
+    """Return how many cells to train at a time; -1 is one per core.
+
+    On a GPU that is one: a batch fills it.
+    """
+    if device == "cuda" and asked < 0:
+        return 1
+    return max(1, int(joblib.effective_n_jobs(asked)))
+
+
+def in_parallel(local: Local, calls: Iterable[Call], ahead: int) -> Iterator[Any]:
+    """Make the calls and give their results as they come; no process outlives an interrupt.
+
+    Args:
+        local: jobs and backend.
+        calls: taken as they are handed out.
+        ahead: how many calls per job are handed out at a time.
+
+    Raises:
+        TerminatedWorkerError: when a worker process is killed.
+        KeyboardInterrupt: when interrupted; worker processes are gone then.
+    """
+    limits, start = {}, {}
+    if local.has_processes:
+        limits = {"inner_max_num_threads": 1}
+        start = {"initializer": start_worker, "initargs": (os.getpid(),)}
+    with joblib.parallel_config(backend=local.backend, **limits), safe_path():
+        parallel = joblib.Parallel(
+            n_jobs=local.jobs,
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch=ahead * local.jobs,
+            **start,
+        )
+        # Workers start inside this call and inherit what it does with Ctrl-C: only this process
+        # answers it.
+        with ignoring_interrupts():
+            results = parallel(calls)
+        try:
+            for result in results:  # noqa: UP028 (`yield from` would pass GeneratorExit on)
+                yield result
+        except GeneratorExit:
+            # Ctrl-C came while a result was dealt with. joblib ends its workers; it would advise
+            # on the tasks that it cancels.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results.close()
+            raise
+        except KeyboardInterrupt:
+            if local.has_processes:
+                get_reusable_executor().shutdown(wait=False, kill_workers=True)
+            raise

@@ -1,0 +1,379 @@
+"""A sweep on a dask cluster has the rows of a sweep here, whatever happens to workers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.registry import find_study
+from overfit_cli.sweeps.executors.remote import parcel_of, run_there
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.worker import Work
+from overfit_cli.training import Execution
+from tests.clusters import DaskCluster, dask_cluster
+from tests.command import TOY, environment, run, start, wait_for
+from tests.studies.benign_vit.test_images import write_mnist
+
+GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2", "--trajectories")
+SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
+LONG = ("--n", "1:60", *SHORT[2:])
+
+
+def on(cluster: DaskCluster) -> tuple[str, ...]:
+    """The options of a sweep on this cluster."""
+    return ("--backend", "dask", "--scheduler", cluster.address)
+
+
+def rows(directory: Path) -> pd.DataFrame:
+    """The rows that must be the same: all but how long they took."""
+    return overfit_cli.load(directory).drop(columns="seconds")
+
+
+def steps(directory: Path) -> pd.DataFrame:
+    """The logged steps, in an order that doesn't depend on when their cells ended."""
+    logged = overfit_cli.load(directory, trajectories=True)
+    return logged.sort_values(["key", "step"], ignore_index=True)
+
+
+def stored_keys(directory: Path) -> list[str]:
+    """The keys as they lie in the files, repeated ones too."""
+    parts = (directory / "cells").glob("*.parquet")
+    return [key for part in parts for key in pd.read_parquet(part)["key"]]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    with dask_cluster(tmp_path_factory.mktemp("cluster"), "one", "two") as started:
+        yield started
+
+
+def test_rows_are_those_of_a_sweep_here_and_workers_write_them(
+    tmp_path: Path, cluster: DaskCluster
+) -> None:
+    run("sweep", "toy", *GRID, "--jobs=1", "--out", "here", cwd=tmp_path)
+    done = run("sweep", "toy", *GRID, *on(cluster), "--out", "there", cwd=tmp_path)
+    assert (
+        f"36 to run, 2 jobs on dask at {cluster.address}, whose workers write their rows "
+        "themselves." in done.stdout
+    )
+    pd.testing.assert_frame_equal(rows(tmp_path / "there"), rows(tmp_path / "here"))
+    pd.testing.assert_frame_equal(steps(tmp_path / "there"), steps(tmp_path / "here"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs Linux's /proc")
+def test_rows_of_workers_that_share_no_disk_are_written_here(
+    tmp_path: Path, cluster: DaskCluster
+) -> None:
+    """The path of the run directory leads each process to its own working folder."""
+    run("sweep", "toy", *GRID, "--jobs=1", "--out", "here", cwd=tmp_path)
+    out = "/proc/self/cwd/there"
+    done = run("sweep", "toy", *GRID, *on(cluster), "--out", out, cwd=tmp_path)
+    assert "whose workers share no disk with this process, which writes their rows" in done.stdout
+    assert [path.name for path in cluster.folder.glob("*/there")] == []
+    pd.testing.assert_frame_equal(rows(tmp_path / "there"), rows(tmp_path / "here"))
+    pd.testing.assert_frame_equal(steps(tmp_path / "there"), steps(tmp_path / "here"))
+
+
+def test_a_worker_that_is_lost_costs_its_batches_time_and_no_result(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path / "cluster", "one", "two") as own:
+        process = start("sweep", "toy", *SHORT, *on(own), "--out", "out", cwd=tmp_path)
+        wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
+        own.kill("two")
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert errors == ""
+    assert "; 1 worker\n" in output
+    assert "Done: 20 trained" in output
+    assert sorted(stored_keys(tmp_path / "out")) == sorted(rows(tmp_path / "out")["key"])
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path / "cluster", "one", "two") as own:
+        process = start("sweep", "toy", *SHORT, *on(own), "--out", "out", cwd=tmp_path)
+        wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
+        own.scheduler.kill()
+        _, errors = process.communicate(timeout=60)
+        kept = len(rows(tmp_path / "out"))
+    assert process.returncode == 1
+    assert errors == (
+        f"overfit: --scheduler {own.address}: its scheduler is gone. What is finished is kept, and "
+        "the same command goes on from there.\n"
+    )
+    assert 3 <= kept < 20
+    done = run("sweep", "toy", *SHORT, "--jobs=1", "--out", "out", cwd=tmp_path)
+    assert f"{kept} there already" in done.stdout
+    assert len(rows(tmp_path / "out")) == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9", "nowhere", "tcp://a:b"])
+def test_a_scheduler_that_is_not_there_is_one_sentence(tmp_path: Path, address: str) -> None:
+    where = ("--backend", "dask", "--scheduler", address)
+    refused = run("sweep", "toy", *GRID, *where, cwd=tmp_path, expect=2, apart=True)
+    assert refused.stderr.startswith(f"overfit: --scheduler {address}: no dask scheduler answers")
+    assert refused.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('__version__ = "0.0.1"', "has overfit 0.0.1, and this is "),
+        ('raise ModuleNotFoundError("no such")', "can't import overfit-cli (ModuleNotFoundError: "),
+    ],
+)
+def test_workers_of_another_version_or_without_the_package_are_named_before_anything_runs(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with dask_cluster(tmp_path / "cluster", "one") as own:
+        own.add("odd", with_package(tmp_path / "package", text))
+        refused = run("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path, expect=2)
+    assert f" {said}" in refused.stderr
+    assert f"Workers need Python {sys.version_info[0]}.{sys.version_info[1]} and" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_workers_without_the_study_are_named_before_anything_runs(tmp_path: Path) -> None:
+    here = os.environ.get("PYTHONPATH", "")
+    with dask_cluster(tmp_path / "cluster") as own:
+        own.add("poor", {"PYTHONPATH": here})
+        refused = run("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path, expect=2)
+    assert " can't import toy_study (ModuleNotFoundError: No module named" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_worker_of_another_version_that_joins_late_ends_the_sweep_with_a_sentence(
+    tmp_path: Path,
+) -> None:
+    copied = tmp_path / "package" / "overfit_cli"
+    shutil.copytree(Path(overfit_cli.__file__).parent, copied)
+    own_init = copied / "__init__.py"
+    own_init.write_text(own_init.read_text().replace(overfit_cli.__version__, "0.0.1"))
+    with dask_cluster(tmp_path / "cluster", "one") as own:
+        process = start("sweep", "toy", *LONG, *on(own), "--out", "out", cwd=tmp_path)
+        wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
+        own.add("odd", {"PYTHONPATH": os.pathsep.join([str(copied.parent), str(TOY)])})
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"overfit: A worker has overfit 0.0.1, and this is {overfit_cli.__version__}" in errors
+    assert errors.count("\n") == 1
+    assert 0 < len(rows(tmp_path / "out")) < 60
+
+
+@pytest.mark.slow
+def test_a_worker_without_the_package_that_joins_late_is_passed_over(tmp_path: Path) -> None:
+    package = with_package(tmp_path / "package", '__version__ = "0.0.1"')
+    with dask_cluster(tmp_path / "cluster", "one") as own:
+        process = start("sweep", "toy", *LONG, *on(own), "--out", "out", cwd=tmp_path)
+        wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
+        own.add("odd", package)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    assert len(rows(tmp_path / "out")) == 60
+
+
+def with_package(folder: Path, text: str) -> dict[str, str]:
+    """The environment of a worker that has another `overfit_cli`, made of this text."""
+    (folder / "overfit_cli").mkdir(parents=True)
+    (folder / "overfit_cli" / "__init__.py").write_text(text)
+    return {"PYTHONPATH": str(folder)}
+
+
+@pytest.mark.slow
+def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
+    tmp_path: Path, cluster: DaskCluster
+) -> None:
+    process = start("sweep", "toy", *SHORT, *on(cluster), "--out", "out", cwd=tmp_path)
+    wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    output, errors = process.communicate(timeout=20)
+    assert time.monotonic() - began < 3
+    assert process.returncode == 130
+    assert "Interrupted after" in output
+    assert errors == ""
+    time.sleep(1)  # what was running may end
+    kept = len(rows(tmp_path / "out"))
+    time.sleep(1)
+    assert 3 <= len(rows(tmp_path / "out")) == kept < 20
+
+
+def test_a_worker_without_the_data_ends_the_sweep_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a worker does, in this process: the data is there for the plan, and then no more."""
+    data = write_mnist(tmp_path / "data", {"train": 40, "t10k": 20})
+    monkeypatch.setenv("OVERFIT_DATA", str(data))
+    images = find_study("benign-vit-images")
+    values = {"source": "mnist", "n": "4", "test_samples": "4"}
+    cells = make_grid(images, values, (0,), {}).cells()
+    parcel = parcel_of(Work(images, tmp_path / "out", Execution()), tmp_path / "token")
+    shutil.rmtree(data)
+    record = run_there(parcel, [(0, cells)])
+    assert record.problem.startswith("A worker lacks what benign-vit-images needs: ")
+    assert (record.results, record.headlines) == ((), ())
+
+
+@pytest.mark.slow
+def test_a_cell_that_kills_every_worker_becomes_a_failed_row(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import os, signal\n"
+        "def train(n: int = 1, seed: int = 0):\n"
+        "    if n == 4:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return {'test_loss': 1.0}\n"
+    )
+    with dask_cluster(tmp_path / "cluster", "one", "two", restarts=True) as own:
+        grid = ("mine.py", "--n", "1:12", "--seeds", "1", *on(own), "--out", "out")
+        done = run("sweep", *grid, cwd=tmp_path, expect=1)
+    cells = rows(tmp_path / "out")
+    assert "11 trained" in done.stdout
+    assert "1 failed (1 worker killed)" in done.stdout
+    assert list(cells.loc[cells["status"] == "failed", "n"]) == [4]
+    assert len(cells) == 12
+
+
+@pytest.mark.slow
+def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path / "cluster") as own:
+        process = start("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path)
+        time.sleep(3)
+        own.add("late")
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    assert f"36 to run, on dask at {own.address}, which has no worker yet." in output
+    assert "0 of 36 cells; waiting for a worker: there is none\n" in output
+    assert len(rows(tmp_path / "out")) == 36
+
+
+@pytest.mark.slow
+def test_no_more_tasks_run_at_a_time_than_jobs(tmp_path: Path, cluster: DaskCluster) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import time\n"
+        "def train(n: int = 1, seed: int = 0):\n"
+        "    began = time.time()\n"
+        "    time.sleep(0.3)\n"
+        "    return {'test_loss': 1.0, 'began': began, 'ended': time.time()}\n"
+    )
+    grid = ("mine.py", "--n", "1:8", "--seeds", "1", "--jobs", "1")
+    done = run("sweep", *grid, *on(cluster), "--out", "out", cwd=tmp_path)
+    assert "8 to run, 1 job on dask at" in done.stdout
+    cells = rows(tmp_path / "out").sort_values("began")
+    assert (cells["began"].to_numpy()[1:] >= cells["ended"].to_numpy()[:-1]).all()
+
+
+@pytest.mark.slow
+def test_cells_that_were_beside_a_killer_are_trained(tmp_path: Path) -> None:
+    """Dask blames all tasks that a lost worker had, also those that were waiting there."""
+    (tmp_path / "mine.py").write_text(
+        "import os, signal, time\n"
+        "def train(n: int = 1, seed: int = 0):\n"
+        "    time.sleep(0.4)\n"
+        "    if n in (3, 6):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    time.sleep(0.8)\n"
+        "    return {'test_loss': 1.0}\n"
+    )
+    with dask_cluster(tmp_path / "cluster", "one", restarts=True) as own:
+        grid = ("mine.py", "--n", "1:8", "--seeds", "1", *on(own), "--out", "out")
+        run("sweep", *grid, cwd=tmp_path, expect=1)
+    cells = rows(tmp_path / "out")
+    assert sorted(cells.loc[cells["status"] == "failed", "n"]) == [3, 6]
+    assert len(cells) == 8
+
+
+FUNCTION = """
+import beside
+
+def train(n: int = 1, snr: float = 1.0, seed: int = 0):
+    for step in range(2):
+        yield {"train_loss": beside.loss(n, snr) + step}
+    return {"test_loss": beside.loss(n, snr), "here": float(HERE in __file__)}
+"""
+
+
+def test_a_function_travels_with_the_files_that_it_imports(
+    tmp_path: Path, cluster: DaskCluster
+) -> None:
+    (tmp_path / "mine.py").write_text(f"HERE = {str(tmp_path)!r}\n{FUNCTION}")
+    (tmp_path / "beside.py").write_text("def loss(n, snr):\n    return n * snr\n")
+    grid = ("mine.py", "--n", "1:3", "--snr", "1,2", "--trajectories", "--seeds", "1")
+    run("sweep", *grid, *on(cluster), "--out", "first", cwd=tmp_path)
+    first = rows(tmp_path / "first")
+    assert list(first["test_loss"]) == list(first["n"] * first["snr"])
+    assert set(first["here"]) == {0.0}
+    assert len(overfit_cli.load(tmp_path / "first", trajectories=True)) == 12
+    (tmp_path / "beside.py").write_text("def loss(n, snr):\n    return n * snr + 10\n")
+    run("sweep", *grid, *on(cluster), "--out", "second", cwd=tmp_path)
+    changed = rows(tmp_path / "second")
+    assert list(changed["test_loss"]) == list(changed["n"] * changed["snr"] + 10)
+
+
+@pytest.mark.slow
+def test_two_sweeps_at_once_import_their_own_files(tmp_path: Path, cluster: DaskCluster) -> None:
+    """Also where a function imports while it trains."""
+    processes = []
+    for name, value in (("a", 1), ("b", 1000)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "helper.py").write_text(f"V = {value}\n")
+        (folder / f"lazy_{name}.py").write_text(
+            "import time\n"
+            "def train(n: int = 1, seed: int = 0):\n"
+            "    time.sleep(0.1)\n"
+            "    import helper\n"
+            "    return {'test_loss': helper.V}\n"
+        )
+        grid = (f"lazy_{name}.py", "--n", "1:20", "--seeds", "1", "--out", "out")
+        processes.append(start("sweep", *grid, *on(cluster), cwd=folder))
+    said = [process.communicate(timeout=90)[1] for process in processes]
+    assert said == ["", ""]
+    for name, value in (("a", 1), ("b", 1000)):
+        assert list(rows(tmp_path / name / "out")["test_loss"]) == [value] * 20
+
+
+@pytest.mark.slow
+def test_a_script_sweeps_its_own_function_on_a_cluster(
+    tmp_path: Path, cluster: DaskCluster
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import overfit_cli\n"
+        "def train(n: int = 1, seed: int = 0) -> dict[str, float]:\n"
+        "    return {'test_loss': n + seed}\n"
+        "if __name__ == '__main__':\n"
+        f"    overfit_cli.sweep(train, n=[1, 2], seeds=2, out='out', backend='dask', "
+        f"scheduler={cluster.address!r})\n"
+    )
+    subprocess.run([sys.executable, script], cwd=tmp_path, env=environment(), check=True)
+    assert sorted(rows(tmp_path / "out")["test_loss"]) == [1, 2, 2, 3]
+
+
+@pytest.mark.slow
+def test_a_function_that_cannot_travel_is_refused(tmp_path: Path, cluster: DaskCluster) -> None:
+    import threading
+
+    lock = threading.Lock()
+
+    def train(n: int = 1, seed: int = 0) -> dict[str, float]:
+        with lock:
+            return {"test_loss": float(n)}
+
+    with pytest.raises(overfit_cli.UserError, match="train can't be sent to workers"):
+        overfit_cli.sweep(
+            train, n=[1, 2], out=tmp_path / "out", backend="dask", scheduler=cluster.address
+        )

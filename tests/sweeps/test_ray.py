@@ -1,0 +1,135 @@
+"""A sweep on a ray cluster has the rows of a sweep here, whatever happens to workers."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import overfit_cli
+from tests.clusters import RayCluster, free_port, ray_cluster
+from tests.command import run, start, wait_for
+
+pytestmark = pytest.mark.slow
+
+GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2")
+SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
+
+
+def on(cluster: RayCluster) -> tuple[str, ...]:
+    """The options of a sweep on this cluster."""
+    return ("--backend", "ray", "--address", cluster.address)
+
+
+def rows(directory: Path) -> pd.DataFrame:
+    """The rows that must be the same: all but how long they took."""
+    return overfit_cli.load(directory).drop(columns="seconds")
+
+
+def begun(directory: Path) -> bool:
+    """Whether some cells are there."""
+    return len(list((directory / "cells").glob("*.parquet"))) >= 3
+
+
+@pytest.fixture(autouse=True)
+def without_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever ray has left in the home folder."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    with ray_cluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+def test_rows_are_those_of_a_sweep_here(tmp_path: Path, cluster: RayCluster) -> None:
+    run("sweep", "toy", *GRID, "--jobs=1", "--out", "here", cwd=tmp_path)
+    done = run("sweep", "toy", *GRID, *on(cluster), "--out", "there", cwd=tmp_path)
+    assert f"36 to run, 2 jobs on ray at {cluster.address}, whose workers write" in done.stdout
+    assert done.stderr == ""
+    pd.testing.assert_frame_equal(rows(tmp_path / "there"), rows(tmp_path / "here"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs Linux's /proc")
+def test_rows_of_workers_that_share_no_disk_are_written_here(
+    tmp_path: Path, cluster: RayCluster
+) -> None:
+    run("sweep", "toy", *GRID, "--jobs=1", "--out", "here", cwd=tmp_path)
+    out = "/proc/self/cwd/there"
+    done = run("sweep", "toy", *GRID, *on(cluster), "--out", out, cwd=tmp_path)
+    assert "whose workers share no disk with this process, which writes their rows" in done.stdout
+    pd.testing.assert_frame_equal(rows(tmp_path / "there"), rows(tmp_path / "here"))
+
+
+def test_a_worker_that_is_killed_costs_its_batches_time_and_no_result(
+    tmp_path: Path, cluster: RayCluster
+) -> None:
+    process = start("sweep", "toy", *SHORT, *on(cluster), "--out", "out", cwd=tmp_path)
+    wait_for(lambda: begun(tmp_path / "out"))
+    cluster.kill_a_worker()
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    assert "workers were killed and started again 1 time" in output
+    assert set(rows(tmp_path / "out")["status"]) == {"done"}
+    assert len(rows(tmp_path / "out")) == 20
+
+
+def test_a_cell_that_kills_every_worker_becomes_a_failed_row(
+    tmp_path: Path, cluster: RayCluster
+) -> None:
+    grid = ("--n", "1", "--snr", "1", "--seeds", "1", "--set", "mood=kills")
+    done = run("sweep", "toy", *grid, *on(cluster), "--out", "out", cwd=tmp_path, expect=1)
+    assert "1 failed (1 worker killed)" in done.stdout
+    assert done.stderr == ""
+
+
+def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
+    tmp_path: Path, cluster: RayCluster
+) -> None:
+    process = start("sweep", "toy", *SHORT, *on(cluster), "--out", "out", cwd=tmp_path)
+    wait_for(lambda: begun(tmp_path / "out"))
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    output, errors = process.communicate(timeout=20)
+    assert time.monotonic() - began < 5
+    assert (process.returncode, errors) == (130, "")
+    assert "Interrupted after" in output
+    assert 3 <= len(rows(tmp_path / "out")) < 20
+
+
+def test_a_function_travels(tmp_path: Path, cluster: RayCluster) -> None:
+    (tmp_path / "beside.py").write_text("def loss(n):\n    return 2.0 * n\n")
+    (tmp_path / "mine.py").write_text(
+        "import beside\n"
+        "def train(n: int = 1, seed: int = 0):\n"
+        f"    here = float({str(tmp_path)!r} in __file__)\n"
+        "    return {'test_loss': beside.loss(n), 'here': here}\n"
+    )
+    grid = ("mine.py", "--n", "1:3", "--seeds", "1")
+    run("sweep", *grid, *on(cluster), "--out", "out", cwd=tmp_path)
+    cells = rows(tmp_path / "out")
+    assert list(cells["test_loss"]) == list(2 * cells["n"])
+    assert set(cells["here"]) == {0.0}
+
+
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    where = ("--backend", "ray", "--address", address)
+    refused = run("sweep", "toy", *GRID, *where, cwd=tmp_path, expect=2, apart=True)
+    assert refused.stderr.startswith(f"overfit: --address {address}: no ray cluster answers there")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_a_cluster_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_path: Path) -> None:
+    with ray_cluster(tmp_path / "cluster") as own:
+        process = start("sweep", "toy", *SHORT, *on(own), "--out", "out", cwd=tmp_path)
+        wait_for(lambda: begun(tmp_path / "out"))
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert f"overfit: --address {own.address}: its scheduler is gone" in errors
+    assert 3 <= len(rows(tmp_path / "out")) < 20

@@ -1,0 +1,279 @@
+"""Shards are parts of a sweep that machines run apart, and that are merged into one directory."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.errors import UserError
+from overfit_cli.registry import find_study
+from overfit_cli.study import Cell, CellResult
+from overfit_cli.sweeps.shards import Shard, parse_shard
+from overfit_cli.sweeps.store import RunDirectory
+from tests.command import run, start
+from tests.toy_runs import toy_cells
+
+GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2")
+
+
+def rows(directory: Path) -> pd.DataFrame:
+    """The rows that must be the same: all but how long they took."""
+    return overfit_cli.load(directory).drop(columns="seconds")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    run("sweep", "toy", *GRID, "--jobs=1", "--trajectories", "--out", "out", cwd=folder)
+    return folder / "out"
+
+
+def sweep_shards(folder: Path, of: int, *options: str, out: str = "out-{}") -> None:
+    """Run every shard of the grid; `{}` is its number."""
+    for number in range(1, of + 1):
+        part = ("--shard", f"{number}/{of}", "--out", out.format(number))
+        run("sweep", "toy", *GRID, "--jobs=1", "--trajectories", *part, *options, cwd=folder)
+
+
+def test_shards_in_directories_of_their_own_are_merged_to_the_same_rows(
+    tmp_path: Path, whole: Path
+) -> None:
+    sweep_shards(tmp_path, 3)
+    sizes = [len(rows(tmp_path / f"out-{number}")) for number in (1, 2, 3)]
+    assert sizes == [12, 12, 12]
+    done = run("merge", "out-1", "out-2", "out-3", "--out", "all", cwd=tmp_path)
+    assert done.stdout == "3 merged into all: 36 cells.\nNext: overfit report --from all\n"
+    pd.testing.assert_frame_equal(rows(tmp_path / "all"), rows(whole))
+    assert logged(tmp_path / "all") == logged(whole)
+    again = run("sweep", "toy", *GRID, "--jobs=1", "--out", "all", cwd=tmp_path)
+    assert "36 there already; 0 to run" in again.stdout
+
+
+def logged(directory: Path) -> int:
+    """How many cells have logged steps."""
+    return int(overfit_cli.load(directory, trajectories=True)["key"].nunique())
+
+
+def test_shards_that_share_a_directory_fill_it_side_by_side(tmp_path: Path, whole: Path) -> None:
+    processes = [
+        start(
+            "sweep",
+            "toy",
+            *GRID,
+            "--jobs=1",
+            "--shard",
+            f"{number}/3",
+            "--out",
+            "out",
+            cwd=tmp_path,
+        )
+        for number in (1, 2, 3)
+    ]
+    said = [process.communicate(timeout=60)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    for number, output in enumerate(said, start=1):
+        assert f"toy: 12 cells of 36, shard {number}/3 (n 6 × snr 3 × seeds 2), out" in output
+        assert "12 trained" in output
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(whole))
+
+
+def test_a_shard_that_starts_late_has_the_same_part(tmp_path: Path) -> None:
+    """What others have finished meanwhile changes nothing."""
+    sweep_shards(tmp_path, 3, out="out")
+    assert len(rows(tmp_path / "out")) == 36
+    again = run("sweep", "toy", *GRID, "--jobs=1", "--shard", "2/3", "--out", "out", cwd=tmp_path)
+    assert "12 there already; 0 to run" in again.stdout
+
+
+def test_a_shard_that_died_is_resumed_by_the_same_command(tmp_path: Path) -> None:
+    part = ("sweep", "toy", *GRID, "--shard", "1/2", "--out", "out")
+    grown = run(*part, "--jobs=1", "--dry-run", cwd=tmp_path)
+    assert "toy: 18 cells of 36, shard 1/2" in grown.stdout
+    few = ("--n", "1:2", "--snr", "1:2:3", "--seeds", "2")
+    run("sweep", "toy", *few, "--jobs=1", "--out", "out", cwd=tmp_path)
+    there = set(rows(tmp_path / "out")["key"])
+    done = run(*part, "--jobs=1", cwd=tmp_path)
+    own = {
+        cell.key for cell in Shard(1, 2).cells_of(toy_cells("1:6", "1:2:3", (0, 1)), lambda _: 1.0)
+    }
+    assert f"{len(own & there)} there already; {len(own - there)} to run" in done.stdout
+    assert set(rows(tmp_path / "out")["key"]) == there | own
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 7, 40, 200])
+def test_parts_are_disjoint_and_together_all_cells(of: int) -> None:
+    cells = toy_cells("1:10", "1:2:4", (0, 1))
+    parts = [Shard(number, of).cells_of(cells, samples) for number in range(1, of + 1)]
+    keys = [cell.key for part in parts for cell in part]
+    assert sorted(keys) == sorted(cell.key for cell in cells)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@pytest.mark.parametrize("power", [1, 3])
+def test_parts_cost_alike(power: int) -> None:
+    cells = toy_cells("1:100", "1:2:4", (0, 1))
+
+    def cost(cell: Cell) -> float:
+        return samples(cell) ** power
+
+    costs = [sum(map(cost, Shard(one, 8).cells_of(cells, cost))) for one in range(1, 9)]
+    assert max(costs) / min(costs) < 1.01
+
+
+def samples(cell: Cell) -> float:
+    """A cost: the toy's parameter n."""
+    return float(cell.parameters.model_dump()["n"])
+
+
+def test_what_a_grown_sweep_lacks_is_spread_over_all_parts() -> None:
+    """A fourth seed, dealt to four: each has its share of it."""
+    cells = toy_cells("1:25", "1:2:4", range(4))
+    new = [
+        sum(cell.seed == 3 for cell in Shard(one, 4).cells_of(cells, lambda cell: 1.0))
+        for one in range(1, 5)
+    ]
+    assert sum(new) == 100
+    assert min(new) >= 15
+    assert max(new) <= 35
+
+
+def test_what_another_split_left_is_spread_over_all_parts() -> None:
+    cells = toy_cells("1:50", "1:2:4", (0, 1))
+    done = {cell.key for cell in Shard(1, 2).cells_of(cells, samples)}
+    left = [
+        sum(cell.key not in done for cell in Shard(one, 4).cells_of(cells, samples))
+        for one in range(1, 5)
+    ]
+    assert sum(left) == 200
+    assert min(left) >= 35
+    assert max(left) <= 65
+
+
+@pytest.mark.parametrize(
+    "text", ["", "3", "0/3", "4/3", "1/0", "a/b", "-1/3", "1/3/5", "1 / 3", "１/３", "1/1000000000"]
+)
+def test_what_is_no_shard_is_one_sentence(text: str) -> None:
+    with pytest.raises(UserError, match=r"--shard .*: it takes I/N, such as 2/8: the second"):
+        parse_shard(text)
+
+
+def test_a_refinement_is_not_split(tmp_path: Path) -> None:
+    how = ("--refine", "2", "--threshold", "0.2", "--shard", "1/2")
+    refused = run("sweep", "toy", *GRID, *how, cwd=tmp_path, expect=2)
+    assert "--shard 1/2: a sweep with --refine chooses cells from all of them." in refused.stderr
+
+
+def test_merging_twice_changes_nothing(tmp_path: Path, whole: Path) -> None:
+    sweep_shards(tmp_path, 2)
+    run("merge", "out-1", "out-2", "--out", "all", cwd=tmp_path)
+    before = {
+        path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
+    }
+    done = run("merge", "out-1", "out-2", "--out", "all", cwd=tmp_path)
+    assert "2 merged into all: 36 cells; 36 cells stood in several." in done.stdout
+    after = {
+        path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
+    }
+    assert after == before
+
+
+def test_cells_with_other_numbers_are_named_and_nothing_is_merged(
+    tmp_path: Path, whole: Path
+) -> None:
+    shutil.copytree(whole, tmp_path / "one")
+    shutil.copytree(whole, tmp_path / "two")
+    change_draws(tmp_path / "two", by=1e-3, most=1)
+    cell = rows(whole).set_index("key").compare(rows(tmp_path / "two").set_index("key"))
+    refused = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=2)
+    assert refused.stderr.startswith("overfit: 1 cell with other numbers in another directory: n ")
+    assert " has draw 0." in refused.stderr
+    assert " in one and 0." in refused.stderr
+    assert refused.stderr.endswith(" in two. Nothing was merged.\n")
+    assert len(cell) == 1
+    assert not (tmp_path / "all").exists()
+
+
+def test_last_bits_are_no_difference(tmp_path: Path, whole: Path) -> None:
+    shutil.copytree(whole, tmp_path / "two")
+    change_draws(tmp_path / "two", by=1e-9)
+    run("merge", str(whole), "two", "--out", "all", cwd=tmp_path)
+    assert len(rows(tmp_path / "all")) == 36
+
+
+def change_draws(directory: Path, by: float, most: int | None = None) -> None:
+    """Add something to the column `draw` of some cells."""
+    toy = find_study("toy")
+    cells = overfit_cli.load(directory)
+    shutil.rmtree(directory / "cells")
+    (directory / "cells").mkdir()
+    names = list(toy.parameters.model_fields)
+    results = [
+        CellResult(
+            Cell("toy", 1, toy.parameters(**{name: row[name] for name in names}), row["seed"]),
+            {
+                "test_loss": row["test_loss"],
+                "draw": row["draw"] + (by if most is None or at < most else 0),
+            },
+            steps=row["steps"],
+        )
+        for at, row in enumerate(cells.to_dict("records"))
+    ]
+    RunDirectory(directory).write(toy, results)
+
+
+def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path) -> None:
+    run("train", "kernel-regression", "--out", "other", "--set", "training_steps=2", cwd=tmp_path)
+    refused = run("merge", str(whole), "other", "--out", "all", cwd=tmp_path, expect=2)
+    assert f"DIR other: it holds cells of kernel-regression, and {whole} of toy." in refused.stderr
+    spoilt = shutil.copytree(whole, tmp_path / "older")
+    manifest = (spoilt / "manifest.json").read_text()
+    for before, after, said in (
+        ('"version": 1', '"version": 2', "its cells are of version 2 of toy, and those of"),
+        ('"source": ""', '"source": "abc"', "its cells were trained by other code than those of"),
+        ('"data": {}', '"data": {"images": "12"}', ""),
+    ):
+        assert before in manifest
+        (spoilt / "manifest.json").write_text(manifest.replace(before, after, 1))
+        if said:
+            refused = run("merge", str(whole), "older", "--out", "all", cwd=tmp_path, expect=2)
+            assert f"DIR older: {said} {whole}" in refused.stderr
+    other = shutil.copytree(spoilt, tmp_path / "images")
+    (other / "manifest.json").write_text(manifest.replace('"data": {}', '"data": {"images": "34"}'))
+    refused = run("merge", str(whole), "older", "images", "--out", "all", cwd=tmp_path, expect=2)
+    assert "DIR images: its images held something else than that of older." in refused.stderr
+    assert not (tmp_path / "all").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("merge --out all", "Missing argument"),
+        ("merge nowhere --out all", "DIR nowhere: it has no manifest that can be read"),
+        ("merge nowhere", "Missing option '--out'"),
+    ],
+)
+def test_what_cannot_be_merged_is_one_sentence(tmp_path: Path, arguments: str, said: str) -> None:
+    refused = run(*arguments.split(), cwd=tmp_path, expect=2)
+    assert said in refused.stderr
+    assert not (tmp_path / "all").exists()
+
+
+def test_a_function_swept_in_two_folders_is_merged(tmp_path: Path) -> None:
+    text = "def train(n: int = 1, seed: int = 0):\n    return {'test_loss': 1.0 / n}\n"
+    for number in (1, 2):
+        folder = tmp_path / f"machine-{number}"
+        folder.mkdir()
+        (folder / "mine.py").write_text(text)
+        part = ("--n", "1:6", "--seeds", "1", "--shard", f"{number}/2", "--jobs=1", "--out", "out")
+        run("sweep", "mine.py", *part, cwd=folder)
+    done = run("merge", "machine-1/out", "machine-2/out", "--out", "all", cwd=tmp_path)
+    assert done.stdout == "2 merged into all: 6 cells.\n"
+    run("plot", "lines", "--from", "all", cwd=tmp_path)
+    (tmp_path / "machine-2" / "mine.py").write_text(text.replace("1.0", "2.0"))
+    run("sweep", "mine.py", *part, "--fresh", cwd=tmp_path / "machine-2")
+    refused = run("merge", "machine-1/out", "machine-2/out", "--out", "no", cwd=tmp_path, expect=2)
+    assert "its cells were trained by other code than those of machine-1/out" in refused.stderr

@@ -1,0 +1,150 @@
+"""The scripts in the documents that run a sweep on several machines do so.
+
+SLURM is played by `tests/slurm`: shell scripts that run the tasks of an array on this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+import overfit_cli
+from tests.command import environment, run, wait_for
+
+DOCS = Path(__file__).parents[1] / "docs" / "clusters"
+SLURM = Path(__file__).parent / "slurm"
+GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2")
+
+
+def with_slurm(**extra: str) -> dict[str, str]:
+    """The environment of a login node: it has `sbatch` and `overfit`."""
+    folders = [str(SLURM), str(Path(sys.executable).parent), os.environ["PATH"]]
+    return environment(PATH=os.pathsep.join(folders), **extra)
+
+
+def sbatch(*arguments: str, cwd: Path, expect: int = 0) -> None:
+    """Hand in a script and wait for its tasks, each with one core."""
+    command = ["sbatch", "--wait", "--cpus-per-task=1", *arguments]
+    done = subprocess.run(
+        command, cwd=cwd, env=with_slurm(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == expect, done.stderr
+    assert re.fullmatch(r"Submitted batch job \d+\n", done.stdout)
+
+
+def rows(directory: Path) -> pd.DataFrame:
+    """The rows that must be the same: all but how long they took."""
+    return overfit_cli.load(directory).drop(columns="seconds")
+
+
+@pytest.mark.slow
+def test_the_script_for_slurm_runs_a_sweep_as_an_array(tmp_path: Path) -> None:
+    sbatch(str(DOCS / "sweep.sbatch"), "toy", *GRID, "--out", "out", cwd=tmp_path)
+    logs = [path.read_text() for path in tmp_path.glob("overfit-*-*.log")]
+    shards = [re.findall(r"shard (\d/8)", log) for log in logs]
+    assert sorted(shards) == [[f"{number}/8"] for number in range(1, 9)]
+    run("sweep", "toy", *GRID, "--jobs=1", "--out", "whole", cwd=tmp_path)
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "whole"))
+
+
+@pytest.mark.slow
+def test_shards_that_died_are_run_by_the_same_line(tmp_path: Path) -> None:
+    script = str(DOCS / "sweep.sbatch")
+    few = ("--array=1-3,6", script, "toy", *GRID, "--out", "out")
+    sbatch(*few, cwd=tmp_path)
+    assert 0 < len(rows(tmp_path / "out")) < 36
+    sbatch(script, "toy", *GRID, "--out", "out", cwd=tmp_path)
+    assert len(rows(tmp_path / "out")) == 36
+
+
+@pytest.mark.slow
+def test_a_failed_cell_is_a_failed_task(tmp_path: Path) -> None:
+    grid = ("toy", *GRID, "--set", "mood=raises", "--out", "out")
+    sbatch("--array=2", str(DOCS / "sweep.sbatch"), *grid, cwd=tmp_path, expect=1)
+
+
+@pytest.mark.parametrize("jobs", [pytest.param("1", marks=pytest.mark.slow), "2"])
+def test_the_end_of_a_tasks_time_keeps_what_is_finished(tmp_path: Path, jobs: str) -> None:
+    """SLURM sends SIGTERM a minute before."""
+    grid = ("toy", "--n", "1:80", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
+    variables = {"SLURM_ARRAY_TASK_ID": "1", "SLURM_CPUS_PER_TASK": jobs}
+    process = subprocess.Popen(
+        ["bash", str(DOCS / "sweep.sbatch"), *grid, "--out", "out"],
+        cwd=tmp_path,
+        env=with_slurm(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (130, "")
+    assert "Interrupted after" in output
+    assert 3 <= len(rows(tmp_path / "out")) < 10
+
+
+@pytest.mark.slow
+def test_dask_workers_come_as_slurm_jobs(tmp_path: Path) -> None:
+    text = (DOCS / "slurm_cluster.py").read_text()
+    assert "scale(jobs=20)" in text
+    (tmp_path / "two_jobs.py").write_text(text.replace("scale(jobs=20)", "scale(jobs=2)"))
+    process = subprocess.Popen(
+        [sys.executable, "two_jobs.py"],
+        cwd=tmp_path,
+        env=with_slurm(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    options = shlex.split(said)
+    assert options[:3] == ["--backend", "dask", "--scheduler"], said
+    done = run("sweep", "toy", *GRID, *options, "--out", "out", cwd=tmp_path)
+    output, _ = process.communicate("\n", timeout=60)
+    assert "Done: 36 trained" in done.stdout
+    assert process.returncode == 0, output
+    assert len(list(tmp_path.glob("slurm-*.out"))) == 2
+
+
+@pytest.mark.slow
+def test_the_workflow_runs_each_shard_and_judges_them_together(tmp_path: Path) -> None:
+    jobs = yaml.safe_load((DOCS / "sweep-matrix.yml").read_text())["jobs"]
+    shards = jobs["shard"]["strategy"]["matrix"]["shard"]
+    for shard in shards:
+        for step in scripts(jobs["shard"]["steps"]):
+            play(step, {"matrix.shard": str(shard)}, cwd=tmp_path)
+    for step in scripts(jobs["merge"]["steps"]):
+        play(step, {}, cwd=tmp_path)
+    assert len(shards) == 4
+    assert len(rows(tmp_path / "results" / "whole")) == 3 * 4 * 3
+    assert (tmp_path / "results" / "whole" / "figures" / "heatmap.png").stat().st_size > 0
+    assert (tmp_path / "report" / "index.html").stat().st_size > 0
+
+
+def scripts(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The steps that run commands of ours."""
+    return (step for step in steps if "overfit " in step.get("run", ""))
+
+
+def play(step: Mapping[str, Any], known: Mapping[str, str], cwd: Path) -> None:
+    """Run a step as GitHub does, over fewer cells."""
+    variables = dict(step.get("env", {}))
+    for name, value in variables.items():
+        variables[name] = known[value.strip("${ }")]
+    text = step["run"].replace("--n 2:20 --snr 0.1:16", "--n 2,5,10 --snr 2:14:4")
+    command = ["bash", "-e", "-o", "pipefail", "-c", text]
+    subprocess.run(command, cwd=cwd, env=with_slurm(**variables), check=True)
