@@ -7,6 +7,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from unittest import mock
 
+import pandas as pd
+
+import overfit_cli
 from overfit_cli.registry import find_study
 from overfit_cli.study import Cell
 from overfit_cli.sweeps import tasks
@@ -39,6 +42,11 @@ def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirector
 def one_part_per_batch() -> AbstractContextManager[object]:
     """Have each task be one batch, however quick it is, for sweeps in this process."""
     return mock.patch.object(tasks, "SECONDS", 0.0)
+
+
+def rows(path: Path) -> pd.DataFrame:
+    """The rows that must be the same whoever trains them: all but how long they took."""
+    return overfit_cli.load(path).drop(columns="seconds")
 
 
 def parts_in(folder: Path) -> list[Path]:

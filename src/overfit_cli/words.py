@@ -37,6 +37,10 @@ def size(count: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 cell`, `2 cells`, `3 batches`."""
+    """Return a count with its noun: `1 cell`, `2 cells`, `3 batches`, `4 directories`."""
+    if count == 1:
+        return f"{count} {noun}"
+    if noun.endswith("ory"):
+        return f"{count} {noun[:-1]}ies"
     ending = "es" if noun.endswith(("ch", "s", "x")) else "s"
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}{ending}"
+    return f"{count} {noun}{ending}"

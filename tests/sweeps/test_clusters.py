@@ -23,6 +23,7 @@ from overfit_cli.training import Execution
 from tests.clusters import DaskCluster, dask_cluster
 from tests.command import TOY, environment, run, start, wait_for
 from tests.studies.benign_vit.test_images import write_mnist
+from tests.toy_runs import rows
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2", "--trajectories")
 SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
@@ -32,11 +33,6 @@ LONG = ("--n", "1:60", *SHORT[2:])
 def on(cluster: DaskCluster) -> tuple[str, ...]:
     """The options of a sweep on this cluster."""
     return ("--backend", "dask", "--scheduler", cluster.address)
-
-
-def rows(directory: Path) -> pd.DataFrame:
-    """The rows that must be the same: all but how long they took."""
-    return overfit_cli.load(directory).drop(columns="seconds")
 
 
 def steps(directory: Path) -> pd.DataFrame:

@@ -28,17 +28,13 @@ from overfit_cli.sweeps.provenance import record_run
 from overfit_cli.sweeps.schema import CELLS, KIND_MARK, STUDY_MARK, TRAJECTORIES, VERSION_MARK
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
-from tests.toy_runs import TOY, parts_in, sweep_toy, toy_cells
+from tests.toy_runs import TOY, parts_in, rows, sweep_toy, toy_cells
 
 
 @pytest.fixture
 def swept(tmp_path: Path) -> RunDirectory:
     """Six cells in three parts, with trajectories."""
     return sweep_toy(tmp_path / "out")
-
-
-def rows(directory: RunDirectory) -> pd.DataFrame:
-    return overfit_cli.load(directory.path).drop(columns="seconds")
 
 
 def test_a_part_bears_its_kind_and_the_digest_of_its_content(swept: RunDirectory) -> None:
@@ -64,13 +60,13 @@ def test_cells_among_the_trajectories_cost_no_trajectory(swept: RunDirectory) ->
 
 
 def test_trajectories_among_the_cells_are_left_out(swept: RunDirectory) -> None:
-    before = rows(swept)
+    before = rows(swept.path)
     for part in parts_in(swept.path / "trajectories"):
         shutil.copy(part, swept.path / "cells")
     again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
     assert again.stdout.count("is left out: it holds trajectories, not cells.") == 3
     with pytest.warns(UserWarning, match="it holds trajectories, not cells"):
-        pd.testing.assert_frame_equal(rows(swept), before)
+        pd.testing.assert_frame_equal(rows(swept.path), before)
 
 
 GRID = ("--n=1:3", "--snr=1:2:2", "--seeds=1", "--trajectories", "--jobs=1")
@@ -132,14 +128,14 @@ def test_a_part_with_other_columns_types_or_marks_is_left_out_by_name(
     swept: RunDirectory, change: Callable[[pa.Table], pa.Table], reason: str
 ) -> None:
     """Whole files, named after their content: what is wrong with them is what they say."""
-    expected = rows(swept)
+    expected = rows(swept.path)
     part = parts_in(swept.path / "cells")[1]
     table = change(pq.read_table(part))
     pq.write_table(table, part)
     digest = hashlib.sha256(part.read_bytes()).hexdigest()[:16]
     part = part.rename(part.with_name(f"0123456789abcdef0123-{digest}.parquet"))
     with pytest.warns(UserWarning, match=f"{part.name} is left out: {reason}"):
-        left = rows(swept)
+        left = rows(swept.path)
     assert len(left) == 4
     pd.testing.assert_frame_equal(
         left, expected[expected["key"].isin(left["key"])].reset_index(drop=True)
@@ -151,25 +147,25 @@ def test_an_unfit_part_takes_no_good_one_away(
     swept: RunDirectory, change: Callable[[pa.Table], pa.Table]
 ) -> None:
     """It holds the same cells, is newer, and is whole: only its columns speak against it."""
-    expected = rows(swept)
+    expected = rows(swept.path)
     part = parts_in(swept.path / "cells")[1]
     write_part(part.parent, change(pq.read_table(part)))
     again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
     assert "6 there already; 0 to run" in again.stdout
     assert again.stdout.count("is left out: it") == 1
     with pytest.warns(UserWarning, match="is left out: it"):
-        pd.testing.assert_frame_equal(rows(swept), expected)
+        pd.testing.assert_frame_equal(rows(swept.path), expected)
     part.unlink()
     mended = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
     assert "4 there already; 2 to run" in mended.stdout
 
 
 def test_a_part_of_a_version_to_come_hides_nothing(swept: RunDirectory) -> None:
-    expected = rows(swept)
+    expected = rows(swept.path)
     table = pq.read_table(parts_in(swept.path / "cells")[0])
     at = table.column_names.index("version")
     write_part(swept.path / "cells", table.set_column(at, "version", pa.array([9, 9])))
-    pd.testing.assert_frame_equal(rows(RunDirectory(swept.path)), expected)
+    pd.testing.assert_frame_equal(rows(swept.path), expected)
     assert RunDirectory(swept.path).newest_version() == 1
 
 
@@ -177,7 +173,7 @@ def test_a_renamed_part_is_left_out_and_stays_where_it_is(swept: RunDirectory) -
     part = parts_in(swept.path / "cells")[0]
     renamed = part.rename(part.with_name("mine.parquet"))
     with pytest.warns(UserWarning, match="it was renamed"):
-        assert len(rows(swept)) == 4
+        assert len(rows(swept.path)) == 4
     sweep_toy(swept.path)
     assert renamed.exists()
     prefixed = renamed.rename(part.with_name(f"machine-2-{part.name}"))
@@ -185,7 +181,7 @@ def test_a_renamed_part_is_left_out_and_stays_where_it_is(swept: RunDirectory) -
 
 
 def test_parts_of_the_first_schema_are_read_still(swept: RunDirectory) -> None:
-    expected, steps = rows(swept), swept.load_trajectories()
+    expected, steps = rows(swept.path), swept.load_trajectories()
     for folder in ("cells", "trajectories"):
         for part in parts_in(swept.path / folder):
             table = pq.read_table(part)
@@ -193,7 +189,7 @@ def test_parts_of_the_first_schema_are_read_still(swept: RunDirectory) -> None:
             pq.write_table(table.replace_schema_metadata(old), part)
             part.rename(part.with_name(f"{part.name[:20]}-01234567.parquet"))
     older = RunDirectory(swept.path)
-    pd.testing.assert_frame_equal(rows(older), expected)
+    pd.testing.assert_frame_equal(rows(older.path), expected)
     by = ["key", "step"]
     pd.testing.assert_frame_equal(
         older.load_trajectories().sort_values(by, ignore_index=True),
@@ -234,20 +230,20 @@ def test_pages_carry_checksums_for_other_readers(swept: RunDirectory) -> None:
 
 
 def test_a_damaged_part_is_set_aside_and_its_cells_run_again(swept: RunDirectory) -> None:
-    expected, steps = rows(swept), swept.load_trajectories()
+    expected, steps = rows(swept.path), swept.load_trajectories()
     for folder in ("cells", "trajectories"):
         part = parts_in(swept.path / folder)[1]
         content = bytearray(part.read_bytes())
         content[len(content) // 2] ^= 1
         part.write_bytes(content)
     with pytest.warns(UserWarning, match="its content isn't what its name says"):
-        assert len(rows(swept)) == 4
+        assert len(rows(swept.path)) == 4
     again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
     assert again.stdout.count("is damaged and is set aside in") == 2
     assert "its cells run again" in again.stdout
     for folder in ("cells", "trajectories"):
         assert len(parts_in(swept.path / "set-aside" / folder)) == 1
-    pd.testing.assert_frame_equal(rows(swept), expected)
+    pd.testing.assert_frame_equal(rows(swept.path), expected)
     found = RunDirectory(swept.path).load_trajectories()
     assert found.sort_values(["key", "step"]).to_numpy().tolist() == (
         steps.sort_values(["key", "step"]).to_numpy().tolist()
@@ -275,12 +271,12 @@ def test_a_damaged_trajectory_is_logged_again_and_stays(swept: RunDirectory) -> 
 
 def test_what_a_fresh_sweep_replaces_is_set_aside(swept: RunDirectory) -> None:
     old = {path.name: path.read_bytes() for path in parts_in(swept.path / "cells")}
-    expected = rows(swept)
+    expected = rows(swept.path)
     sweep_toy(swept.path, n="2:3", fresh=True)
     aside = {path.name: path.read_bytes() for path in parts_in(swept.path / "set-aside" / "cells")}
     assert len(aside) == 2
     assert aside.items() <= old.items()
-    pd.testing.assert_frame_equal(rows(swept), expected)
+    pd.testing.assert_frame_equal(rows(swept.path), expected)
     stored = [key for part in parts_in(swept.path / "cells") for key in pq.read_table(part)["key"]]
     assert len(stored) == 6
 
@@ -295,12 +291,12 @@ def test_two_things_of_one_name_are_both_kept_aside(swept: RunDirectory) -> None
 
 
 def test_a_cell_that_is_done_is_not_replaced_by_a_failed_one(swept: RunDirectory) -> None:
-    before = rows(swept)
+    before = rows(swept.path)
     cells = toy_cells()
     swept.write(TOY, [CellResult(cell, reason="diverged") for cell in cells])
-    pd.testing.assert_frame_equal(rows(swept), before)
+    pd.testing.assert_frame_equal(rows(swept.path), before)
     swept.finish([], replaced=True)
-    pd.testing.assert_frame_equal(rows(swept), before)
+    pd.testing.assert_frame_equal(rows(swept.path), before)
 
 
 # Studies
@@ -419,4 +415,4 @@ def test_a_pipe_or_a_folder_in_the_way_is_no_part(swept: RunDirectory) -> None:
     (swept.path / "cells" / "folder.parquet").mkdir()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(rows(swept)) == 6
+        assert len(rows(swept.path)) == 6

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import overfit_cli
 from tests.clusters import RayCluster, free_port, ray_cluster
 from tests.command import run, start, wait_for
+from tests.toy_runs import rows
 
 pytestmark = pytest.mark.slow
 
@@ -23,11 +23,6 @@ SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
 def on(cluster: RayCluster) -> tuple[str, ...]:
     """The options of a sweep on this cluster."""
     return ("--backend", "ray", "--address", cluster.address)
-
-
-def rows(directory: Path) -> pd.DataFrame:
-    """The rows that must be the same: all but how long they took."""
-    return overfit_cli.load(directory).drop(columns="seconds")
 
 
 def begun(directory: Path) -> bool:

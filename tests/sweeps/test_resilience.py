@@ -20,16 +20,11 @@ import overfit_cli
 from overfit_cli.sweeps.executors.local import Local, in_parallel
 from overfit_cli.sweeps.interrupts import Interrupted, answering_interrupts, delaying_interrupts
 from tests.command import run, start, wait_for
-from tests.toy_runs import one_part_per_batch
+from tests.toy_runs import one_part_per_batch, rows
 
 CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--jobs", "2")
 GRID = (*CELLS, "--set", "pause=0.02")
 LONG_GRID = (*CELLS, "--set", "pause=0.25")  # Ten seconds: longer than twelve kills let it work.
-
-
-def rows(directory: Path) -> pd.DataFrame:
-    """The rows that must be the same: all but how long they took."""
-    return overfit_cli.load(directory).drop(columns="seconds")
 
 
 @pytest.fixture(scope="module")

@@ -15,14 +15,9 @@ from overfit_cli.study import Cell, CellResult
 from overfit_cli.sweeps.shards import Shard, parse_shard
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run, start
-from tests.toy_runs import toy_cells
+from tests.toy_runs import parts_in, rows, toy_cells
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2")
-
-
-def rows(directory: Path) -> pd.DataFrame:
-    """The rows that must be the same: all but how long they took."""
-    return overfit_cli.load(directory).drop(columns="seconds")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +41,9 @@ def test_shards_in_directories_of_their_own_are_merged_to_the_same_rows(
     sizes = [len(rows(tmp_path / f"out-{number}")) for number in (1, 2, 3)]
     assert sizes == [12, 12, 12]
     done = run("merge", "out-1", "out-2", "out-3", "--out", "all", cwd=tmp_path)
-    assert done.stdout == "3 merged into all: 36 cells.\nNext: overfit report --from all\n"
+    assert (
+        done.stdout == "3 directories merged into all: 36 cells.\nNext: overfit report --from all\n"
+    )
     pd.testing.assert_frame_equal(rows(tmp_path / "all"), rows(whole))
     assert logged(tmp_path / "all") == logged(whole)
     again = run("sweep", "toy", *GRID, "--jobs=1", "--out", "all", cwd=tmp_path)
@@ -161,6 +158,25 @@ def test_what_is_no_shard_is_one_sentence(text: str) -> None:
         parse_shard(text)
 
 
+def test_shards_beyond_the_cells_are_empty_and_merged_with_the_others(tmp_path: Path) -> None:
+    few = ("sweep", "toy", "--n", "1:2", "--snr", "1", "--seeds", "1", "--jobs=1")
+    said = [
+        run(*few, "--shard", f"{number}/4", "--out", f"out-{number}", cwd=tmp_path).stdout
+        for number in range(1, 5)
+    ]
+    assert sorted("1 trained" in output for output in said) == [False, False, True, True]
+    empty = "toy: 0 cells of 2, shard {0}/4 (n 2 × seeds 1), out-{0}.\nThis shard has no cell: "
+    without = [at for at, output in enumerate(said, start=1) if output.startswith(empty.format(at))]
+    assert len(without) == 2
+    outs = [f"out-{number}" for number in range(1, 5)]
+    done = run("merge", *outs, "--out", "all", cwd=tmp_path)
+    assert done.stdout.startswith("4 directories merged into all: 2 cells.\n")
+    nothing = [f"out-{number}" for number in without]
+    refused = run("merge", *nothing, "--out", "none", cwd=tmp_path, expect=2)
+    assert refused.stderr.endswith(": it holds no cells, and no other one does.\n")
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_refinement_is_not_split(tmp_path: Path) -> None:
     how = ("--refine", "2", "--threshold", "0.2", "--shard", "1/2")
     refused = run("sweep", "toy", *GRID, *how, cwd=tmp_path, expect=2)
@@ -174,7 +190,7 @@ def test_merging_twice_changes_nothing(tmp_path: Path, whole: Path) -> None:
         path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
     }
     done = run("merge", "out-1", "out-2", "--out", "all", cwd=tmp_path)
-    assert "2 merged into all: 36 cells; 36 cells stood in several." in done.stdout
+    assert "2 directories merged into all: 36 cells; 36 cells stood in several." in done.stdout
     after = {
         path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
     }
@@ -202,6 +218,60 @@ def test_last_bits_are_no_difference(tmp_path: Path, whole: Path) -> None:
     change_draws(tmp_path / "two", by=1e-9)
     run("merge", str(whole), "two", "--out", "all", cwd=tmp_path)
     assert len(rows(tmp_path / "all")) == 36
+
+
+def test_a_damaged_file_of_a_source_is_refused(tmp_path: Path, whole: Path) -> None:
+    shutil.copytree(whole, tmp_path / "two")
+    for kind in ("cells", "trajectories"):
+        torn = parts_in(tmp_path / "two" / kind)[0]
+        content = torn.read_bytes()
+        torn.write_bytes(content[:-100])
+        refused = run("merge", str(whole), "two", "--out", "all", cwd=tmp_path, expect=2)
+        assert f"DIR two: of {kind}/{torn.name}, its content isn't what" in refused.stderr
+        assert refused.stderr.endswith("runs its cells again. Nothing was merged.\n")
+        torn.write_bytes(content)
+    assert not (tmp_path / "all").exists()
+    run("merge", str(whole), "two", "--out", "all", cwd=tmp_path)
+
+
+def test_files_of_other_programs_and_cells_of_other_versions_stay_where_they_are(
+    tmp_path: Path, whole: Path
+) -> None:
+    shutil.copytree(whole, tmp_path / "two")
+    pd.DataFrame({"mine": [1]}).to_parquet(tmp_path / "two" / "cells" / "notes.parquet")
+    run("merge", str(whole), "two", "--out", "all", cwd=tmp_path)
+    assert len(rows(tmp_path / "all")) == 36
+    assert not (tmp_path / "all" / "cells" / "notes.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1.0, 1.0 + 1e-6, True),
+        (1.0, 1.0 + 1e-4, False),
+        (1e-9, 1e-9 + 1e-12, True),
+        (float("nan"), float("nan"), True),
+        (float("nan"), 1.0, False),
+        (float("inf"), float("inf"), True),
+        (float("inf"), float("-inf"), False),
+        (float("inf"), 1.0, False),
+    ],
+)
+def test_numbers_are_compared_to_a_relative_tolerance(
+    tmp_path: Path, one: float, other: float, same: bool
+) -> None:
+    toy = find_study("toy")
+    [cell] = toy_cells("1", "1")
+    for name, number in (("one", one), ("two", other)):
+        sweep = ("sweep", "toy", "--n", "1", "--snr", "1", "--seeds", "1", "--jobs=1")
+        run(*sweep, "--out", name, cwd=tmp_path)
+        shutil.rmtree(tmp_path / name / "cells")
+        (tmp_path / name / "cells").mkdir()
+        result = CellResult(cell, {"test_loss": 1.0, "draw": number})
+        RunDirectory(tmp_path / name).write(toy, [result])
+    done = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=0 if same else 2)
+    assert ("1 cell stood in several" in done.stdout) == same
+    assert ("1 cell with other numbers" in done.stderr) != same
 
 
 def change_draws(directory: Path, by: float, most: int | None = None) -> None:
@@ -271,7 +341,7 @@ def test_a_function_swept_in_two_folders_is_merged(tmp_path: Path) -> None:
         part = ("--n", "1:6", "--seeds", "1", "--shard", f"{number}/2", "--jobs=1", "--out", "out")
         run("sweep", "mine.py", *part, cwd=folder)
     done = run("merge", "machine-1/out", "machine-2/out", "--out", "all", cwd=tmp_path)
-    assert done.stdout == "2 merged into all: 6 cells.\n"
+    assert done.stdout == "2 directories merged into all: 6 cells.\n"
     run("plot", "lines", "--from", "all", cwd=tmp_path)
     (tmp_path / "machine-2" / "mine.py").write_text(text.replace("1.0", "2.0"))
     run("sweep", "mine.py", *part, "--fresh", cwd=tmp_path / "machine-2")

@@ -25,7 +25,7 @@ from overfit_cli.sweeps.schema import cell_schema
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.training import Execution
 from tests.command import run, start, wait_for
-from tests.toy_runs import TOY
+from tests.toy_runs import TOY, rows
 
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
 
@@ -44,10 +44,6 @@ def sweep(grid: Grid, path: Path, jobs: int = 1, backend: str = "loky") -> pd.Da
     assert backend in ("loky", "threading")
     execute(plan, directory, Execution(), Local(jobs, backend))  # type: ignore[arg-type]
     return rows(path)
-
-
-def rows(path: Path) -> pd.DataFrame:
-    return overfit_cli.load(path).drop(columns="seconds")
 
 
 @pytest.fixture(scope="module")

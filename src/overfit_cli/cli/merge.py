@@ -52,7 +52,10 @@ def merge(
     for note in merged.notes:
         output.print(note)
     twice = f"; {plural(merged.repeated, 'cell')} stood in several" if merged.repeated else ""
-    output.print(f"{len(sources)} merged into {target}: {plural(merged.cells, 'cell')}{twice}.")
+    output.print(
+        f"{plural(len(sources), 'directory')} merged into {target}: "
+        f"{plural(merged.cells, 'cell')}{twice}."
+    )
     study, _ = load_study_and_cells(RunDirectory(target), any_version=True)
     if study.has_claims:
         for line in next_lines(["report", "--from", str(target)]):

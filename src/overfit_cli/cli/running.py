@@ -17,6 +17,7 @@ from overfit_cli.study import Cell
 from overfit_cli.sweeps.execute import Summary, execute
 from overfit_cli.sweeps.executors.executor import Executor
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.provenance import check_data, is_described, record_run
 from overfit_cli.sweeps.shards import Shard
@@ -137,7 +138,9 @@ class Runner:
         """
         for sentence in self.directory.prepare():
             self.output.print(sentence)
-        if not plan.batches and is_described(self.directory.path, plan.grid.study):
+        # An empty shard's directory says what it is a part of, so that it can be merged.
+        known = plan.cells or read_manifest(self.directory.path) is not None
+        if not plan.batches and known and is_described(self.directory.path, plan.grid.study):
             return
         executor = self.executor_for(plan)
         how: dict[str, str | int | float] = {

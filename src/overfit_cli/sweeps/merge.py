@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from overfit_cli.errors import UserError
 from overfit_cli.files import locked, write_whole
@@ -16,8 +16,14 @@ from overfit_cli.functions.record import FunctionRecord
 from overfit_cli.parameters import describe
 from overfit_cli.sweeps.loading import load_study_and_cells
 from overfit_cli.sweeps.manifest import MANIFEST, Manifest, Run, read_manifest
+from overfit_cli.sweeps.part_file import Refusal
+from overfit_cli.sweeps.parts import PartFolder
+from overfit_cli.sweeps.schema import study_of
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.words import plural
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MOST_NAMED = 3
 TOLERANCE = 1e-5
@@ -48,28 +54,32 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
     """Copy the parts of run directories into one, and join their manifests.
 
     Args:
-        sources: directories with cells; they stay as they are.
+        sources: directories that sweeps wrote; they stay as they are. Some may have no cells yet.
         out: where to; what it holds already is merged too.
 
     Raises:
-        UserError: if they aren't of one study, version, code and data, or two have other numbers
-            of one cell; nothing is written then.
+        UserError: if they aren't of one study, version, code and data, a file of a source is
+            damaged, none has cells, or two have other numbers of one cell; nothing is written then.
         OSError: if the directory can't be written to; the sources stay as they are.
     """
-    held = [out] if out.cells.names() else []
+    held = [out] if out.cells.names() or read_manifest(out.path) else []
     # Each once, however it was named.
     others = {one.path.resolve(): one for one in sources if not _same(one, out)}
     every = [*held, *others.values()]
     manifests = {one: _manifest(one) for one in every}
     _check_alike(manifests)
-    frames = {one: one.load_cells() for one in every}
+    for source in others.values():
+        _check_whole(source)
+    frames = {one: one.load_cells() for one in every if one.cells.names()}
+    if not frames:
+        raise UserError(f"DIR {every[-1].path}: it holds no cells, and no other one does.")
     repeated = _check_rows(frames)
     notes = out.prepare()
     with locked(out.path):
         for source in every[len(held) :]:
             # Trajectories first: a cell that is there has its trajectory.
-            _copy(source.trajectories.path, out.trajectories.path)
-            _copy(source.cells.path, out.cells.path)
+            _copy(source.trajectories, out.trajectories, manifests[source].study)
+            _copy(source.cells, out.cells, manifests[source].study)
         text = _joined([*manifests.values()]).model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(out.path / MANIFEST, text.encode())
     notes += out.prepare()
@@ -141,13 +151,13 @@ def _check_rows(frames: dict[RunDirectory, pd.DataFrame]) -> int:
     study, _ = load_study_and_cells(next(iter(frames)), any_version=True)
     varied = [name for name in describe(study.parameters) if name in rows]
     named = [*(name for name in varied if rows[name].nunique() > 1), "seed"]
-    conflicts = list(_conflicts(several, named))
-    if conflicts:
-        others = len(conflicts) - MOST_NAMED
-        more = f"; and {plural(others, 'other cell')}" if others > 0 else ""
+    count, conflicts = _conflicts(several, named)
+    if count:
+        others = count - len(conflicts)
+        more = f"; and {plural(others, 'other cell')}" if others else ""
         raise UserError(
-            f"{plural(len(conflicts), 'cell')} with other numbers in another directory: "
-            f"{'; '.join(conflicts[:MOST_NAMED])}{more}. Nothing was merged."
+            f"{plural(count, 'cell')} with other numbers in another directory: "
+            f"{'; '.join(conflicts)}{more}. Nothing was merged."
         )
     return int(rows.loc[rows.duplicated("key"), "key"].nunique())
 
@@ -155,34 +165,55 @@ def _check_rows(frames: dict[RunDirectory, pd.DataFrame]) -> int:
 _WHERE = " directory"
 
 
-def _conflicts(rows: pd.DataFrame, named: Sequence[str]) -> Iterator[str]:
-    """A sentence for each cell whose rows differ: which it is, and the first column that does."""
-    compared = [name for name in rows if name not in {*_OWN, _WHERE}]
-    for _, found in rows.groupby("key", sort=False):
-        for name in compared:
-            values = list(found[name])
-            if any(not _equal(values[0], value) for value in values[1:]):
-                cell = ", ".join(f"{one} {found[one].iloc[0]}" for one in named)
-                there = " and ".join(
-                    f"{value!r} in {place}"
-                    for value, place in zip(values, found[_WHERE], strict=True)
+def _conflicts(rows: pd.DataFrame, named: Sequence[str]) -> tuple[int, list[str]]:
+    """How many cells have rows that differ, and a sentence for each of the first `MOST_NAMED`.
+
+    It says which cell, and the first column that differs.
+    """
+    first = rows.drop_duplicates("key").set_index("key").loc[rows["key"]]
+    compared = [name for name in rows if name not in {"key", *_OWN, _WHERE}]
+    differs = np.column_stack([_differ(rows[name], first[name]) for name in compared])
+    keys = pd.unique(rows["key"].to_numpy()[differs.any(axis=1)])
+    sentences = list[str]()
+    for key in keys[:MOST_NAMED]:
+        own = (rows["key"] == key).to_numpy()
+        name, found = compared[int(differs[own].any(axis=0).argmax())], rows[own]
+        cell = ", ".join(f"{one} {found[one].iloc[0]}" for one in named)
+        there = [f"{value!r} in {place}" for value, place in found[[name, _WHERE]].to_numpy()]
+        sentences.append(f"{cell} has {name} {' and '.join(there)}")
+    return len(keys), sentences
+
+
+def _differ(one: pd.Series, other: pd.Series) -> NDArray[np.bool_]:
+    """Where two columns differ, row by row."""
+    a, b = one.to_numpy(), other.to_numpy()  # (rows,)
+    unknown = one.isna().to_numpy() & other.isna().to_numpy()
+    if not pd.api.types.is_float_dtype(one.dtype):
+        return np.asarray(~((a == b).astype(bool) | unknown))
+    with np.errstate(invalid="ignore"):  # of two infinities
+        largest = np.maximum(np.maximum(abs(a), abs(b)), SMALLEST)
+        near = (abs(a - b) <= TOLERANCE * largest) & np.isfinite(largest)
+    return np.asarray(~(near | (a == b) | unknown))
+
+
+def _check_whole(source: RunDirectory) -> None:
+    """Refuse a directory with damaged parts: their cells would be missing without a word."""
+    for folder in (source.cells, source.trajectories):
+        for path, part in folder.indices().items():
+            if isinstance(part, Refusal) and part.damaged:
+                raise UserError(
+                    f"{source.flag} {source.path}: of {path.relative_to(source.path)}, "
+                    f"{part.reason}. The same sweep with --out {source.path} runs its cells again. "
+                    "Nothing was merged."
                 )
-                yield f"{cell} has {name} {there}"
-                break
 
 
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        near = math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE * SMALLEST)
-        return near or (math.isnan(one) and math.isnan(other))
-    return bool(one == other) or one is other
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy the part files that aren't there yet; parts are named after their content."""
-    for path in sorted(source.glob("*.parquet")):
-        if not (target / path.name).exists():
-            write_whole(target / path.name, path.read_bytes())
+def _copy(source: PartFolder, target: PartFolder, study: str) -> None:
+    """Copy a study's parts that aren't there yet; parts are named after their content."""
+    for path, part in source.indices().items():
+        copied = target.path / path.name
+        if isinstance(part, pa.Table) and study_of(part) == study and not copied.exists():
+            write_whole(copied, path.read_bytes())
 
 
 def _joined(manifests: Sequence[Manifest]) -> Manifest:

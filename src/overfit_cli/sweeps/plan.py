@@ -182,6 +182,8 @@ def _check_file(
 
 
 def _check_memory(grid: Grid, cells: list[Cell]) -> None:
+    if not cells:  # of a shard that has none
+        return
     largest = max(cells, key=lambda cell: grid.study.memory(cell) or 0.0)
     needed, present = grid.study.memory(largest), _physical_memory()
     if needed is not None and present is not None and needed > present:
