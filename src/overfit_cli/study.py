@@ -227,7 +227,10 @@ class Study(ABC, Generic[P]):
         return importlib.import_module(self.claims_in).CLAIMS if self.claims_in else ()
 
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
-        """Make ready what cells need from outside, such as data; a sweep's parent calls it.
+        """Make ready what cells need from outside, such as data; called before cells are trained.
+
+        A sweep's parent calls it for all cells. A worker of a cluster does so for those of a task,
+        where the parent has found data, and its fingerprints must be the same.
 
         Args:
             cells: those that will run, at least one.

@@ -16,6 +16,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.registry import find_study
+from overfit_cli.sweeps.executors import remote
 from overfit_cli.sweeps.executors.remote import parcel_of, run_there
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.worker import Work
@@ -208,20 +209,34 @@ def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
     assert 3 <= len(rows(tmp_path / "out")) == kept < 20
 
 
-def test_a_worker_without_the_data_ends_the_sweep_with_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ("same", ""),
+        ("", "A worker lacks what benign-vit-images needs: "),
+        ("other", "A worker has other data than this process: its MNIST held something else when"),
+    ],
+)
+def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str, said: str
 ) -> None:
-    """What a worker does, in this process: the data is there for the plan, and then no more."""
-    data = write_mnist(tmp_path / "data", {"train": 40, "t10k": 20})
+    """What a worker does, in this process: it doesn't see the folder, and may have its own."""
+    counts = {"train": 40, "t10k": 20}
+    data = write_mnist(tmp_path / "data", counts)
+    shutil.copytree(data, tmp_path / "same")
+    write_mnist(tmp_path / "other", {**counts, "t10k": 19})
     monkeypatch.setenv("OVERFIT_DATA", str(data))
+    monkeypatch.setattr(remote, "_OWN_DATA", there and str(tmp_path / there))
     images = find_study("benign-vit-images")
     values = {"source": "mnist", "n": "4", "test_samples": "4"}
     cells = make_grid(images, values, (0,), {}).cells()
-    parcel = parcel_of(Work(images, tmp_path / "out", Execution()), tmp_path / "token")
+    work = Work(images, tmp_path / "out", Execution(), images.prepare(cells))
+    parcel = parcel_of(work, tmp_path / "token")
     shutil.rmtree(data)
     record = run_there(parcel, [(0, cells)])
-    assert record.problem.startswith("A worker lacks what benign-vit-images needs: ")
-    assert (record.results, record.headlines) == ((), ())
+    assert record.problem.startswith(said)
+    assert bool(record.problem) == bool(said)
+    assert len(record.results) == (0 if said else 1)
 
 
 @pytest.mark.slow
@@ -317,6 +332,33 @@ def test_a_function_travels_with_the_files_that_it_imports(
     run("sweep", *grid, *on(cluster), "--out", "second", cwd=tmp_path)
     changed = rows(tmp_path / "second")
     assert list(changed["test_loss"]) == list(changed["n"] * changed["snr"] + 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", ["pkg/sub/mine.py", "pkg/sub/beside.py", "pkg/common.py"])
+def test_a_function_of_a_package_travels_anew_when_a_file_of_it_has_changed(
+    tmp_path: Path, cluster: DaskCluster, changes: str
+) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/common.py": "V = 1\n",
+        "pkg/sub/__init__.py": "",
+        "pkg/sub/beside.py": "from ..common import V as COMMON\nV = 1\n",
+        "pkg/sub/mine.py": (
+            "from pkg.sub import beside\nV = 1\n"
+            "def f(n: int = 1, seed: int = 0):\n"
+            "    return {'test_loss': n * V * beside.V * beside.COMMON}\n"
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    grid = ("pkg.sub.mine:f", "--n", "1:3", "--seeds", "1")
+    run("sweep", *grid, *on(cluster), "--out", "first", cwd=tmp_path)
+    assert sorted(rows(tmp_path / "first")["test_loss"]) == [1, 2, 3]
+    (tmp_path / changes).write_text(files[changes].replace("V = 1\n", "V = 10\n"))
+    run("sweep", *grid, *on(cluster), "--out", "second", cwd=tmp_path)
+    assert sorted(rows(tmp_path / "second")["test_loss"]) == [10, 20, 30]
 
 
 @pytest.mark.slow

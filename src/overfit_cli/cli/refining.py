@@ -43,7 +43,7 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
         if not recorded:
             runner.record(plan, read, **settings)
             recorded = bool(plan.batches)
-        summary = runner.run(plan)
+        summary = runner.run(plan, read)
         total.add(summary)
         reused += plan.done
         found = refinement.learn(runner.directory)

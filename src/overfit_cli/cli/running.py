@@ -74,7 +74,7 @@ class Runner:
         read = self.prepare(plan)
         self.describe(plan)
         self.record(plan, read)
-        summary = self.run(plan)
+        summary = self.run(plan, read)
         for sentence in summary_in_words(plan, self.directory, summary):
             self.output.print(sentence)
         return plan, summary
@@ -157,8 +157,8 @@ class Runner:
                 f"{self.directory.path} can't be written to ({reason_of(error)})."
             ) from error
 
-    def run(self, plan: Plan) -> Summary:
-        """Train a plan's cells, showing how far it is.
+    def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
+        """Train a plan's cells on the data that was read for it, showing how far it is.
 
         Raises:
             KeyboardInterrupt: when interrupted, after a sentence about what is kept.
@@ -173,6 +173,7 @@ class Runner:
                     self.directory,
                     self.execution,
                     executor,
+                    data=read,
                     on_record=progress.add,
                     on_staff=progress.count_workers,
                 )

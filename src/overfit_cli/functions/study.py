@@ -149,6 +149,17 @@ def study_of_reference(reference: str) -> FunctionStudy:
 
 @functools.cache
 def _study_at(reference: str, *state: object) -> FunctionStudy:
+    return study_loaded_from(reference)
+
+
+def study_loaded_from(reference: str) -> FunctionStudy:
+    """Return the study of the function that a reference names, whatever it was before.
+
+    A module that Python has imported already is taken as it is.
+
+    Raises:
+        UserError: as `study_of_reference` does.
+    """
     return _study_of(*find_function(reference))
 
 

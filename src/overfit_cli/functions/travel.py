@@ -14,7 +14,7 @@ from overfit_cli.errors import UserError
 from overfit_cli.functions.own_files import OwnFile, with_imported
 from overfit_cli.functions.record import FunctionRecord
 from overfit_cli.functions.source import forget, parts_of
-from overfit_cli.functions.study import FunctionStudy, study_of_reference
+from overfit_cli.functions.study import FunctionStudy, study_loaded_from
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _unpacked(luggage: Luggage) -> FunctionStudy:
     reference = f"{folder / luggage.place if luggage.place else where}:{name}"
     study = FunctionStudy(luggage.record, source_digest=luggage.source_digest)
     try:
-        found = study_of_reference(reference)
+        found = study_loaded_from(reference)
     except UserError as error:
         study.problem = f"{luggage.record.name} can't be loaded on a worker: {error}"
         return study

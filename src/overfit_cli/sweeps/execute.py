@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from overfit_cli.errors import UserError
@@ -59,6 +59,7 @@ def execute(
     execution: Execution,
     executor: Executor,
     *,
+    data: Mapping[str, str] | None = None,
     on_record: Callable[[TaskRecord], None] = lambda record: None,
     on_staff: Callable[[Staffed], None] = lambda staff: None,
 ) -> Summary:
@@ -69,6 +70,7 @@ def execute(
         directory: where to write; it is prepared.
         execution: device, logging, and whether the first failed cell ends it.
         executor: who trains them.
+        data: fingerprints of the data that was read for it, to which workers are held.
         on_record: called in this process after each task.
         on_staff: called when workers of a cluster come or go.
 
@@ -78,7 +80,8 @@ def execute(
         KeyboardInterrupt: when interrupted; the workers are gone then.
     """
     began = time.monotonic()
-    run = _Run(plan, Work(plan.grid.study, directory.path.absolute(), execution), executor)
+    work = Work(plan.grid.study, directory.path.absolute(), execution, data or {})
+    run = _Run(plan, work, executor)
     problems, written = [], set[str]()
     with answering_interrupts(), training_conditions():
         for record in run.records():

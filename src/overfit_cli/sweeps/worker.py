@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -28,11 +28,13 @@ class Work:
         study: whose cells they are.
         directory: the run directory, as an absolute path: a cell may change the folder.
         execution: device, logging, and whether a failed cell ends the task that it is in.
+        data: fingerprints of the data that the sweep has read, by name; see `Study.prepare`.
     """
 
     study: AnyStudy
     directory: Path
     execution: Execution
+    data: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def run_task(work: Work, task: Task, *, writes: bool = True) -> TaskRecord:
     numbers = tuple(number for number, _ in task)
     study, execution = work.study, work.execution
     if study.problem:
-        return _unable(numbers, study.problem)
+        return unable(task, study.problem)
     began = time.perf_counter()
     results: list[CellResult] = []
     try:
@@ -88,7 +90,7 @@ def run_task(work: Work, task: Task, *, writes: bool = True) -> TaskRecord:
                 if execution.fail_fast and result.reason:
                     break
     except MissingError as error:  # another machine than the one where the sweep was prepared
-        return _unable(numbers, f"A worker lacks what {study.name} needs: {error}")
+        return unable(task, f"A worker lacks what {study.name} needs: {error}")
     except Interrupted:
         # In the parent itself (one job): keep what is finished.
         write_results(work, numbers, results)
@@ -99,10 +101,11 @@ def run_task(work: Work, task: Task, *, writes: bool = True) -> TaskRecord:
     return replace(write_results(work, numbers, results), seconds=seconds)
 
 
-def _unable(batches: tuple[int, ...], why: str) -> TaskRecord:
-    """The record of a task that this process can't train at all."""
+def unable(task: Task, why: str) -> TaskRecord:
+    """Return the record of a task that this process can't train at all, for a reason."""
     kept = "What is finished is kept, and the same command goes on from there."
-    return TaskRecord(batches, (), Counter(), problem=f"{why} {kept}")
+    numbers = tuple(number for number, _ in task)
+    return TaskRecord(numbers, (), Counter(), problem=f"{why} {kept}")
 
 
 def write_results(work: Work, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:
