@@ -115,6 +115,7 @@ def sweep(
     )
     refinement = _refinement(grid, refine, threshold, tolerance)
     name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
+    _check_texts(scheduler=scheduler, address=address, shard=shard)
     part = parse_shard(shard, refined=refinement is not None)
     asked = -1 if jobs == -1 else whole("jobs", jobs, 1)
     addresses = {"--scheduler": scheduler, "--address": address}
@@ -235,11 +236,8 @@ def draw(
     Raises:
         UserError: if there is no such figure, or the directories don't hold what it is drawn from.
     """
-    texts = {"figure": figure, "x": x, "y": y, "value": value, "by": by, "title": title}
-    texts |= {"size": size, "cmap": cmap, "log": log}
-    for name, given in texts.items():
-        if given is not None and not isinstance(given, str):
-            raise UserError(f"{name} {given!r}: it takes a text.")
+    _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title)
+    _check_texts(size=size, cmap=cmap, log=log)
     if each_seed is not None and not isinstance(each_seed, bool):
         raise UserError(f"each_seed {each_seed!r}: it takes True or False.")
     if not directories:
@@ -396,6 +394,13 @@ def _path(name: str, given: object) -> Path:
     if not isinstance(given, str | Path):
         raise UserError(f"{name} {given!r}: it takes a path.")
     return Path(given)
+
+
+def _check_texts(**given: object) -> None:
+    """Refuse what is no text, by the names of arguments that may be left out."""
+    for name, one in given.items():
+        if one is not None and not isinstance(one, str):
+            raise UserError(f"{name} {one!r}: it takes a text.")
 
 
 def _texts(name: str, given: object) -> list[str]:

@@ -18,7 +18,11 @@ def require_extra(package: str, extra: str, asked_by: str) -> None:
     Raises:
         MissingError: if it isn't installed.
     """
-    if importlib.util.find_spec(package) is None:
+    try:
+        installed = importlib.util.find_spec(package) is not None
+    except ValueError:  # something else was put in its place
+        installed = False
+    if not installed:
         raise MissingError(
             f"{asked_by} needs the package {package}, which isn't installed: "
             f"`pip install 'overfit-cli[{extra}]'` installs it."

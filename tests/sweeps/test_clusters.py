@@ -104,13 +104,37 @@ def test_a_scheduler_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_pat
         kept = len(rows(tmp_path / "out"))
     assert process.returncode == 1
     assert errors == (
-        f"overfit: --scheduler {own.address}: its scheduler is gone. What is finished is kept, and "
-        "the same command goes on from there.\n"
+        f"overfit: --scheduler {own.address}: the cluster doesn't answer any more. What is "
+        "finished is kept, and the same command goes on from there.\n"
     )
     assert 3 <= kept < 20
     done = run("sweep", "toy", *SHORT, "--jobs=1", "--out", "out", cwd=tmp_path)
     assert f"{kept} there already" in done.stdout
     assert len(rows(tmp_path / "out")) == 20
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_hangs_is_one_sentence(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path / "cluster", "one") as own:
+        process = start("sweep", "toy", *LONG, *on(own), "--out", "out", cwd=tmp_path)
+        wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
+        own.scheduler.send_signal(signal.SIGSTOP)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "the cluster doesn't answer any more" in errors
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_an_estimate_is_for_the_jobs_that_are_asked_for(
+    tmp_path: Path, cluster: DaskCluster
+) -> None:
+    done = run("sweep", "toy", *GRID, *on(cluster), "--jobs", "200", "--dry-run", cwd=tmp_path)
+    assert f"36 to run, 2 jobs on dask at {cluster.address}" in done.stdout
+    assert " on 200 jobs (2 there now), " in done.stdout
+    presets = ("fig1", "--dry-run", "--jobs", "200")
+    done = run("reproduce", *presets, *on(cluster), cwd=tmp_path)
+    assert "1 preset on 200 jobs (2 there now): " in done.stdout
 
 
 @pytest.mark.slow

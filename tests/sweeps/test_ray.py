@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.clusters import RayCluster, free_port, ray_cluster
-from tests.command import run, start, wait_for
+from tests.command import environment, run, start, wait_for
 from tests.toy_runs import rows
 
 pytestmark = pytest.mark.slow
@@ -45,7 +47,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
 def test_rows_are_those_of_a_sweep_here(tmp_path: Path, cluster: RayCluster) -> None:
     run("sweep", "toy", *GRID, "--jobs=1", "--out", "here", cwd=tmp_path)
     done = run("sweep", "toy", *GRID, *on(cluster), "--out", "there", cwd=tmp_path)
-    assert f"36 to run, 2 jobs on ray at {cluster.address}, whose workers write" in done.stdout
+    assert f"36 to run, 2 jobs on ray at {cluster.address}, whose nodes write" in done.stdout
     assert done.stderr == ""
     pd.testing.assert_frame_equal(rows(tmp_path / "there"), rows(tmp_path / "here"))
 
@@ -57,7 +59,7 @@ def test_rows_of_workers_that_share_no_disk_are_written_here(
     run("sweep", "toy", *GRID, "--jobs=1", "--out", "here", cwd=tmp_path)
     out = "/proc/self/cwd/there"
     done = run("sweep", "toy", *GRID, *on(cluster), "--out", out, cwd=tmp_path)
-    assert "whose workers share no disk with this process, which writes their rows" in done.stdout
+    assert "whose nodes share no disk with this process, which writes their rows" in done.stdout
     pd.testing.assert_frame_equal(rows(tmp_path / "there"), rows(tmp_path / "here"))
 
 
@@ -112,6 +114,33 @@ def test_a_function_travels(tmp_path: Path, cluster: RayCluster) -> None:
     assert set(cells["here"]) == {0.0}
 
 
+def test_a_script_that_is_connected_stays_so(tmp_path: Path, cluster: RayCluster) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import overfit_cli, ray\n"
+        f"ray.init({cluster.address!r}, log_to_driver=False)\n"
+        "sweep = dict(n=[1, 2], snr=1.0, seeds=1, backend='ray', quiet=True)\n"
+        "head = ray.get_runtime_context().gcs_address\n"
+        "for name, address in (('auto', 'auto'), ('named', head)):\n"
+        "    overfit_cli.sweep('toy', **sweep, address=address, out=name)\n"
+        "    assert ray.is_initialized()\n"
+        "try:\n"
+        "    overfit_cli.sweep('toy', **sweep, address='127.0.0.1:9')\n"
+        "except overfit_cli.UserError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env=environment(),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "--address 127.0.0.1:9: this process is connected to the ray cluster at" in done.stdout
+    assert len(rows(tmp_path / "auto")) == len(rows(tmp_path / "named")) == 2
+
+
 def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     where = ("--backend", "ray", "--address", address)
@@ -126,5 +155,5 @@ def test_a_cluster_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_path:
         wait_for(lambda: begun(tmp_path / "out"))
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert f"overfit: --address {own.address}: its scheduler is gone" in errors
+    assert f"overfit: --address {own.address}: the cluster doesn't answer any more" in errors
     assert 3 <= len(rows(tmp_path / "out")) < 20

@@ -143,17 +143,16 @@ class Progress:
         failed = f", {self._failed} failed" if self._failed else ""
         now = self._time() if self.cells else self._waits_for()
         if self._staff is not None and not self._staff.workers:
-            now = "waiting for a worker: there is none"
+            now = f"waiting for a {self._executor.workers_are}: there is none"
         elif self._staff is not None:
             now += f"; {self._workers(self._staff)}"
         of_all = f"; {self._of_all(self._work_done / self._work)}" if self._of_all else ""
         return f"{self.count()}{failed}; {now}{of_all}"
 
-    @staticmethod
-    def _workers(staff: Staffed) -> str:
+    def _workers(self, staff: Staffed) -> str:
         """How many workers there are, and how many tasks they run where that is another number."""
         jobs = "" if staff.jobs == staff.workers else f"{plural(staff.jobs, 'job')} on "
-        return f"{jobs}{plural(staff.workers, 'worker')}"
+        return f"{jobs}{plural(staff.workers, self._executor.workers_are)}"
 
     def _waits_for(self) -> str:
         """What comes before the first record: workers start, each job trains a batch."""

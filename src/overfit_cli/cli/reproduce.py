@@ -116,20 +116,22 @@ class _Done:
 
 def _outline(how: _How, wanted: Sequence[Reproducible]) -> None:
     """Say what would run, and how long it takes on this many jobs."""
-    remaining = _remaining(how, wanted)
+    from overfit_cli.cli.sentences import jobs_in_words
+
+    remaining = _remaining(how, wanted, how.executor.jobs_asked)
     for one in wanted:
         profile, left = one.preset.profile(how.profile), remaining.of(one.preset)
         time = "time not known" if left is None else about(left) if left else "done"
         needs = f"; needs {profile.needs}" if profile.needs else ""
         how.output.print(f"{one.address}: {one.preset.name}, {time}{needs}")
-    size = f"{plural(len(wanted), 'preset')} on {plural(how.executor.jobs, 'job')}"
+    size = f"{plural(len(wanted), 'preset')} on {jobs_in_words(how.executor)}"
     how.output.print(f"{size}: {remaining.in_words()}.")
 
 
-def _remaining(how: _How, wanted: Sequence[Reproducible]) -> Remaining:
+def _remaining(how: _How, wanted: Sequence[Reproducible], jobs: int) -> Remaining:
     from overfit_cli.cli.remaining import Remaining
 
-    return Remaining([one.preset for one in wanted], how.profile, how.executor.jobs, RESULTS)
+    return Remaining([one.preset for one in wanted], how.profile, jobs, RESULTS)
 
 
 def _run_all(how: _How, wanted: Sequence[Reproducible]) -> _Done:
@@ -139,7 +141,7 @@ def _run_all(how: _How, wanted: Sequence[Reproducible]) -> _Done:
         UserError: if a preset that the user named can't be run, or nothing more can be written.
         KeyboardInterrupt: when interrupted; what is finished is kept.
     """
-    done, remaining = _Done(), _remaining(how, wanted)
+    done, remaining = _Done(), _remaining(how, wanted, how.executor.jobs)
     for number, one in enumerate(wanted, start=1):
         place = f"{number} of {len(wanted)}"
         how.output.print(f"[{place}] {one.address}: {remaining.in_words()}.")

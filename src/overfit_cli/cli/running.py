@@ -97,7 +97,7 @@ class Runner:
 
     def executor_for(self, plan: Plan) -> Executor:
         """Return who trains a plan."""
-        return self.executor.for_batches(len(plan.batches))
+        return self.executor.for_batches(plan.of_all(len(plan.batches)))
 
     @property
     def execution(self) -> Execution:

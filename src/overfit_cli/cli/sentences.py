@@ -63,7 +63,7 @@ def estimate_in_words(plan: Plan, executor: Executor, within: float) -> str:
     """Return what a plan would take, from a probe of `within` seconds at most."""
     if not plan.batches:
         return "Nothing would run."
-    likely = estimate(plan, executor.jobs, executor.device, within)
+    likely = estimate(plan, executor.jobs_asked, executor.device, within)
     nothing = "Nothing was run or written."
     memory = [] if likely.memory is None else [f"{size(likely.memory)} of memory"]
     if likely.seconds is None or likely.disk is None:
@@ -75,11 +75,18 @@ def estimate_in_words(plan: Plan, executor: Executor, within: float) -> str:
     source = "From one timed probe"
     if likely.cut:
         source = f"From a small probe, because a typical one took over {duration(within)}"
-    time = f"{about(likely.seconds)} on {plural(executor.jobs, 'job')}"
+    time = f"{about(likely.seconds)} on {jobs_in_words(executor)}"
     if len(plan.batches) > 1 and math.isclose(likely.seconds, likely.longest or 0.0):
         time += ", as long as the longest batch"
     takes = [time, *memory, f"{size(likely.disk)} on disk"]
     return f"{source}: {', '.join(takes)}. {nothing}"
+
+
+def jobs_in_words(executor: Executor) -> str:
+    """Return how many jobs an estimate is for, and how many of them a cluster has now."""
+    there = executor.jobs
+    fewer = f" ({there} there now)" if there != executor.jobs_asked else ""
+    return f"{plural(executor.jobs_asked, 'job')}{fewer}"
 
 
 def failed_in_words(summary: Summary) -> str:

@@ -56,11 +56,16 @@ class Cluster(Executor, Generic[Handle]):
         return max(1, self._staff().jobs)
 
     @property
+    def jobs_asked(self) -> int:
+        """How many tasks were asked for; without a number as many as run now."""
+        return self._most or self.jobs
+
+    @property
     def in_words(self) -> str:
         """How many jobs, where, and who writes the rows."""
         jobs, where = self._staff().jobs, f"on {self.name} at {self.address}"
         if not jobs:
-            return f"{where}, which has no worker yet"
+            return f"{where}, which has no {self.workers_are} yet"
         return f"{plural(jobs, 'job')} {where}{self._who_writes()}"
 
     def _who_writes(self) -> str:
@@ -68,12 +73,15 @@ class Cluster(Executor, Generic[Handle]):
         seeing, blind = self._seeing[True], self._seeing[False]
         if seeing and blind:
             return (
-                f", where {seeing} of {seeing + blind} workers share the disk; the rows of the "
-                "others are written by this process"
+                f", where {seeing} of {seeing + blind} {self.workers_are}s share the disk; the "
+                "rows of the others are written by this process"
             )
         if blind:
-            return ", whose workers share no disk with this process, which writes their rows"
-        return ", whose workers write their rows themselves" if seeing else ""
+            return (
+                f", whose {self.workers_are}s share no disk with this process, which writes their "
+                "rows"
+            )
+        return f", whose {self.workers_are}s write their rows themselves" if seeing else ""
 
     def check(self, work: Work) -> None:
         """Refuse a study that can't travel, and workers that can't train it."""
@@ -126,10 +134,10 @@ class Cluster(Executor, Generic[Handle]):
                 self._take_back(out)
 
     def _gone(self) -> UserError:
-        """The error of a scheduler that doesn't answer any more."""
+        """The error of a cluster that doesn't answer any more."""
         return UserError(
-            f"{self.flag} {self.address}: its scheduler is gone. What is finished is kept, "
-            "and the same command goes on from there.",
+            f"{self.flag} {self.address}: the cluster doesn't answer any more. What is finished is "
+            "kept, and the same command goes on from there.",
             exit_code=1,
         )
 
@@ -151,7 +159,7 @@ class Cluster(Executor, Generic[Handle]):
         """How many tasks each worker that is there can run at a time.
 
         Raises:
-            UserError: if the scheduler is gone.
+            UserError: if the cluster is gone.
         """
 
     @abstractmethod
@@ -167,7 +175,7 @@ class Cluster(Executor, Generic[Handle]):
         """Those that have ended, as soon as one has; none where none has in time.
 
         Raises:
-            UserError: if the scheduler is gone.
+            UserError: if the cluster is gone.
         """
 
     @abstractmethod
@@ -175,7 +183,7 @@ class Cluster(Executor, Generic[Handle]):
         """The record of a task of these batches, which has ended; or that its worker was killed.
 
         Raises:
-            UserError: if the scheduler is gone, or a worker can't run tasks at all.
+            UserError: if the cluster is gone, or a worker can't run tasks at all.
         """
 
     @abstractmethod

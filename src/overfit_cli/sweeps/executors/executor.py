@@ -52,6 +52,8 @@ class Executor(ABC):
     """As `--backend` names it."""
     device: Device
     """What cells train on."""
+    workers_are: str = "worker"
+    """What there is one or several of, in words."""
 
     @property
     @abstractmethod
@@ -62,6 +64,11 @@ class Executor(ABC):
     @abstractmethod
     def in_words(self) -> str:
         """Who trains, for the plan: `2 jobs on loky`."""
+
+    @property
+    def jobs_asked(self) -> int:
+        """How many tasks it is to run at a time, whether its workers are there yet or not."""
+        return self.jobs
 
     @property
     def has_processes(self) -> bool:

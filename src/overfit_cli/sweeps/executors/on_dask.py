@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from distributed import Future
 
 SECONDS_TO_CONNECT = 10
+SECONDS_TO_LOOK = 60
 
 
 class Dask(Cluster["Future"]):
@@ -64,7 +65,9 @@ class Dask(Cluster["Future"]):
 
     def _slots(self) -> list[int]:
         try:
-            threads: dict[str, int] = self._client.nthreads()
+            threads: dict[str, int] = self._client.sync(
+                self._client.scheduler.ncores, workers=None, callback_timeout=SECONDS_TO_CONNECT
+            )
         except Exception as error:  # of many kinds, by what the connection was doing
             raise self._gone() from error
         if self._client.status != "running":  # what it says is old then
@@ -72,7 +75,15 @@ class Dask(Cluster["Future"]):
         return list(threads.values())
 
     def _look(self, asked: Asked) -> Mapping[str, Seen]:
-        found: dict[str, Any] = self._client.run(traveller(asked), on_error="return")
+        try:
+            found: dict[str, Any] = self._client.run(
+                traveller(asked), on_error="return", callback_timeout=SECONDS_TO_LOOK
+            )
+        except TimeoutError as error:
+            raise UserError(
+                f"--scheduler {self.address}: not all of its workers answer within "
+                f"{SECONDS_TO_LOOK} s."
+            ) from error
         return {
             worker: (f"fails ({one})", False) if isinstance(one, Exception) else one
             for worker, one in found.items()

@@ -23,7 +23,9 @@ SECONDS_TO_LOOK = 60
 
 
 class Ray(Cluster[Any]):
-    """The nodes of a ray cluster; a task takes one of their CPUs.
+    """The nodes of a ray cluster that have CPUs; a task takes one of these.
+
+    Where this process is connected to it already, that connection is used, and stays.
 
     Args:
         address: the head's, such as `127.0.0.1:6379`, or `auto` for the one on this machine.
@@ -31,32 +33,44 @@ class Ray(Cluster[Any]):
         device: what cells train on.
 
     Raises:
-        UserError: if there is no cluster.
+        UserError: if there is no cluster, or this process is connected to another one.
     """
 
-    name, flag = "ray", "--address"
+    name, flag, workers_are = "ray", "--address", "node"
 
     def __init__(self, address: str, most: int | None = None, device: Device = "cpu") -> None:
         super().__init__(address, most, device)
         require_extra("ray", "ray", "--backend ray")
         import ray
 
-        if address != "auto":
-            self._check_address()
-        try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise UserError(
-                f"--address {address}: ray can't connect to a cluster there "
-                f"({type(error).__name__}); one that asks for a token takes RAY_AUTH_MODE=token."
-            ) from error
         self._ray: Any = ray
+        self._connected_here = not ray.is_initialized()
+        if self._connected_here:
+            self._connect()
         self._head: str = ray.get_runtime_context().gcs_address
+        if not self._connected_here and address not in ("auto", self._head):
+            raise UserError(
+                f"--address {address}: this process is connected to the ray cluster at "
+                f"{self._head}; name that one or auto, or call ray.shutdown()."
+            )
         self._run = ray.remote(num_cpus=1, max_retries=0)(run_there)
 
     def close(self) -> None:
         """Leave the cluster; it stays as it is."""
-        self._ray.shutdown()
+        if self._connected_here:
+            self._ray.shutdown()
+
+    def _connect(self) -> None:
+        """Connect this process to the cluster."""
+        if self.address != "auto":
+            self._check_address()
+        try:
+            self._ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise UserError(
+                f"--address {self.address}: ray can't connect to a cluster there "
+                f"({type(error).__name__}); one that asks for a token takes RAY_AUTH_MODE=token."
+            ) from error
 
     def _check_address(self) -> None:
         """Refuse an address where nobody listens: ray itself would try for minutes."""
@@ -74,7 +88,11 @@ class Ray(Cluster[Any]):
             _knock(self._head)
         except OSError as error:  # ray itself would wait for it, and then end this process
             raise self._gone() from error
-        return [int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"]]
+        return [_cpus(node) for node in self._nodes()]
+
+    def _nodes(self) -> list[Any]:
+        """The nodes that can train."""
+        return [node for node in self._ray.nodes() if node["Alive"] and _cpus(node)]
 
     def _look(self, asked: Asked) -> Mapping[str, Seen]:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -84,8 +102,7 @@ class Ray(Cluster[Any]):
             node["NodeName"]: task.options(
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             ).remote()
-            for node in self._ray.nodes()
-            if node["Alive"]
+            for node in self._nodes()
         }
         return {name: self._seen(one) for name, one in looks.items()}
 
@@ -119,6 +136,11 @@ class Ray(Cluster[Any]):
         for handle in handles:
             with contextlib.suppress(Exception):  # the cluster may be gone
                 self._ray.cancel(handle)
+
+
+def _cpus(node: Any) -> int:
+    """How many tasks a node can run at a time."""
+    return int(node["Resources"].get("CPU", 0))
 
 
 def _knock(address: str) -> None:
