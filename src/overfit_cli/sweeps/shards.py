@@ -32,15 +32,16 @@ class Shard:
         """Return this shard's cells, in their order.
 
         Cells are dealt out by falling cost, one to each shard and then back again, whether they are
-        finished or not: so each machine finds the same parts whenever it looks. Who is first is
-        drawn anew each time, so that what is missing falls to all alike.
+        finished or not: so each machine finds the same parts whenever it looks. Of the same cost,
+        neighbours in the grid go to different shards; who is first is drawn anew each time. So what
+        is missing falls to all alike, and so do costs that nobody knows, such as a function's.
 
         Args:
             cells: of the whole sweep, in the same order for all shards.
             cost: of a cell, in any unit.
         """
         costs = [cost(cell) for cell in cells]
-        falling = sorted(range(len(cells)), key=lambda place: (-costs[place], cells[place].key))
+        falling = sorted(range(len(cells)), key=lambda place: -costs[place])
         own = list[int]()
         for start in range(0, len(falling), 2 * self.of):
             place = self._place(start)
