@@ -35,7 +35,7 @@ def plan_in_words(plan: Plan, directory: RunDirectory, executor: Executor) -> li
     there += [f"{failed} there as failed (--retry-failed runs them)"] if failed else []
     there += [f"{again} run again"] if again else []
     there += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
-    if plan.shard is not None and not plan.cells:
+    if plan.shard is not None and not plan.cells and plan.share == 1:
         return [f"{covers}.", "This shard has no cell: there are more shards than cells."]
     to_run = f"{plan.of_all(plan.to_run)} to run, {executor.in_words}"
     about = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
