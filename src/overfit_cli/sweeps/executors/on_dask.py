@@ -14,6 +14,7 @@ from overfit_cli.sweeps.executors.cluster import Cluster
 from overfit_cli.sweeps.executors.executor import Lost
 from overfit_cli.sweeps.executors.look import Asked, Seen, traveller
 from overfit_cli.sweeps.executors.remote import Parcel, run_there
+from overfit_cli.sweeps.interrupts import delaying_interrupts
 from overfit_cli.sweeps.tasks import Task
 from overfit_cli.sweeps.worker import TaskRecord
 from overfit_cli.training import Device
@@ -65,9 +66,11 @@ class Dask(Cluster["Future"]):
 
     def _slots(self) -> list[int]:
         try:
-            threads: dict[str, int] = self._client.sync(
-                self._client.scheduler.ncores, workers=None, callback_timeout=SECONDS_TO_CONNECT
-            )
+            # Ctrl-C in the midst of a call would have dask log an error of its own.
+            with delaying_interrupts():
+                threads: dict[str, int] = self._client.sync(
+                    self._client.scheduler.ncores, workers=None, callback_timeout=SECONDS_TO_CONNECT
+                )
         except Exception as error:  # of many kinds, by what the connection was doing
             raise self._gone() from error
         if self._client.status != "running":  # what it says is old then
@@ -106,7 +109,8 @@ class Dask(Cluster["Future"]):
         from distributed.client import FutureCancelledError
 
         try:
-            record: TaskRecord = handle.result(timeout=SECONDS_TO_CONNECT)
+            with delaying_interrupts():
+                record: TaskRecord = handle.result(timeout=SECONDS_TO_CONNECT)
         except KilledWorker as error:  # dask has tried it again so often
             return Lost(batches, kills=1 + error.allowed_failures)
         except (FutureCancelledError, OSError) as error:
