@@ -28,8 +28,8 @@ def merge(
 ) -> int:
     """Join run directories of one study, such as those of a sweep's shards.
 
-    Directories of other versions, code or data are refused, and so are two that have other numbers
-    of one cell.
+    Directories of other studies, versions, code or data are refused, and so are damaged files, and
+    two directories that have other numbers of one cell.
     """
     from overfit_cli.files import reason_of
     from overfit_cli.sweeps.loading import load_study_and_cells

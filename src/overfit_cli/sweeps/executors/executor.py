@@ -53,7 +53,7 @@ class Executor(ABC):
     device: Device
     """What cells train on."""
     workers_are: str = "worker"
-    """What there is one or several of, in words."""
+    """What those who train are called: a worker, or a node of a cluster."""
 
     @property
     @abstractmethod

@@ -69,7 +69,7 @@ class Ray(Cluster[Any]):
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"--address {self.address}: ray can't connect to a cluster there "
-                f"({type(error).__name__}); one that asks for a token takes RAY_AUTH_MODE=token."
+                f"({type(error).__name__}); a cluster with tokens needs RAY_AUTH_MODE=token."
             ) from error
 
     def _check_address(self) -> None:
