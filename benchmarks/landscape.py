@@ -14,16 +14,12 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from benchmarks.timing import timed
-from overfit_cli.classification.training import on_device
+from overfit_cli.core.classification import on_device
 from overfit_cli.landscapes import grid, offsets
 from overfit_cli.studies.attention_kernel.classifier.model import Layer, Transformer
 from overfit_cli.studies.attention_kernel.classifier.training import build_model
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
-from overfit_cli.studies.attention_kernel.landscape.plane import (
-    Directions,
-    Plane,
-    draw_directions,
-)
+from overfit_cli.studies.attention_kernel.landscape.plane import Directions, Plane, draw_directions
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
 
@@ -40,7 +36,7 @@ def loop(
     model: Transformer, directions: Directions, batch: Batch, points: Floats, *, gradients: bool
 ) -> Floats:
     """Evaluate the loss at each point by setting the weights there."""
-    layer = cast(Layer, model.layers[0])
+    layer = cast("Layer", model.layers[0])
     weights = layer.query.weight, layer.key.weight
     centre = [weight.detach().clone() for weight in weights]
     tokens, labels, mask = batch

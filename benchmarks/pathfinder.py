@@ -13,12 +13,11 @@ from functools import partial
 import numpy as np
 
 from benchmarks.timing import timed
-from overfit_cli.datasets.pathfinder import reference
-from overfit_cli.datasets.pathfinder.images import CHUNK, chunk_scenes
-from overfit_cli.datasets.pathfinder.rendering import render
+from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
+from overfit_cli.datasets.pathfinder.samples import CHUNK, chunk_scenes, render
 from overfit_cli.datasets.pathfinder.scenes import Scenes
-from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
 from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
+from tests.datasets import pathfinder_reference
 
 HARD = PathfinderSettings()
 TRAIN = stream_of(1, "train")
@@ -26,8 +25,11 @@ TRAIN = stream_of(1, "train")
 
 def slowly(scenes: Scenes, image: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Render one image point by point."""
-    shapes = reference.paddles_of(HARD, scenes, image), reference.discs_of(HARD, scenes, image)
-    return reference.pixels(HARD, *shapes, points=HARD.antialiasing)
+    shapes = (
+        pathfinder_reference.paddles_of(HARD, scenes, image),
+        pathfinder_reference.discs_of(HARD, scenes, image),
+    )
+    return pathfinder_reference.pixels(HARD, *shapes, points=HARD.antialiasing)
 
 
 def main() -> None:

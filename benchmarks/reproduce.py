@@ -16,17 +16,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overfit_cli.figure import FigureData
-from overfit_cli.parameter_values import of_row
-from overfit_cli.parameters import describe
-from overfit_cli.study import Cell
-from overfit_cli.sweeps.execute import execute
-from overfit_cli.sweeps.executors.local import Local
-from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.loading import load_figure_data
-from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.training import Execution
+from overfit_cli.core.figure import FigureData
+from overfit_cli.core.parameters import describe, of_row
+from overfit_cli.core.study import Cell
+from overfit_cli.core.training import Execution
+from overfit_cli.sweep.executors import Local
+from overfit_cli.sweep.grid import Grid
+from overfit_cli.sweep.load import load_figure_data
+from overfit_cli.sweep.plan import make_plan
+from overfit_cli.sweep.run import execute
+from overfit_cli.sweep.store import RunDirectory
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 """The engines' stated tolerances, by the precision of a cell."""

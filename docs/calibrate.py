@@ -13,10 +13,8 @@ from pathlib import Path
 
 from joblib import Parallel, delayed
 
-from overfit_cli.claims.calibration import Rates
-from overfit_cli.registry import claims_of, installed_studies
-from overfit_cli.report.calibration import Calibrated, calibrate
-from overfit_cli.study import AnyStudy
+from calibration.rates import Calibrated, Rates, calibrate
+from overfit_cli.core.study import AnyStudy, claims_of, installed_studies
 
 PAGE = Path(__file__).parent / "error-rates.md"
 RUNS = 200

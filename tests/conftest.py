@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from overfit_cli.core import study
+from tests.command import TOY
+
 # Before numerical libraries are imported: tests run side by side, one a core, and threads that wait
 # for each other on busy cores are many times slower than one alone.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from overfit_cli import registry  # noqa: E402
-from tests.command import TOY  # noqa: E402
 
 # The toy study is found in this process too, as a third party's is: by its entry point.
 sys.path.insert(0, str(TOY))
@@ -25,6 +26,6 @@ sys.path.insert(0, str(TOY))
 def installed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose packages count as installed in this process, once they are written."""
     monkeypatch.syspath_prepend(tmp_path)
-    registry._entry_points.cache_clear()
+    study._entry_points.cache_clear()
     yield tmp_path
-    registry._entry_points.cache_clear()
+    study._entry_points.cache_clear()

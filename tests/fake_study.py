@@ -13,13 +13,12 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.study import Cells, Column, Paper, Results, Study
+from overfit_cli.core.training import Training
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import typeset
-from overfit_cli.paper import Paper
-from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.study import Cells, Column, Results, Study
-from overfit_cli.training import Training
 
 NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 SNRS = np.linspace(1, 25, 25).tolist()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overfit_cli.figure import FigureOptions
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.picture import Picture, new_figure, styled
-from overfit_cli.figures.provenance import (
+from overfit_cli.figures.record import (
     ComparisonRecord,
     FileRecord,
     LookRecord,

@@ -17,12 +17,11 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.errors import UserError
-from overfit_cli.figures.same_picture import difference_of
-from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.registry import find_study
-from overfit_cli.study import CellResult, Cells, Column, Results, Study
-from overfit_cli.training import Training
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.study import CellResult, Cells, Column, Results, Study, find_study
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Training
+from overfit_cli.figures.record import difference_of
 from tests.command import call, environment
 
 SCRIPT = """

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.data_folder import VARIABLE, data_folder, set_data_folder
-from overfit_cli.errors import UserError
+from overfit_cli.core.files import DATA_VARIABLE, data_folder, set_data_folder
+from overfit_cli.core.text import UserError
 
 
 @pytest.fixture(autouse=True)
 def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(DATA_VARIABLE, "")
 
 
 def test_a_folder_that_no_one_named_is_asked_for() -> None:
     for value in ("", None):
         if value is None:
-            os.environ.pop(VARIABLE)
+            os.environ.pop(DATA_VARIABLE)
         with pytest.raises(UserError) as error:
             data_folder("--set source=imdb")
         assert str(error.value) == (
@@ -36,7 +36,7 @@ def test_a_named_folder_holds_wherever_one_goes(
     set_data_folder(Path("data"))
     monkeypatch.chdir("/")
     assert data_folder("--set source=imdb") == (tmp_path / "data").resolve()
-    assert os.environ[VARIABLE] == str((tmp_path / "data").resolve())  # As workers find it.
+    assert os.environ[DATA_VARIABLE] == str((tmp_path / "data").resolve())  # As workers find it.
 
 
 def test_an_archive_is_data_too_and_nothing_is_not(tmp_path: Path) -> None:

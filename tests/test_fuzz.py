@@ -19,25 +19,27 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overfit_cli.analysis.equation import parse_equation
-from overfit_cli.cli.look import look_of_record
-from overfit_cli.errors import UserError
-from overfit_cli.figures.metadata import read_record
+from overfit_cli.cli.options import look_of_record
+from overfit_cli.core.parameters import describe
+from overfit_cli.core.study import CellResult
+from overfit_cli.core.text import UserError, in_markdown, is_text, visible
 from overfit_cli.figures.picture import image
-from overfit_cli.figures.provenance import read_provenance
-from overfit_cli.parameters import describe
-from overfit_cli.plain_text import in_markdown, is_text, visible
-from overfit_cli.report.comparison.published import read_published
+from overfit_cli.figures.record import read_provenance, read_record
+from overfit_cli.report.published import read_published
+from overfit_cli.stats.equations import parse_equation
 from overfit_cli.studies.benign_vit.study import study as benign_vit
-from overfit_cli.study import CellResult
-from overfit_cli.sweeps.manifest import MANIFEST, Manifest, read_manifest
-from overfit_cli.sweeps.part_file import Refusal, read_part, write_part
-from overfit_cli.sweeps.presets import find_preset, preset_texts
-from overfit_cli.sweeps.provenance import planned_cells
-from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds
-from overfit_cli.sweeps.results import storable
-from overfit_cli.sweeps.rows import cell_table
-from overfit_cli.sweeps.schema import CELLS, TRAJECTORIES
+from overfit_cli.sweep.manifest import MANIFEST, Manifest, planned_cells, read_manifest
+from overfit_cli.sweep.part_file import (
+    CELLS,
+    TRAJECTORIES,
+    Refusal,
+    cell_table,
+    read_part,
+    write_part,
+)
+from overfit_cli.sweep.presets import find_preset, preset_texts
+from overfit_cli.sweep.ranges import MOST_VALUES, parse_range, parse_seeds
+from overfit_cli.sweep.worker import storable
 from tests.recorded_picture import COMPARED, RECORD, picture
 from tests.toy_runs import TOY, toy_cells
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from overfit_cli import matrix_products
-from overfit_cli.matrix_products import Linear, added_product
+from overfit_cli.core import matrix_products
+from overfit_cli.core.matrix_products import Linear, added_product
 
 SHAPES = [
     pytest.param((1, 3, 5, 2), id="small: one call of PyTorch's"),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from docs.pictures import ROOT, commands
-from overfit_cli.figures.metadata import read_record
-from overfit_cli.registry import figures_of, installed_studies
+from overfit_cli.core.study import figures_of, installed_studies
+from overfit_cli.figures.record import read_record
 from tests.command import call
 
 PICTURES = commands()

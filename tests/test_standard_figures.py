@@ -12,19 +12,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from overfit_cli.errors import UserError
+from overfit_cli.core.text import UserError
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.picture import save
-from tests.fake_study import (
-    LAW,
-    NS,
-    OPTIONS,
-    SIDES,
-    SNRS,
-    data_of,
-    fail,
-    fake_cells,
-)
+from tests.fake_study import LAW, NS, OPTIONS, SIDES, SNRS, data_of, fail, fake_cells
 
 
 @pytest.fixture(scope="module")

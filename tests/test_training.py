@@ -11,12 +11,19 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
-from overfit_cli.minibatches import gradient_steps, minibatches
-from overfit_cli.study import ROW_COLUMNS, Cell, CellResult, Column, Study, taken_columns
-from overfit_cli.study_checks import why_no_study
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.sweeps.schema import CELLS, cell_schema
-from overfit_cli.training import Execution, Training, failure, training_conditions
+from overfit_cli.core.classification import gradient_steps, minibatches
+from overfit_cli.core.study import (
+    ROW_COLUMNS,
+    Cell,
+    CellResult,
+    Column,
+    Study,
+    taken_columns,
+    why_no_study,
+)
+from overfit_cli.core.training import Execution, Training, failure, training_conditions
+from overfit_cli.sweep.part_file import CELLS, cell_schema
+from overfit_cli.sweep.worker import train_all
 from tests.fake_study import FakeParameters, FakeStudy
 
 CELL = Cell("fake", 1, FakeParameters(), 0)

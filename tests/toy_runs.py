@@ -10,15 +10,14 @@ from unittest import mock
 import pandas as pd
 
 import overfit_cli
-from overfit_cli.registry import find_study
-from overfit_cli.study import Cell
-from overfit_cli.sweeps import tasks
-from overfit_cli.sweeps.execute import execute
-from overfit_cli.sweeps.executors.local import Local
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.training import Execution
+from overfit_cli.core.study import Cell, find_study
+from overfit_cli.core.training import Execution
+from overfit_cli.sweep import worker
+from overfit_cli.sweep.executors import Local
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.plan import make_plan
+from overfit_cli.sweep.run import execute
+from overfit_cli.sweep.store import RunDirectory
 
 TOY = find_study("toy")
 
@@ -41,7 +40,7 @@ def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirector
 
 def one_part_per_batch() -> AbstractContextManager[object]:
     """Have each task be one batch, however quick it is, for sweeps in this process."""
-    return mock.patch.object(tasks, "SECONDS", 0.0)
+    return mock.patch.object(worker, "SECONDS", 0.0)
 
 
 def rows(path: Path) -> pd.DataFrame:

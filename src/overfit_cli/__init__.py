@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from overfit_cli.api import compare, draw, judge, load, sweep
-    from overfit_cli.claim import Claim, Measurement
-    from overfit_cli.errors import UserError
-    from overfit_cli.functions.experiment import experiment
-    from overfit_cli.parameters import Parameter
-    from overfit_cli.study import Column, Study
+    from overfit_cli.core.claim import Claim, Measurement
+    from overfit_cli.core.parameters import Parameter
+    from overfit_cli.core.study import Column, Study
+    from overfit_cli.core.text import UserError
+    from overfit_cli.functions.source_files import experiment
 
 __version__ = "0.1.0"
 
@@ -33,11 +33,11 @@ __all__ = [
 
 _PLACES = {
     **dict.fromkeys(("compare", "draw", "judge", "load", "sweep"), "api"),
-    **dict.fromkeys(("Claim", "Measurement"), "claim"),
-    **dict.fromkeys(("Column", "Study"), "study"),
-    "Parameter": "parameters",
-    "UserError": "errors",
-    "experiment": "functions.experiment",
+    **dict.fromkeys(("Claim", "Measurement"), "core.claim"),
+    **dict.fromkeys(("Column", "Study"), "core.study"),
+    "Parameter": "core.parameters",
+    "UserError": "core.text",
+    "experiment": "functions.source_files",
 }
 """Where each public name lives: it is imported when it is first asked for, so that the command
 line starts quickly."""

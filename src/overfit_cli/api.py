@@ -6,40 +6,39 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from overfit_cli.cli.common import RESULTS, console
-from overfit_cli.cli.difference import draw_difference
-from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
-from overfit_cli.cli.naming import sweep_name
-from overfit_cli.cli.refining import refine as run_rounds
-from overfit_cli.cli.running import Runner, outline
-from overfit_cli.cli.subject import Subject, find_subject
-from overfit_cli.data_folder import set_data_folder
-from overfit_cli.device import Device
-from overfit_cli.drawing import Request, draw_figure
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureOptions
+from overfit_cli.cli.console import RESULTS, console
+from overfit_cli.cli.options import LEAST_DPI, checked_colour_map, read_log, read_look
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.files import set_data_folder
+from overfit_cli.core.parameters import Value
+from overfit_cli.core.study import AnyStudy, Study, add_study, find_study
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import DeviceChoice
+from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Picture, save_with_caption
-from overfit_cli.functions.study import study_of_function
-from overfit_cli.parameters import Value
-from overfit_cli.registry import add_study, find_study
-from overfit_cli.report.comparison.compare import Comparison, compare_sides
-from overfit_cli.report.frames import judge_cells
-from overfit_cli.report.judge import judge_all
-from overfit_cli.report.judged import Judged, worth_showing
-from overfit_cli.study import AnyStudy, Study
-from overfit_cli.sweeps.executors.choosing import Backend, executor_of
-from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.loading import load_logged_steps, load_study_and_cells
-from overfit_cli.sweeps.means import means_over_seeds
-from overfit_cli.sweeps.python_values import grid_of_values, number, whole
-from overfit_cli.sweeps.refine import Refinement, boundary_target
-from overfit_cli.sweeps.schema import cell_schema
-from overfit_cli.sweeps.selection import chosen_cells, read_selections
-from overfit_cli.sweeps.shards import parse_shard
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.functions.function_study import study_of_function
+from overfit_cli.report.difference_figure import draw_difference
+from overfit_cli.report.differences import Comparison, compare_sides
+from overfit_cli.report.judge import Judged, judge_all, judge_cells, worth_showing
+from overfit_cli.sweep.executors import Backend, executor_of
+from overfit_cli.sweep.grid import Grid, grid_of_values, number, parse_shard, whole
+from overfit_cli.sweep.load import (
+    chosen_cells,
+    load_logged_steps,
+    load_study_and_cells,
+    means_over_seeds,
+    read_selections,
+)
+from overfit_cli.sweep.part_file import cell_schema
+from overfit_cli.sweep.presets import Subject, find_subject, sweep_name
+from overfit_cli.sweep.refine import Refinement, boundary_target
+from overfit_cli.sweep.refine import refine as run_rounds
+from overfit_cli.sweep.runner import Runner, outline
+from overfit_cli.sweep.store import RunDirectory
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 Values = Value | str | Iterable[Any]
 """One value, several, or a range as the command line has it: `"0.1:16:100:log"`."""
@@ -59,7 +58,7 @@ def sweep(
     scheduler: str | None = None,
     address: str | None = None,
     shard: str | None = None,
-    device: Device = "auto",
+    device: DeviceChoice = "auto",
     data: str | Path | None = None,
     trajectories: bool = False,
     dry_run: bool = False,
@@ -120,7 +119,10 @@ def sweep(
     asked = -1 if jobs == -1 else whole("jobs", jobs, 1)
     addresses = {"--scheduler": scheduler, "--address": address}
     with executor_of(
-        _one_of("backend", backend, Backend), asked, _one_of("device", device, Device), addresses
+        _one_of("backend", backend, Backend),
+        asked,
+        _one_of("device", device, DeviceChoice),
+        addresses,
     ) as executor:
         runner = Runner(
             output=console(quiet=quiet),

@@ -12,10 +12,9 @@ import numpy as np
 
 from overfit_cli.analysis import surfaces
 from overfit_cli.analysis.surfaces import Floats
-from overfit_cli.cache import cache_folder
-from overfit_cli.files import write_whole
-from overfit_cli.study import Cell, Column
-from overfit_cli.training import Training
+from overfit_cli.core.files import cache_folder, write_whole
+from overfit_cli.core.study import Cell, Column
+from overfit_cli.core.training import Training
 
 MEASURES = (
     Column(

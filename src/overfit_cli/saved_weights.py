@@ -11,8 +11,7 @@ from typing import TypeVar
 
 import torch
 
-from overfit_cli.cache import cache_folder
-from overfit_cli.files import locked, write_whole
+from overfit_cli.core.files import cache_folder, locked, write_whole
 
 FILE = "network.pt"
 Network = TypeVar("Network", bound=torch.nn.Module)

@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from overfit_cli.analysis.equation import parse_equation
-from overfit_cli.errors import UserError
+from overfit_cli.core.text import UserError
+from overfit_cli.stats.equations import parse_equation
 
 AXES = ("n", "snr")
 

@@ -8,10 +8,9 @@ import re
 import numpy as np
 import pytest
 
-from overfit_cli.analysis.equation import parse_equation
-from overfit_cli.analysis.equation_text import equation_in_mathtext
 from overfit_cli.figures.picture import Picture, image
 from overfit_cli.figures.style import typeset
+from overfit_cli.stats.equations import equation_in_mathtext, parse_equation
 
 SYMBOLS = {
     "n": "N",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overfit_cli.analysis.interpolation import between
-from overfit_cli.analysis.spacing import by_ratio
+from overfit_cli.stats.pairs import between, by_ratio
 
 X, Y = np.array([0.0, 1.0, 3.0]), np.array([2.0, 4.0])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overfit_cli.analysis.intervals import (
+from overfit_cli.stats.intervals import (
     FEWEST_FOR_MEDIAN,
     difference_estimate,
     mean_estimate,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.analysis.power_law import fit_power_law, row_medians
+from overfit_cli.stats.boundaries import fit_power_law, row_medians
 
 
 def crossings_of(

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.analysis.crossings import crossings, medians_by_row
-from overfit_cli.analysis.sides import Floats, share_above
+from overfit_cli.stats.boundaries import Floats, crossings, medians_by_row, share_above
 
 SEEDS = 40
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from overfit_cli.claim import UndecidedError
-from overfit_cli.claims.trends import falls, rank_correlation
+from overfit_cli.claims.rules import falls, rank_correlation
+from overfit_cli.core.claim import UndecidedError
 
 
 def grid(slope: float = 0.1, seeds: int = 5) -> pd.DataFrame:

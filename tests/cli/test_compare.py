@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.cli.comparison_tables import difference_table
-from overfit_cli.cli.difference import draw_difference
-from overfit_cli.errors import UserError
-from overfit_cli.report.comparison.compare import Comparison, compare_sides
+from overfit_cli.cli.compare import difference_table
+from overfit_cli.core.text import UserError
+from overfit_cli.report.difference_figure import draw_difference
+from overfit_cli.report.differences import Comparison, compare_sides
 from tests.command import call
 from tests.fake_study import heights
 from tests.report.comparison.toy_numbers import loss, write_run

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
-from overfit_cli.display import PatientStream
-from overfit_cli.plain_text import in_markdown, visible
+from overfit_cli.core.processes import PatientStream
+from overfit_cli.core.text import in_markdown, visible
 from tests.command import call, environment
 
 GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--jobs=1")

@@ -17,13 +17,11 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 import overfit_cli
-from overfit_cli.drawing import Request, figure_and_data
-from overfit_cli.figure import FigureOptions
-from overfit_cli.figures.metadata import read_record
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.figures.draw import Request, figure_and_data
 from overfit_cli.figures.picture import image
-from overfit_cli.figures.provenance import RunRecord
-from overfit_cli.recording import record_of
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.figures.record import RunRecord, read_record, record_of
+from overfit_cli.sweep.store import RunDirectory
 from tests.command import call
 from tests.spoilt_figures import edit, rewritten, verify, with_column
 from tests.toy_runs import parts_in

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import overfit_cli
-from overfit_cli.cli.verifying import verify_figure
-from overfit_cli.figures.metadata import read_record
+from overfit_cli.cli.verify import verify_figure
+from overfit_cli.figures.record import read_record
 from tests.command import call
 from tests.report.comparison.toy_numbers import Numbers, write_run
 from tests.spoilt_figures import edit, rewritten, verify, with_column

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from overfit_cli.datasets.pathfinder.reference import Disc, Segment
+from tests.datasets.pathfinder_reference import Disc, Segment
 
 _STEPS = 40
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from overfit_cli.datasets.generated_reviews import NEGATION, ReviewSettings
+from overfit_cli.datasets.text import NEGATION, ReviewSettings
 
 
 def sentiment(words: Sequence[int], settings: ReviewSettings) -> int:

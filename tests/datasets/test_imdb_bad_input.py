@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.datasets import imdb_files
+from overfit_cli.core.text import UserError
+from overfit_cli.datasets import imdb
 from overfit_cli.datasets.imdb import read_imdb
-from overfit_cli.errors import UserError
 from tests.datasets.imdb_files import REVIEWS, without, write_archive, write_folder
 
 
@@ -189,15 +189,15 @@ def test_what_is_missing_or_malformed_is_one_sentence(
 def test_an_archive_without_end_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imdb_files, "MOST_UNPACKED", 10_000_000)
+    monkeypatch.setattr(imdb, "MOST_UNPACKED", 10_000_000)
     archive = write_archive(tmp_path / "aclImdb.tar.gz", REVIEWS)
     archive.write_bytes(
         gzip.compress(gzip.decompress(archive.read_bytes()) + bytes(20_000_000), mtime=0)
     )
     with pytest.raises(UserError, match="it unpacks to more than 10000000 bytes"):
         read_imdb(archive, 10)
-    monkeypatch.setattr(imdb_files, "MOST_UNPACKED", 30_000_000)
-    monkeypatch.setattr(imdb_files, "MOST_REVIEWS", 3)
+    monkeypatch.setattr(imdb, "MOST_UNPACKED", 30_000_000)
+    monkeypatch.setattr(imdb, "MOST_REVIEWS", 3)
     with pytest.raises(UserError, match="it has more than 3 members"):
         read_imdb(archive, 10)
     with pytest.raises(UserError, match="it has more than 3 reviews"):

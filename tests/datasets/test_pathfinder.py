@@ -21,26 +21,25 @@ from overfit_cli.analysis.shortcut_rules import (
     features_of_places,
     majority_in_bins_accuracy,
 )
-from overfit_cli.datasets import lra_pathfinder
-from overfit_cli.datasets.lra_pathfinder import DIRECTORIES, read_lra
-from overfit_cli.datasets.pathfinder import images as pathfinder_images
-from overfit_cli.datasets.pathfinder import reference
-from overfit_cli.datasets.pathfinder.images import (
+from overfit_cli.core.text import UserError
+from overfit_cli.datasets.pathfinder import lra
+from overfit_cli.datasets.pathfinder import samples as pathfinder_images
+from overfit_cli.datasets.pathfinder.lra import DIRECTORIES, read_lra
+from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
+from overfit_cli.datasets.pathfinder.samples import (
     CHUNK,
     PathfinderImages,
     Stream,
     chunk_scenes,
     draw,
     images,
+    render,
 )
-from overfit_cli.datasets.pathfinder.markers import matches
-from overfit_cli.datasets.pathfinder.rendering import render
-from overfit_cli.datasets.pathfinder.scenes import Scenes, contour_of_paddles
-from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
-from overfit_cli.errors import UserError
+from overfit_cli.datasets.pathfinder.scenes import Scenes, contour_of_paddles, matches
 from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.figures import draw_images
 from tests.datasets import pathfinder_oracle as oracle
+from tests.datasets import pathfinder_reference
 
 HARD = PathfinderSettings()
 TRAIN = stream_of(0, "train")
@@ -127,8 +126,8 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: Pathfind
     scenes = scenes_of(settings)
     sizes = sorted(np.bincount(contour_of_paddles(settings)).tolist())
     for image in range(16):
-        paddles = reference.paddles_of(settings, scenes, image)
-        discs = reference.discs_of(settings, scenes, image)
+        paddles = pathfinder_reference.paddles_of(settings, scenes, image)
+        discs = pathfinder_reference.discs_of(settings, scenes, image)
         gap = 2 * settings.paddle_margin + 1e-9
         assert oracle.is_connected(paddles, discs, gap) == (scenes.labels[image] == 1)
         assert sorted(map(len, oracle.contours(paddles, gap))) == sizes
@@ -141,7 +140,7 @@ def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
 ) -> None:
     scenes, contour = scenes_of(settings), contour_of_paddles(settings)
     for image in range(8):
-        paddles = reference.paddles_of(settings, scenes, image)
+        paddles = pathfinder_reference.paddles_of(settings, scenes, image)
         for one, other in combinations(range(len(paddles)), 2):
             if contour[one] != contour[other] or other - one > 1:
                 assert oracle.distance(paddles[one], paddles[other]) >= settings.clearance
@@ -165,8 +164,11 @@ def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
     for settings in (SMALL, replace(SMALL, antialiasing=3, paddle_thickness=1.0)):
         scenes = scenes_of(settings)
         drawn = render(settings, scenes)
-        shapes = reference.paddles_of(settings, scenes, 1), reference.discs_of(settings, scenes, 1)
-        slow = reference.pixels(settings, *shapes, points=settings.antialiasing)
+        shapes = (
+            pathfinder_reference.paddles_of(settings, scenes, 1),
+            pathfinder_reference.discs_of(settings, scenes, 1),
+        )
+        slow = pathfinder_reference.pixels(settings, *shapes, points=settings.antialiasing)
         assert np.abs(drawn[1] - slow).max() <= 1
 
 
@@ -459,7 +461,7 @@ def test_metadata_without_end_is_named_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = write_lra(tmp_path, as_array=False)
-    monkeypatch.setattr(lra_pathfinder, "MOST_IMAGES", 4)
+    monkeypatch.setattr(lra, "MOST_IMAGES", 4)
     refused(tmp_path, "hard", [str(root), "over 4 images"])
     with (root / "metadata" / "0.npy").open("wb") as file:
         file.truncate(1 << 40)

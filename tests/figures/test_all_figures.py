@@ -12,17 +12,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli import registry
-from overfit_cli.drawing import Request, draw_figure
-from overfit_cli.errors import UserError
-from overfit_cli.figure import Figure, FigureData, FigureOptions
+from overfit_cli.core import study as registry
+from overfit_cli.core.figure import Figure, FigureData, FigureOptions
+from overfit_cli.core.text import UserError
 from overfit_cli.figures.boundary import draw_boundary
 from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.cutoff import draw_cutoff
+from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.lines import draw_lines
+from overfit_cli.figures.panels import side_by_side
 from overfit_cli.figures.picture import Picture, new_figure, styled
-from overfit_cli.figures.several import side_by_side
 from tests.fake_study import (
     NS,
     SIDES,

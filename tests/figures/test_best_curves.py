@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.analysis.best import best_of_sweep
-from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.best_curves import draw_best_curves, draw_loss_and_accuracy
-from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.study import Column
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.study import Column
+from overfit_cli.figures.curves import draw_best_curves, draw_loss_and_accuracy
+from overfit_cli.stats.pairs import best_of_sweep
 from tests.fake_study import FakeStudy, words
 
 

@@ -10,10 +10,9 @@ import pytest
 
 import overfit_cli
 from overfit_cli import __version__
-from overfit_cli.figure import FigureData
-from overfit_cli.figures.caption import caption
+from overfit_cli.core.figure import HEATMAP, FigureData
 from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.standard_figures import HEATMAP
+from overfit_cli.figures.picture import caption
 from tests.command import call
 from tests.fake_study import LAW, NS, OPTIONS, SNRS, data_of, fake_cells
 

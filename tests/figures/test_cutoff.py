@@ -12,17 +12,7 @@ from matplotlib.figure import Figure
 
 from overfit_cli.figures.cutoff import draw_cutoff
 from overfit_cli.figures.style import MUTED
-from tests.fake_study import (
-    NS,
-    OPTIONS,
-    SIDES,
-    SNRS,
-    FakeStudy,
-    data_of,
-    fail,
-    fake_cells,
-    words,
-)
+from tests.fake_study import NS, OPTIONS, SIDES, SNRS, FakeStudy, data_of, fail, fake_cells, words
 
 
 class Named(FakeStudy):

@@ -3,11 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overfit_cli.analysis.equation import parse_equation
-from overfit_cli.figures.equation_curve import equation_curve
-from tests.fake_study import (
-    LAW,
-)
+from overfit_cli.figures.laws import equation_curve
+from overfit_cli.stats.equations import parse_equation
+from tests.fake_study import LAW
 
 
 @pytest.mark.parametrize("log", [True, False])

@@ -10,11 +10,9 @@ from collections.abc import Iterator
 import pytest
 from matplotlib.figure import Figure
 
+from overfit_cli.core.parameters import ParameterInfo, describe, plain
+from overfit_cli.core.study import AnyStudy, Column, installed_studies
 from overfit_cli.figures.picture import image
-from overfit_cli.parameters import ParameterInfo, describe
-from overfit_cli.registry import installed_studies
-from overfit_cli.study import AnyStudy, Column
-from overfit_cli.symbols import plain
 
 LONGEST = 28
 STUDIES = [one for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")]

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import Figure, FigureOptions
+from overfit_cli.core.figure import Figure, FigureOptions
+from overfit_cli.core.text import UserError
 from overfit_cli.figures.boundary import draw_boundary
 from overfit_cli.figures.cutoff import draw_cutoff
-from overfit_cli.figures.equation_curve import DASHES
 from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.figures.options import resolved_options, spelled_out
+from overfit_cli.figures.inputs import resolved_options, spelled_out
+from overfit_cli.figures.laws import DASHES
 from tests.fake_study import LAW, NS, OPTIONS, SIDES, SNRS, FakeStudy, data_of, fake_cells, words
 
 AT = np.linspace(2, 24, 100)

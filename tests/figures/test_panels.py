@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import MOST_PANELS, Figure, FigureOptions
+from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
+from overfit_cli.core.text import UserError
+from overfit_cli.figures.inputs import resolved_options
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.options import resolved_options
 from overfit_cli.figures.panels import Panel, panels
 from tests.fake_study import data_of, fake_cells
 

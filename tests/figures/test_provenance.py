@@ -16,13 +16,17 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from overfit_cli.cli.look import look_of_record, read_look
-from overfit_cli.errors import UserError
-from overfit_cli.figures.metadata import read_record
+from overfit_cli.cli.options import look_of_record, read_look
+from overfit_cli.core.text import UserError
 from overfit_cli.figures.picture import image
-from overfit_cli.figures.provenance import LookRecord, Provenance, read_provenance
-from overfit_cli.figures.same_picture import difference_of
-from overfit_cli.figures.settings import settings_as_json, settings_of_json
+from overfit_cli.figures.record import (
+    LookRecord,
+    Provenance,
+    difference_of,
+    read_provenance,
+    read_record,
+)
+from overfit_cli.figures.style import settings_as_json, settings_of_json
 from tests.recorded_picture import COMPARED, RECORD, RUN, picture
 
 KINDS = ("png", "pdf", "svg")

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from matplotlib.colors import Normalize
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.text import UserError
 from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.several import difference, side_by_side
-from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.figures.panels import difference, side_by_side
 from tests.fake_study import (
     NS,
     OPTIONS,

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from rich.console import Console
 
+from overfit_cli.core.parameters import Value
 from overfit_cli.figures.terminal import Table, phase_diagram
-from overfit_cli.parameters import Value
 from tests.fake_study import fake_loss
 
 NS = list(range(2, 21))

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from overfit_cli.functions.study import study_of_function, study_of_reference
-from overfit_cli.sweeps.compact import compact_directory
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.functions.function_study import study_of_function, study_of_reference
+from overfit_cli.sweep.maintain import compact_directory
+from overfit_cli.sweep.store import RunDirectory
 from tests.command import environment, run
 
 MINE = '''

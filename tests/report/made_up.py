@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from overfit_cli.claim import Claim, Interval, Measurement, Verdict
-from overfit_cli.report.judged import Judged
+from overfit_cli.core.claim import Claim, Interval, Measurement, Verdict
+from overfit_cli.report.judge import Judged
 
 
 def judged(

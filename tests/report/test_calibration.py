@@ -11,16 +11,24 @@ import pytest
 from scipy.stats import binom
 
 import overfit_cli
+from calibration.rates import (
+    MOST_ERRORS,
+    Rates,
+    Worlds,
+    calibrate,
+    design,
+    errors,
+    rates,
+    worlds_of,
+)
+from calibration.worlds import exception_worlds, number_worlds, share_worlds
 from docs.calibrate import PAGE, studies
-from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.claim import Claim, Measurement
-from overfit_cli.claims.calibration import MOST_ERRORS, Rates, Worlds, errors, rates
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds, without_exception
-from overfit_cli.claims.worlds import exception_worlds, number_worlds, share_worlds
-from overfit_cli.errors import UserError
-from overfit_cli.registry import claims_of, find_study
-from overfit_cli.report.calibration import calibrate, design, worlds_of
-from overfit_cli.rng import named_rng
+from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli.core.study import claims_of, find_study
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import named_rng
+from overfit_cli.stats.intervals import mean_estimate
 
 QUICK = ("theorem1-corrected-several", "floor-softmax-below", "condition-8")
 """Claims of several rules that are judged soon; the slow tests judge every claim."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from overfit_cli.report.contents import ReportedRun, contents
+from overfit_cli.core.text import as_numbered
+from overfit_cli.report.contents import ReportedRun, contents, reproduced
 from overfit_cli.report.judge import judge_runs, load_runs
-from overfit_cli.report.order import reproduced
-from overfit_cli.words import as_numbered
 from tests.toy_runs import sweep_toy
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.figure import FigureData
-from overfit_cli.registry import figures_of
+from overfit_cli.core.figure import FigureData
+from overfit_cli.core.study import figures_of
 from overfit_cli.report.diagrams import explorable
-from overfit_cli.sweeps.loading import load_figure_data
+from overfit_cli.sweep.load import load_figure_data
 from tests.toy_runs import TOY, sweep_toy
 
 LOSSES = [0.1, 0.2, 0.4, 0.8]

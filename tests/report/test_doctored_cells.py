@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.registry import claims_of, find_study, installed_studies
-from overfit_cli.report.calibration import design, worlds_of
-from overfit_cli.report.frames import judge_cells
-from overfit_cli.rng import named_rng
-from overfit_cli.study import taken_columns
+from calibration.rates import design, worlds_of
+from overfit_cli.core.study import claims_of, find_study, installed_studies, taken_columns
+from overfit_cli.core.training import named_rng
+from overfit_cli.report.judge import judge_cells
 
 KEPT = sorted(Path("results").glob("*/manifest.json"))
 UNDECIDED = {"inconclusive", "vacuous", "not run"}

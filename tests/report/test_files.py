@@ -13,18 +13,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from overfit_cli.claim import Measurement, Verdict
-from overfit_cli.cli import reporting
-from overfit_cli.errors import UserError
-from overfit_cli.report.claims_json import claims_json
-from overfit_cli.report.contents import ReportedPaper, contents
-from overfit_cli.report.expected import Expected, as_expected, compare, read_expected
-from overfit_cli.report.files import write_report
-from overfit_cli.report.judge import load_runs
-from overfit_cli.report.judged import Judged
-from overfit_cli.report.junit import junit
-from overfit_cli.report.markdown import markdown
-from overfit_cli.report.words import in_words, number_in_words
+from overfit_cli.cli import report
+from overfit_cli.core.claim import Measurement, Verdict
+from overfit_cli.core.text import UserError
+from overfit_cli.report.contents import ReportedPaper, contents, in_words, number_in_words
+from overfit_cli.report.judge import (
+    Expected,
+    Judged,
+    as_expected,
+    compare,
+    load_runs,
+    read_expected,
+)
+from overfit_cli.report.writers import claims_json, junit, markdown, write_report
 from tests.command import call
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
@@ -288,7 +289,7 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     listed = call("report", cwd=tmp_path).stdout
     assert re.search(r"toy-claim +holds +0\.3333", listed)
     assert "228 claims need other cells than these; report.md says which." in listed
-    monkeypatch.setattr(reporting, "MOST_LISTED", 0)
+    monkeypatch.setattr(report, "MOST_LISTED", 0)
     lines = call("report", cwd=tmp_path).stdout.splitlines()
     assert len(lines) < 20
     rows = [re.split(r"\s{2,}", line.strip()) for line in lines]

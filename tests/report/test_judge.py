@@ -10,18 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.analysis.intervals import level_of_each
-from overfit_cli.claim import Measurement
 from overfit_cli.cli import app
-from overfit_cli.registry import claims_of, find_study
-from overfit_cli.report.choosing import in_order
-from overfit_cli.report.judge import judge_all, load_runs
-from overfit_cli.report.judged import Judged, as_a_family, worth_showing
+from overfit_cli.core.claim import Measurement
+from overfit_cli.core.study import claims_of, find_study
+from overfit_cli.report.judge import (
+    Judged,
+    as_a_family,
+    in_order,
+    judge_all,
+    load_runs,
+    worth_showing,
+)
+from overfit_cli.stats.intervals import level_of_each
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.presets import PresetFile
-from overfit_cli.sweeps.provenance import planned_cells, record_run
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.manifest import planned_cells, record_run
+from overfit_cli.sweep.presets import PresetFile
+from overfit_cli.sweep.store import RunDirectory
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from overfit_cli import __version__
-from overfit_cli.report import html
-from overfit_cli.report.contents import ReportedPaper, contents
-from overfit_cli.report.filling import weight
+from overfit_cli.report import page as html
+from overfit_cli.report.contents import ReportedPaper, contents, details_in_words
 from overfit_cli.report.judge import judge_runs, load_runs
-from overfit_cli.report.words import details_in_words
+from overfit_cli.report.page import weight
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 

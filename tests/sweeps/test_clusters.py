@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.registry import find_study
-from overfit_cli.sweeps.executors import remote
-from overfit_cli.sweeps.executors.remote import parcel_of, run_there
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.worker import Work
-from overfit_cli.training import Execution
+from overfit_cli.core.study import find_study
+from overfit_cli.core.training import Execution
+from overfit_cli.sweep import executors
+from overfit_cli.sweep.executors import parcel_of, run_there
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.worker import Work
 from tests.clusters import DaskCluster, dask_cluster
 from tests.command import TOY, environment, run, start, wait_for
 from tests.studies.benign_vit.test_images import write_mnist
@@ -250,7 +250,7 @@ def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
     shutil.copytree(data, tmp_path / "same")
     write_mnist(tmp_path / "other", {**counts, "t10k": 19})
     monkeypatch.setenv("OVERFIT_DATA", str(data))
-    monkeypatch.setattr(remote, "_OWN_DATA", there and str(tmp_path / there))
+    monkeypatch.setattr(executors, "_OWN_DATA", there and str(tmp_path / there))
     images = find_study("benign-vit-images")
     values = {"source": "mnist", "n": "4", "test_samples": "4"}
     cells = make_grid(images, values, (0,), {}).cells()

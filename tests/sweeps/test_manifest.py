@@ -11,9 +11,14 @@ from typing import Any
 import pytest
 
 import overfit_cli
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.manifest import MANIFEST, MOST_BYTES, read_manifest
-from overfit_cli.sweeps.provenance import planned_cells, record_run
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.manifest import (
+    MANIFEST,
+    MOST_BYTES,
+    planned_cells,
+    read_manifest,
+    record_run,
+)
 from tests.command import call
 from tests.toy_runs import TOY, sweep_toy
 

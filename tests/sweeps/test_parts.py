@@ -17,16 +17,22 @@ import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
-from overfit_cli.errors import UserError
-from overfit_cli.registry import find_study
-from overfit_cli.study import CellResult
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.manifest import MANIFEST
-from overfit_cli.sweeps.part_file import Refusal, read_part, write_part
-from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.provenance import record_run
-from overfit_cli.sweeps.schema import CELLS, KIND_MARK, STUDY_MARK, TRAJECTORIES, VERSION_MARK
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.core.study import CellResult, find_study
+from overfit_cli.core.text import UserError
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.manifest import MANIFEST, record_run
+from overfit_cli.sweep.part_file import (
+    CELLS,
+    KIND_MARK,
+    STUDY_MARK,
+    TRAJECTORIES,
+    VERSION_MARK,
+    Refusal,
+    read_part,
+    write_part,
+)
+from overfit_cli.sweep.plan import make_plan
+from overfit_cli.sweep.store import RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY, parts_in, rows, sweep_toy, toy_cells
 
@@ -402,7 +408,7 @@ def test_a_plan_reads_what_it_needs_only_once(
         read.append(path)
         return read_part(path, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("overfit_cli.sweeps.parts.read_part", counted)
+    monkeypatch.setattr("overfit_cli.sweep.store.read_part", counted)
     directory = RunDirectory(swept.path)
     record_run(swept.path, make_grid(TOY, {"n": "1"}, (0,), {}), {})
     for _ in range(3):

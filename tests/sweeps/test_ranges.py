@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overfit_cli.errors import UserError
-from overfit_cli.parameters import Value, describe
+from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.text import UserError
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.sweeps.ranges import parse_range, parse_seeds
+from overfit_cli.sweep.ranges import parse_range, parse_seeds
 
 KNOWN = describe(BenignVitParameters)
 

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.analysis.boundary_search import (
+from overfit_cli.stats.boundaries import crossings, medians_by_row
+from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
     Found,
     Point,
@@ -22,7 +23,6 @@ from overfit_cli.analysis.boundary_search import (
     first_points,
     next_points,
 )
-from overfit_cli.analysis.crossings import crossings, medians_by_row
 from tests.command import run
 
 NS = [float(n) for n in range(2, 21)]

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.errors import UserError
-from overfit_cli.sweeps.loading import load_figure_data
-from overfit_cli.sweeps.selection import chosen_data
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.core.text import UserError
+from overfit_cli.sweep.load import chosen_data, load_figure_data
+from overfit_cli.sweep.store import RunDirectory
 from tests.command import call
 
 

@@ -15,14 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from overfit_cli.claim import Claim, Measurement
-from overfit_cli.figure import Figure, FigureOptions
-from overfit_cli.paper import Paper
-from overfit_cli.parameters import StudyParameters, parameter
-from overfit_cli.rng import named_rng
-from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
-from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results, Study
-from overfit_cli.training import Training
+from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, by_name
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.study import Batches, Cell, CellResult, Cells, Column, Paper, Results, Study
+from overfit_cli.core.training import Training, named_rng
 
 Ends = Literal[
     "raises", "diverges", "kills", "kills-once", "exits", "interrupts", "prints", "closes"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.boundaries import Boundary
-from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate, median_estimate
-from overfit_cli.claim import inconclusive
 from overfit_cli.claims.rules import from_logarithms
+from overfit_cli.core.claim import inconclusive
+from overfit_cli.stats.boundaries import Boundary
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
 
 BySeed = Callable[[Boundary], "pd.Series[float]"]
 """A number of a boundary for each seed."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import inconclusive, not_run
-from overfit_cli.parameters import StudyParameters
-from overfit_cli.study import taken_columns
-from overfit_cli.words import plural
+from overfit_cli.core.claim import inconclusive, not_run
+from overfit_cli.core.parameters import StudyParameters
+from overfit_cli.core.study import taken_columns
+from overfit_cli.core.text import plural
 
 Values = Mapping[str, object]
 """Values of parameters; a tuple stands for any of its own."""

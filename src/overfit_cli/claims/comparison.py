@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from overfit_cli.analysis.best import best_of_sweep
-from overfit_cli.claim import Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import check_alike, numbers, trained
+from overfit_cli.core.claim import Measurement, inconclusive, not_run
+from overfit_cli.stats.pairs import best_of_sweep
 
 Setting: TypeAlias = str | int
 """A value of the compared parameter."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import Estimate, level_of_each
-from overfit_cli.analysis.scaling import scaling_exponents
-from overfit_cli.claim import inconclusive, not_run
 from overfit_cli.claims.cells import done, positive, varying
+from overfit_cli.core.claim import inconclusive, not_run
+from overfit_cli.stats.boundaries import scaling_exponents
+from overfit_cli.stats.intervals import Estimate, level_of_each
 
 
 def fitted_powers(

@@ -7,9 +7,9 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overfit_cli.analysis.intervals import level_of_each
-from overfit_cli.claim import Measurement, Verdict
-from overfit_cli.words import plural
+from overfit_cli.core.claim import Measurement, Verdict
+from overfit_cli.core.text import plural
+from overfit_cli.stats.intervals import level_of_each
 
 FEWEST_RUNS = 4
 """Of each sample: with fewer, chance gives every order more often than that."""

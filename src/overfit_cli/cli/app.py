@@ -1,34 +1,77 @@
-"""Assembly of the command line, and the one place where an error becomes a sentence."""
+"""The command line: its commands, its messages, and how it ends.
+
+Commands as Typer runs them: strict when they run, lenient while a shell completes them.
+
+Assembly of the command line, and the one place where an error becomes a sentence.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from overfit_cli import __version__
-from overfit_cli.cli.command import Command
-from overfit_cli.cli.compact import compact
 from overfit_cli.cli.compare import compare
+from overfit_cli.cli.completion import answer, is_asking, parameter_options
 from overfit_cli.cli.export import export
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.merge import merge
+from overfit_cli.cli.maintain import compact, merge
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS
 from overfit_cli.cli.plot import plot
-from overfit_cli.cli.report import report
-from overfit_cli.cli.reproduce import reproduce
-from overfit_cli.cli.shells import answer, is_asking
+from overfit_cli.cli.report import report, reproduce
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
-from overfit_cli.display import make_streams_patient, output_problem
-from overfit_cli.ending import end_quickly
-from overfit_cli.errors import UserError
-from overfit_cli.files import reason_of
-from overfit_cli.plain_text import visible
+from overfit_cli.core.files import reason_of
+from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
+from overfit_cli.core.text import UserError, visible
+
+
+class Command(TyperCommand):
+    """A command that refuses an option given twice, if it takes one value.
+
+    While a shell completes a command line, it takes what is there, and offers the parameters of
+    the study too.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line.
+
+        Raises:
+            UserError: if an option is given twice.
+        """
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, self._without_last_option(args))
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for one, times in Counter(given).items():
+            if times < 2 or not isinstance(one, TyperOption) or one.multiple:
+                continue
+            if one.secondary_opts:
+                raise UserError(f"{one.opts[-1]} and {one.secondary_opts[-1]}: give one, once.")
+            if not one.is_flag:
+                raise UserError(f"{one.opts[-1]} is given {times} times; give it once.")
+        return super().parse_args(ctx, args)
+
+    def _without_last_option(self, args: list[str]) -> list[str]:
+        """The words without an option at their end that lacks its value: it would undo the rest."""
+        options = [one for one in self.params if isinstance(one, TyperOption) and not one.is_flag]
+        lacks = args[-1:] and any(args[-1] in one.opts for one in options)
+        return args[:-1] if lacks else args
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return the options that begin so, and the parameters of the study that do."""
+        return [
+            *super().shell_complete(ctx, incomplete),
+            *parameter_options(ctx, incomplete),
+        ]
+
 
 NAME = "overfit"
 INTERRUPTED = 130

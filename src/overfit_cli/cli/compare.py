@@ -1,23 +1,75 @@
-"""The command `overfit compare`: what changes from one run to another, or to published numbers."""
+"""The command `compare`.
+
+Tables of a comparison for the terminal: columns that differ, and verdicts that change.
+
+The command `overfit compare`: what changes from one run to another, or to published numbers.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
-from overfit_cli.cli.common import console, next_lines, typed_command
 from overfit_cli.cli.completion import columns, conditions, run_directories
-from overfit_cli.cli.difference import MOST_AXES
+from overfit_cli.cli.console import console, next_lines, typed_command
 from overfit_cli.cli.options import Where, read_number, read_path
-from overfit_cli.errors import UserError
+from overfit_cli.core.text import UserError, visible
+from overfit_cli.report.contents import number_in_words
+from overfit_cli.report.difference_figure import (
+    MOST_AXES,
+    estimate_in_words,
+    largest_in_words,
+    noun,
+)
+from overfit_cli.report.differences import Comparison, Verdicts
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overfit_cli.report.comparison.compare import Comparison
+
+_WIDEST = 22
+"""Letters of a column's name that stay on one line on a narrow terminal."""
+
+
+def difference_table(found: Comparison) -> Table:
+    """Return the columns that differ, with the mean on each side and the differences."""
+    shown = [one for one in found.differences if not one.is_none]
+    names = [visible(one.column) for one in shown]
+    counted = {one.pairs for one in shown} != {found.pairs.both}
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("column", overflow="fold", min_width=min(max(map(len, names)), _WIDEST))
+    for heading in (*([f"{noun(found)}s"] if counted else []), "mean of A", "mean of B"):
+        table.add_column(heading, justify="right")
+    for heading in ("B − A", "largest"):
+        table.add_column(heading, overflow="fold")
+    for name, one in zip(names, shown, strict=True):
+        table.add_row(
+            name,
+            *([str(one.pairs)] if counted else []),
+            f"{one.mean_a:.4g}",
+            f"{one.mean_b:.4g}",
+            estimate_in_words(one.estimate),
+            largest_in_words(one),
+        )
+    return table
+
+
+def verdict_changes(changed: Sequence[Verdicts]) -> Table:
+    """Return the claims whose verdicts differ, with what was measured on each side."""
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("claim", overflow="fold")
+    for heading in ("in A", "in B"):
+        table.add_column(heading, overflow="fold")
+    for one in changed:
+        sides = (f"{side.verdict}: {number_in_words(side)}" for side in (one.a, one.b))
+        table.add_row(visible(one.claim), *sides)
+    return table
 
 
 def _where_of(side: str) -> Any:
@@ -88,7 +140,7 @@ def compare(
     """
     most = None if tolerance is None else _read_tolerance(tolerance)
     picture_path, numbers_path = read_path("--out", out), read_path("--json", json_file)
-    from overfit_cli.report.comparison.compare import compare_sides
+    from overfit_cli.report.differences import compare_sides
 
     found = compare_sides(
         _path("A", a),
@@ -134,8 +186,7 @@ def _read_tolerance(text: str) -> float:
 
 def _print(found: Comparison, output: Console) -> None:
     """Say what was paired and what differs."""
-    from overfit_cli.cli.comparison_tables import difference_table, verdict_changes
-    from overfit_cli.report.comparison.words import closing_lines, opening_lines
+    from overfit_cli.report.difference_figure import closing_lines, opening_lines
 
     for line in opening_lines(found):
         output.print(line)
@@ -148,16 +199,16 @@ def _print(found: Comparison, output: Console) -> None:
 
 
 def _draw(found: Comparison, path: Path) -> None:
-    from overfit_cli.cli.difference import draw_difference
     from overfit_cli.figures.picture import save_with_caption
+    from overfit_cli.report.difference_figure import draw_difference
 
     picture = draw_difference(found, typed_command(), path)
     save_with_caption(picture, path)
 
 
 def _write_numbers(found: Comparison, tolerance: float | None, path: Path) -> None:
-    from overfit_cli.files import write_named
-    from overfit_cli.report.comparison.numbers import as_json
+    from overfit_cli.core.files import write_named
+    from overfit_cli.report.differences import as_json
 
     write_named(path, as_json(found, tolerance).encode(), "--json")
 

@@ -1,34 +1,102 @@
-"""The command `overfit export`: cells, or means over seeds, for other programs and for papers."""
+"""The command `export`.
+
+Formats of what is exported: chosen, made, and printed or written.
+
+The command `overfit export`: cells, or means over seeds, for other programs and for papers.
+"""
 
 from __future__ import annotations
 
+import io
 import shlex
+import sys
 import warnings
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
 from overfit_cli import __version__
 from overfit_cli.cli import completion
-from overfit_cli.cli.common import typed_command
-from overfit_cli.cli.formats import (
-    Format,
-    in_csv,
-    in_parquet,
-    print_content,
-    read_format,
-    write_content,
-)
-from overfit_cli.cli.options import Where, read_path
-from overfit_cli.errors import UserError, nearest, shortened
-from overfit_cli.words import plural
+from overfit_cli.cli.console import console, typed_command
+from overfit_cli.cli.options import Where, read_one_of, read_path
+from overfit_cli.core.text import UserError, nearest, plural, shortened, visible
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overfit_cli.study import AnyStudy
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.core.study import AnyStudy
+    from overfit_cli.sweep.store import RunDirectory
+
+
+Format = Literal["csv", "latex", "parquet"]
+ENDINGS: Mapping[str, Format] = {".csv": "csv", ".tex": "latex", ".parquet": "parquet"}
+
+
+def read_format(to: str | None, out: Path | None) -> Format:
+    """Return the format that is asked for, in words or by the file's ending.
+
+    Raises:
+        UserError: if neither says it, the two differ, or a format needs a file and none is given.
+    """
+    suffix = "" if out is None else out.suffix.lower()
+    ending = ENDINGS.get(suffix)
+    if to is None and out is not None and ending is None:
+        raise UserError(
+            f"--out {out}: add --to csv, latex or parquet, or end the name in "
+            f"{' or '.join(ENDINGS)}."
+        )
+    form: Format = ending or "csv" if to is None else read_one_of("--to", to, get_args(Format))
+    if ending not in (None, form):
+        raise UserError(
+            f"--to {form} --out {out}: a name in {suffix} is for {ending}; change one of the two."
+        )
+    if form == "parquet" and out is None:
+        raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
+    return form
+
+
+def in_csv(rows: pd.DataFrame) -> bytes:
+    """Return rows as CSV, below their names; every number has all its digits."""
+    text: str = rows.to_csv(index=False, lineterminator="\n")
+    return text.encode()
+
+
+def in_parquet(study: AnyStudy, rows: pd.DataFrame) -> bytes:
+    """Return rows as a parquet file, whose metadata say of which study they are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from overfit_cli.sweep.part_file import STUDY_MARK
+
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    said = {STUDY_MARK: study.name, b"overfit.version": str(study.version)}
+    file = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, **said}), file)
+    return file.getvalue()
+
+
+def print_content(content: bytes) -> None:
+    """Put a file's content on standard output; on a terminal, where nothing in it is obeyed."""
+    text = content.decode()
+    if sys.stdout.isatty():
+        text = "\n".join(visible(line) for line in text.split("\n"))
+    elif hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8")
+    typer.echo(text, nl=False)
+
+
+def write_content(content: bytes, out: Path) -> None:
+    """Write a file whole, or not at all, and say so.
+
+    Raises:
+        UserError: if it can't be written.
+    """
+    from overfit_cli.core.files import write_named
+
+    write_named(out, content, "--out")
+    console().print(f"Written: {out}")
 
 
 def export(
@@ -73,10 +141,8 @@ def export(
     ] = False,
 ) -> int:
     """Write the numbers of a run as CSV, a LaTeX table, or parquet."""
-    from overfit_cli.sweeps.loading import load_study_and_cells
-    from overfit_cli.sweeps.means import in_order
-    from overfit_cli.sweeps.selection import chosen_cells, read_selections
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweep.load import chosen_cells, in_order, load_study_and_cells, read_selections
+    from overfit_cli.sweep.store import RunDirectory
 
     path, target = read_path("DIR", directory), read_path("--out", out)
     assert path is not None
@@ -107,8 +173,8 @@ def _means(
     study: AnyStudy, run: RunDirectory, cells: pd.DataFrame, columns: str | None, form: Format
 ) -> tuple[pd.DataFrame, list[str]]:
     """Means over seeds, and the columns that they are of."""
-    from overfit_cli.sweeps.manifest import read_manifest
-    from overfit_cli.sweeps.means import means_over_seeds, measured_columns
+    from overfit_cli.sweep.load import means_over_seeds, measured_columns
+    from overfit_cli.sweep.manifest import read_manifest
 
     numbers = measured_columns(cells)
     settings = list(study.parameters.model_fields)
@@ -137,7 +203,7 @@ def _rows(
     trajectories: bool,
 ) -> pd.DataFrame:
     """A row for each cell, or for each logged step."""
-    from overfit_cli.sweeps.means import varying_parameters
+    from overfit_cli.sweep.load import varying_parameters
 
     rows = _logged_steps(run, cells) if trajectories else cells
     names = [str(name) for name in rows.columns]
@@ -153,7 +219,7 @@ def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
     """The logged steps of cells, in their order."""
     import numpy as np
 
-    from overfit_cli.sweeps.loading import load_logged_steps
+    from overfit_cli.sweep.load import load_logged_steps
 
     steps = load_logged_steps(run, cells)
     if steps.empty:
@@ -172,7 +238,7 @@ def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> 
     Raises:
         UserError: if one is empty, unknown, or named twice.
     """
-    from overfit_cli.parameters import parameter_named
+    from overfit_cli.core.parameters import parameter_named
 
     found = list[str]()
     for part in () if text is None else text.split(","):
@@ -197,8 +263,8 @@ def _latex(
     measured: Sequence[str],
 ) -> str:
     """The table, below comments that say what it is of and how it was made."""
-    from overfit_cli.report.latex import cells_table, means_table
-    from overfit_cli.sweeps.manifest import read_manifest
+    from overfit_cli.report.writers import cells_table, means_table
+    from overfit_cli.sweep.manifest import read_manifest
 
     manifest = read_manifest(run.path)
     made = [run.command for run in manifest.runs if run.command] if manifest else []

@@ -1,20 +1,119 @@
-"""The command `overfit list`: what there is to run, draw and judge."""
+"""The command `list`.
+
+Tables for the terminal and the documents: parameters, columns, verdicts.
+
+The command `overfit list`: what there is to run, draw and judge.
+"""
 
 from __future__ import annotations
 
 import enum
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.common import console
+from overfit_cli.cli.console import console
 from overfit_cli.cli.options import read_one_of
+from overfit_cli.core.claim import VERDICTS
+from overfit_cli.core.parameters import ParameterInfo, describe, plain
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import visible
+from overfit_cli.report.contents import number_in_words
 
 if TYPE_CHECKING:
-    from overfit_cli.study import AnyStudy
+    from overfit_cli.report.contents import ReportedPaper
+    from overfit_cli.report.judge import Judged
+
+
+PARAMETER_HEADINGS = ("parameter", "symbol", "default", "takes", "meaning")
+COLUMN_HEADINGS = ("column", "symbol", "meaning")
+
+
+def parameter_rows(study: AnyStudy) -> list[tuple[str, ...]]:
+    """Return one row per parameter, under `PARAMETER_HEADINGS`."""
+    return [
+        (
+            info.name,
+            plain(info.symbol),
+            _default(info),
+            info.accepts,
+            info.meaning + (f" ({info.unit})" if info.unit else ""),
+        )
+        for info in describe(study.parameters).values()
+    ]
+
+
+def _default(info: ParameterInfo) -> str:
+    if info.default is None:
+        return "none"
+    return f"{info.default:g}" if info.kind == "float" else str(info.default)
+
+
+def column_rows(study: AnyStudy, *, trajectories: bool = False) -> list[tuple[str, ...]]:
+    """Return one row per measured column, of cells or of trajectories, under `COLUMN_HEADINGS`."""
+    columns = study.trajectory_columns if trajectories else study.columns
+    return [
+        (
+            column.name,
+            plain(column.symbol),
+            column.meaning + (f" ({column.unit})" if column.unit else ""),
+        )
+        for column in columns
+    ]
+
+
+def parameter_table(study: AnyStudy) -> Table:
+    """Return the study's parameters as a table for the terminal."""
+    table = Table(title=f"Parameters of {study.name} (--NAME RANGE)", box=SIMPLE_HEAD)
+    for heading in PARAMETER_HEADINGS:
+        table.add_column(heading, overflow="fold")
+    for row in parameter_rows(study):
+        table.add_row(*row)
+    return table
+
+
+_COLOURS = {
+    "holds": "green",
+    "fails": "bold red",
+    "inconclusive": "yellow",
+    "vacuous": "cyan",
+    "not run": "dim",
+}
+
+
+def verdict_table(judged: Sequence[Judged]) -> Table:
+    """Return the verdicts as a table for the terminal."""
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("claim", no_wrap=True)
+    table.add_column("verdict", no_wrap=True, min_width=len("inconclusive"))
+    table.add_column("measured")
+    for one in judged:
+        verdict = one.measurement.verdict
+        table.add_row(
+            visible(one.name),
+            Text(verdict, style=_COLOURS[verdict]),
+            number_in_words(one.measurement),
+        )
+    return table
+
+
+def count_table(papers: Sequence[ReportedPaper]) -> Table:
+    """Return how many claims of each paper have each verdict, as a table for the terminal."""
+    rows = [(paper.cited, paper.counts) for paper in papers if paper.judged]
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("paper", overflow="fold")
+    for verdict in VERDICTS:
+        table.add_column(verdict, justify="right", style=_COLOURS[verdict])
+    of_all = {verdict: sum(counts[verdict] for _, counts in rows) for verdict in VERDICTS}
+    for cited, counts in [*rows, ("all", of_all)]:
+        table.add_row(visible(cited), *(str(counts[verdict] or "") for verdict in VERDICTS))
+    return table
 
 
 class Kind(enum.StrEnum):
@@ -49,7 +148,7 @@ def list_everything(
     ] = None,
 ) -> int:
     """List studies, presets, figures and claims, one per line; in full for one study."""
-    from overfit_cli.registry import find_study, installed_studies
+    from overfit_cli.core.study import find_study, installed_studies
 
     kind = None if asked is None else Kind(read_one_of("KIND", asked, [*Kind]))
     output = console()
@@ -85,8 +184,8 @@ def _studies(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 
 def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    from overfit_cli.registry import find_study
-    from overfit_cli.sweeps.presets import find_preset, preset_names
+    from overfit_cli.core.study import find_study
+    from overfit_cli.sweep.presets import find_preset, preset_names
 
     wanted = {study.name for study in studies}
     for name in preset_names():
@@ -102,8 +201,8 @@ def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 
 def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    from overfit_cli.registry import figures_of
-    from overfit_cli.standard_figures import any_grid
+    from overfit_cli.core.figure import any_grid
+    from overfit_cli.core.study import figures_of
 
     general = any_grid()
     for figure in general.values():
@@ -116,7 +215,7 @@ def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 
 def _claims(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    from overfit_cli.registry import claims_of
+    from overfit_cli.core.study import claims_of
 
     for study in studies:
         for claim in claims_of(study):

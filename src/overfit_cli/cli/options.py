@@ -1,19 +1,41 @@
-"""Shared options of commands: their declarations, and how their texts are read."""
+"""Options that commands share.
+
+Shared options of commands: their declarations, and how their texts are read.
+
+Where cells train: the options that say it, and the executor that they name.
+
+Options on how a figure looks, read from what a user types.
+
+Parameters as a command line gives them: `--n 2:20`, `--set d=1024`, `--SNR 5`.
+"""
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Collection
+import re
+import shutil
+import warnings
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.parameter_completion import settings, subjects
-from overfit_cli.errors import UserError, is_plain_number, shortened
-from overfit_cli.plain_text import is_text
+from overfit_cli.cli.completion import settings, subjects
+from overfit_cli.core.text import UserError, is_plain_number, is_text, nearest, shortened
+from overfit_cli.sweep.presets import DEFAULT_STUDY
+
+if TYPE_CHECKING:
+    from overfit_cli.core.study import AnyStudy
+    from overfit_cli.figures.picture import Look
+    from overfit_cli.figures.record import LookRecord
+    from overfit_cli.sweep.executors import Executor
+
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 PARAMETER_OPTIONS = {"ignore_unknown_options": True, **HELP_OPTIONS}
@@ -123,7 +145,7 @@ def read_path(flag: str, text: str | None) -> Path | None:
     Raises:
         UserError: if it is empty, isn't text, or no path can be so.
     """
-    from overfit_cli.files import reason_of
+    from overfit_cli.core.files import reason_of
 
     if text is None:
         return None
@@ -144,8 +166,379 @@ def use_data(text: str | None) -> None:
     Raises:
         UserError: if there is nothing there.
     """
-    from overfit_cli.data_folder import set_data_folder
+    from overfit_cli.core.files import set_data_folder
 
     path = read_path("--data", text)
     if path is not None:
         set_data_folder(path)
+
+
+_BACKENDS = ("loky", "threading", "dask", "ray")
+Jobs = Annotated[
+    str,
+    typer.Option(
+        metavar="N", help="Cells to train at the same time; -1 means one per core, or all workers."
+    ),
+]
+BackendName = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        metavar="|".join(_BACKENDS),
+        help="Processes (loky) or threads of this machine, or a cluster.",
+        autocompletion=completion.one_of(*_BACKENDS),
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="With --backend dask: the scheduler, such as tcp://10.0.0.1:8786."
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="With --backend ray: the cluster, such as 10.0.0.1:6379, or auto."
+    ),
+]
+
+
+def read_executor(
+    backend: str, jobs: str, device: str, scheduler: str | None, address: str | None
+) -> Executor:
+    """Return who trains, as the options say it.
+
+    Raises:
+        UserError: if one of them isn't taken, or no cluster answers.
+    """
+    from overfit_cli.core.training import DeviceChoice
+    from overfit_cli.sweep.executors import Backend, executor_of
+
+    return executor_of(
+        read_one_of("--backend", backend, get_args(Backend)),
+        read_jobs(jobs),
+        read_one_of("--device", device, get_args(DeviceChoice)),
+        {"--scheduler": scheduler, "--address": address},
+    )
+
+
+def read_jobs(text: str) -> int:
+    """Return the number of jobs that is asked for; -1 for as many as there is room for.
+
+    Raises:
+        UserError: if the text is no such number.
+    """
+    accepts = "a whole number of at least 1, or -1 for one per core"
+    asked = int(read_number("--jobs", text, accepts, whole=True))
+    if asked < -1 or asked == 0:
+        raise UserError(f"--jobs {text}: it takes {accepts}.")
+    return asked
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)?")
+_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
+SMALLEST, LARGEST = 0.5, 60.0  # inches
+LEAST_DPI, MOST_DPI = 20, 2400
+LOG_NAMES = ("x", "y", "value")
+
+
+def read_look(title: str | None, size: str | None, dpi: int | None, style: Path | None) -> Look:
+    """Return the look that these options describe.
+
+    Raises:
+        UserError: if one of them can't be read.
+    """
+    from overfit_cli.figures.picture import Look
+
+    if title is not None:
+        _check_title(title)
+    width, height = (None, None) if size is None else _read_size(size)
+    if dpi is not None and not LEAST_DPI <= dpi <= MOST_DPI:
+        raise UserError(
+            f"--dpi {dpi}: it takes a whole number of at least {LEAST_DPI} and up to {MOST_DPI}."
+        )
+    settings = {} if style is None else _read_style(style)
+    given = {} if dpi is None else {"dpi": dpi}
+    return Look(title=title or "", width=width, height=height, settings=settings, **given)
+
+
+def _check_title(text: str) -> None:
+    """Refuse what matplotlib can't draw."""
+    from matplotlib.cbook import is_math_text
+    from matplotlib.mathtext import MathTextParser
+
+    if not is_text(text):
+        raise UserError("--title: it isn't text; it takes a text in UTF-8.")
+    try:
+        for line in filter(is_math_text, text.split("\n")):
+            MathTextParser("path").parse(line)
+    except ValueError as error:
+        why = str(error).strip().split("\n")[-1].split(": ", 1)[-1].split("  ")[0]
+        raise UserError(
+            f"--title {shortened(text)}: what stands between dollar signs is no mathtext: {why}; "
+            r"write \$ for the sign itself."
+        ) from None
+
+
+def _read_size(text: str) -> tuple[float, float | None]:
+    from overfit_cli.figures.style import COLUMN, PAGE
+
+    widths = {"column": COLUMN, "page": PAGE}
+    if text in widths:
+        return widths[text], None
+    found = _SIZE.fullmatch(text.strip().lower())
+    if found is None:
+        raise UserError(
+            f"--size {shortened(text)}: it takes column, page, or WIDTHxHEIGHT in inches, "
+            "such as 3.4x2.6, or 85x65mm."
+        )
+    unit = _INCHES[found[3] or "in"]
+    width, height = float(found[1]) * unit, float(found[2]) * unit
+    if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
+        raise UserError(
+            f"--size {shortened(text)}: both sides are at least {SMALLEST:g} and up to "
+            f"{LARGEST:g} inches."
+        )
+    return width, height
+
+
+def _read_style(path: Path) -> dict[str, Any]:
+    """The settings of a style sheet of matplotlib's."""
+    import matplotlib
+
+    if not path.is_file():
+        raise UserError(f"--style {path}: there is no such file; it takes a .mplstyle file.")
+    log, said = logging.getLogger("matplotlib"), _Listener()
+    log.addHandler(said)
+    try:
+        read = matplotlib.rc_params_from_file(
+            str(path), fail_on_error=True, use_default_template=False
+        )
+    except (ValueError, KeyError, OSError, UnicodeDecodeError) as error:
+        said.sentences.insert(0, str(error))
+    finally:
+        log.removeHandler(said)
+    if said.sentences:  # what it doesn't know it logs, and passes over
+        first = said.sentences[0].strip().split("\n")[0].removesuffix(".")
+        why = re.sub(r" in file .*?, line", ", line", first)
+        raise UserError(f"--style {path}: it is no style sheet of matplotlib's: {why}.")
+    return _usable({str(name): value for name, value in read.items()}, f"--style {path}")
+
+
+class _Listener(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.sentences: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.sentences.append(record.getMessage())
+
+
+def _usable(settings: dict[str, Any], named: str) -> dict[str, Any]:
+    """Refuse settings that are well written, and with which nothing could be drawn here."""
+    import matplotlib
+
+    cycle, fonts = settings.get("axes.prop_cycle"), settings.get("font.family", [])
+    if cycle is not None and not len(cycle):
+        raise UserError(f"{named}: axes.prop_cycle is empty; it takes one colour or more.")
+    colours = settings.get("image.cmap", "viridis")
+    if colours not in matplotlib.colormaps:
+        raise UserError(f"{named}: matplotlib has no colour map {colours}, its image.cmap.")
+    if settings.get("text.usetex") and shutil.which("latex") is None:
+        raise UserError(f"{named}: text.usetex needs LaTeX, which isn't installed here.")
+    there = [font for font in fonts if _is_installed(font)]
+    if fonts and not there:
+        raise UserError(f"{named}: no font of font.family is installed: {', '.join(fonts)}.")
+    return {**settings, **({"font.family": there} if fonts else {})}
+
+
+def _is_installed(family: str) -> bool:
+    from matplotlib.font_manager import font_family_aliases, fontManager
+
+    return family in font_family_aliases or family in fontManager.get_font_names()
+
+
+def look_of_record(record: LookRecord) -> Look:
+    """Return the look that a figure's record holds; anybody may have written it.
+
+    Raises:
+        UserError: if nothing can be drawn so.
+    """
+    from overfit_cli.figures.style import settings_of_json
+
+    sides = [side for side in (record.width, record.height) if side is not None]
+    if not all(SMALLEST <= side <= LARGEST for side in sides):
+        raise UserError(f"its record names sides of {sides} inches.")
+    settings = _usable(settings_of_json(record.settings), "its style")
+    look = read_look(record.title, None, record.dpi, None)
+    return replace(look, width=record.width, height=record.height, settings=settings)
+
+
+def checked_colour_map(name: str | None) -> str | None:
+    """Return the name of a colour map.
+
+    Raises:
+        UserError: if matplotlib has none of that name.
+    """
+    if name is None:
+        return None
+    import matplotlib
+
+    if name not in matplotlib.colormaps:
+        close = nearest(name, matplotlib.colormaps)
+        hint = close if close.startswith("did") else "viridis, cividis and RdBu are some."
+        raise UserError(f"--cmap {shortened(name)}: matplotlib has no such colour map; {hint}")
+    return name
+
+
+def read_log(text: str | None) -> frozenset[str] | None:
+    """Return which of x, y and value are logarithmic; None where nothing is said.
+
+    Raises:
+        UserError: if it names something else.
+    """
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if names == ["none"]:
+        return frozenset()
+    for name in names:
+        if name not in LOG_NAMES:
+            raise UserError(
+                f"--log {shortened(text)}: it takes some of {', '.join(LOG_NAMES)}, "
+                "commas between, or none."
+            )
+    return frozenset(names)
+
+
+def subject_and_settings(
+    words: Sequence[str], settings: Sequence[str], own: Collection[str]
+) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Read what a command doesn't declare: what it is about, and its parameters.
+
+    Args:
+        words: what is left of the command line: `fig1`, `--n`, `2:20`, `--snr=0.1:16`, ...
+        settings: the texts after `--set`.
+        own: the command's own options, such as `--seeds`.
+
+    Returns:
+        The study, preset or function; the text of each parameter; and the flag that the user wrote
+        it with.
+
+    Raises:
+        UserError: if an option has no value, a name is given twice, or there are two subjects.
+    """
+    subjects, given = _read_words(words, own)
+    given += [_read_setting(setting) for setting in settings]
+    if len(subjects) > 1:
+        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; a command takes one.")
+    texts: dict[str, str] = {}
+    for name, flag, text in given:
+        if name in texts:
+            typed = f"{flag}={text}" if flag.startswith("--set ") else f"{flag} {text}"
+            raise UserError(f"{shortened(typed)}: {name} is given twice; give it once.")
+        texts[name] = text
+    flags = {name: flag for name, flag, _ in given}
+    return (subjects or [DEFAULT_STUDY])[0], texts, flags
+
+
+_Given = tuple[str, str, str]
+"""A parameter's name, the flag that it was given with, and its text."""
+
+
+def _read_words(words: Sequence[str], own: Collection[str]) -> tuple[list[str], list[_Given]]:
+    """What is left of a command line: words that are no options, and parameters."""
+    subjects, given, left = list[str](), list[_Given](), list(words)
+    while left:
+        word = left.pop(0)
+        if not word.startswith("--"):
+            if word.startswith("-") and word[1:2].isalpha():
+                raise UserError(f"{word}: options begin with two dashes, such as --{word[1:]} 5.")
+            subjects.append(word)
+            continue
+        flag, equals, text = word.partition("=")
+        if not equals:
+            if not left or left[0].startswith("--"):
+                raise UserError(f"{flag}: it takes a value: {flag} VALUE{_nearest(flag, own)}")
+            text = left.pop(0)
+        given.append((flag.removeprefix("--").replace("-", "_"), flag, text))
+    return subjects, given
+
+
+def _read_setting(setting: str) -> _Given:
+    """A parameter that is given by `--set`."""
+    name, equals, text = setting.partition("=")
+    if not equals or not name.strip():
+        raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
+    return name.strip(), f"--set {name.strip()}", text
+
+
+def by_name(
+    texts: Mapping[str, str], flags: Mapping[str, str], study: AnyStudy
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return texts and flags by the names of parameters, where the user writes symbols: `--SNR 5`.
+
+    Raises:
+        UserError: if a parameter is given by its name and by its symbol.
+    """
+    from overfit_cli.core.parameters import parameter_named
+
+    names = {written: parameter_named(study.parameters, written) for written in texts}
+    for name, times in Counter(names.values()).items():
+        if times > 1:
+            both = " and ".join(flags[written] for written in texts if names[written] == name)
+            raise UserError(f"{both}: {name} is given twice; give it once.")
+    return (
+        {name: texts[written] for written, name in names.items()},
+        {name: flags[written] for written, name in names.items()},
+    )
+
+
+def own_options(context: typer.Context) -> list[str]:
+    """Return the options that a command declares itself."""
+    return [option for one in context.command.params for option in one.opts if option[:2] == "--"]
+
+
+def check_parameters(
+    flags: Mapping[str, str], study: AnyStudy, own: Collection[str], context: typer.Context
+) -> None:
+    """Hold options to the study's parameters.
+
+    A parameter that has the name of an option of the command's own can't be given so: where that
+    option is given, this is said.
+
+    Raises:
+        UserError: for an option that is neither, naming the nearest one.
+    """
+    parameters = study.parameters.model_fields
+    for name, flag in flags.items():
+        if name not in parameters and not flag.startswith("--set"):
+            known = [f"--{one}" for one in parameters]
+            hint = nearest(flag, [*known, *own], cutoff=_CLOSE)
+            raise UserError(
+                f"{flag}: {study.name} has no parameter {name!r}, and overfit no such option; "
+                f"{hint if hint.startswith('did') else nearest(flag, known, cutoff=_CLOSE)}"
+            )
+    for one in context.command.params:
+        source = context.get_parameter_source(one.name or "")
+        given = source is not None and source.name == "COMMANDLINE"
+        name = next((option[2:].replace("-", "_") for option in one.opts), "")
+        if given and name in parameters and one.name != "words":
+            warnings.warn(
+                f"--{name} is an option of overfit; "
+                f"write --set {name}=... for the parameter {name}",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+_CLOSE = 0.65
+"""How alike two options are of which one is meant; the dashes alone make short ones alike."""
+
+
+def _nearest(flag: str, own: Collection[str]) -> str:
+    """The end of a sentence about an option without a value, where one of ours is meant."""
+    hint = nearest(flag, own, cutoff=_CLOSE)
+    return f"; {hint}" if hint.startswith("did") else "."

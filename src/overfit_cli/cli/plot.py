@@ -1,4 +1,9 @@
-"""The command `overfit plot`: a figure from run directories."""
+"""The command `plot`.
+
+Choice of the run directory that a figure is drawn from, where the user names none.
+
+The command `overfit plot`: a figure from run directories.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +14,81 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.common import console, typed_command
-from overfit_cli.cli.look import LEAST_DPI, checked_colour_map, read_log, read_look
-from overfit_cli.cli.newest import newest_for
+from overfit_cli.cli.console import RESULTS, console, typed_command
 from overfit_cli.cli.options import (
+    LEAST_DPI,
     DataFolder,
     Where,
+    checked_colour_map,
+    read_log,
+    read_look,
     read_number,
     read_path,
     read_whole,
     use_data,
 )
-from overfit_cli.drawing import Request, draw_figure
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureOptions
+from overfit_cli.core.figure import Figure, FigureOptions
+from overfit_cli.core.text import UserError, nearest
+from overfit_cli.figures.draw import Request, draw_figure, figure_and_data
 
 if TYPE_CHECKING:
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweep.store import RunDirectory
+
+
+def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDirectory:
+    """Return the run directory in `results/` written last that has what a figure is drawn from.
+
+    Args:
+        figure: its name.
+        asked: the user's options.
+        where: the conditions that choose cells.
+
+    Raises:
+        UserError: if no figure has the name, or no directory fits.
+    """
+    from overfit_cli.core.figure import any_grid
+    from overfit_cli.core.study import figures_of, installed_studies
+    from overfit_cli.sweep.load import function_of, usable_directories
+
+    figures = {study.name: figures_of(study) for study in installed_studies()}
+    known = {name for of_study in figures.values() for name in of_study}
+    if figure not in known:
+        raise UserError(f"{figure!r} is not a figure; {nearest(figure, known)}")
+    for directory in usable_directories(RESULTS):
+        function = function_of(directory)
+        own = any_grid() if function else figures.get(directory.study_name() or "", {})
+        if figure in own and _fits(directory, own[figure], asked, where):
+            return directory
+    raise UserError(
+        f"No run directory in {RESULTS}/ fits {figure}; `overfit sweep` or `overfit train` "
+        "writes one, or name one with --from DIR."
+    )
+
+
+def _fits(
+    directory: RunDirectory, figure: Figure, asked: FigureOptions, where: Sequence[str]
+) -> bool:
+    """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
+    from overfit_cli.figures.axes import parameter_values
+    from overfit_cli.figures.inputs import resolved_options, spelled_out
+
+    if figure.reads == "trajectories" and not directory.logged_keys():
+        return False
+    try:
+        _, data = figure_and_data(figure.name, directory, where)
+    except UserError:
+        if where:
+            return False  # it lacks the parameter, or has no such cell
+        raise
+    options = resolved_options(figure, spelled_out(asked, data.study), data)
+    values = parameter_values(data)
+    axes = [name for name in (options.x, options.y) if name is not None]
+    varied = {name for name, taken in values.items() if len(taken) > 1}
+    if len(axes) < figure.axes:
+        return False
+    if figure.axes == 2 and varied - {*axes, options.by}:
+        return False  # their values would be mixed
+    return varied.issuperset(axes) and figure.fits(data)
 
 
 def plot(
@@ -199,7 +262,7 @@ def _directories(
 
 
 def _directory(flag: str, text: str) -> RunDirectory:
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweep.store import RunDirectory
 
     path = read_path(flag, text)
     assert path is not None

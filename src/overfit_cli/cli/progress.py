@@ -1,12 +1,28 @@
-"""Progress of a sweep: on a terminal a bar and the phase diagram, elsewhere lines."""
+"""What is printed while a sweep runs.
+
+Sentences of a sweep: its plan, its estimate and its summary.
+
+The phase diagram of a sweep: its headline over two axes, while its cells arrive.
+
+How long several presets still take: from what each took before, and from the speed here.
+
+How long a sweep still takes, from how long its finished tasks took.
+
+Progress of a sweep: on a terminal a bar and the phase diagram, elsewhere lines.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -14,16 +30,398 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from overfit_cli.cli.sweep_diagram import SweepDiagram, diagram_of
-from overfit_cli.cli.time_left import TimeLeft
-from overfit_cli.sweeps.interrupts import delaying_interrupts
-from overfit_cli.words import duration, plural
+from overfit_cli.core.figure import MOST_PANELS, Figure
+from overfit_cli.core.parameters import Value
+from overfit_cli.core.processes import delaying_interrupts
+from overfit_cli.core.study import figures_of
+from overfit_cli.core.text import UserError, about, duration, plural, size
+from overfit_cli.figures.terminal import phase_diagram
+from overfit_cli.sweep.executors import Executor
+from overfit_cli.sweep.load import load_headlines
+from overfit_cli.sweep.plan import Plan, estimate
+from overfit_cli.sweep.presets import Preset, Subject
+from overfit_cli.sweep.run import Summary
+from overfit_cli.sweep.store import RunDirectory
 
 if TYPE_CHECKING:
-    from overfit_cli.sweeps.executors.executor import Executor, Staffed
-    from overfit_cli.sweeps.plan import Plan
-    from overfit_cli.sweeps.store import RunDirectory
-    from overfit_cli.sweeps.worker import TaskRecord
+    from overfit_cli.core.study import Cell
+    from overfit_cli.sweep.grid import Grid
+
+    Point = tuple[Value, Value]
+    from overfit_cli.sweep.executors import Staffed
+    from overfit_cli.sweep.worker import TaskRecord
+
+
+MOST_REASONS = 4
+"""Of more reasons why cells failed, a sentence says the number."""
+
+
+def plan_in_words(plan: Plan, directory: RunDirectory, executor: Executor) -> list[str]:
+    """Return what a sweep covers, what is there already, and what will run."""
+    grid = plan.grid
+    axes = [f"{name} {len(values)}" for name, values in grid.axes.items()]
+    shape = " × ".join([*axes, f"seeds {len(grid.seeds)}"])
+    cells = plural(plan.of_all(len(plan.cells)), "cell")
+    of = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
+    covers = f"{grid.study.name}: {cells}{of} ({shape}), {directory.path}"
+    done, failed, again = (
+        plan.of_all(count) for count in (plan.done, plan.failed, len(plan.again))
+    )
+    there = [f"{done} there already"] if done else []
+    there += [f"{failed} there as failed (--retry-failed runs them)"] if failed else []
+    there += [f"{again} run again"] if again else []
+    there += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
+    if plan.shard is not None and not plan.cells and plan.share == 1:
+        return [f"{covers}.", "This shard has no cell: there are more shards than cells."]
+    to_run = f"{plan.of_all(plan.to_run)} to run, {executor.in_words}"
+    about = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
+    return [covers, about + "; ".join([*there, to_run]) + ".", *source_in_words(plan)]
+
+
+def source_in_words(plan: Plan) -> list[str]:
+    """Say how many cells of other code or of other parameters there are, if there are any."""
+    name, sentences = plan.grid.study.name, []
+    if plan.of_other_source:
+        cells = plural(plan.of_all(plan.of_other_source), "cell")
+        sentences.append(
+            f"The source of {name} has changed since {cells} there were trained; they are kept. "
+            "Add --fresh to train all again, or --out DIR to keep both."
+        )
+    if plan.parameters_changed:
+        sentences.append(
+            f"The parameters of {name} have changed since cells there were trained "
+            f"({plan.parameters_changed}); those cells stay, and figures leave them out."
+        )
+    return sentences
+
+
+def estimate_in_words(plan: Plan, executor: Executor, within: float) -> str:
+    """Return what a plan would take, from a probe of `within` seconds at most."""
+    if not plan.batches:
+        return "Nothing would run."
+    likely = estimate(plan, executor.jobs_asked, executor.device, within)
+    nothing = "Nothing was run or written."
+    memory = [] if likely.memory is None else [f"{size(likely.memory)} of memory"]
+    if likely.seconds is None or likely.disk is None:
+        known = "".join(f"; about {needed}" for needed in memory)
+        return (
+            f"No probe ended within {duration(within)}, so how long it takes isn't known{known}. "
+            f"{nothing}"
+        )
+    source = "From one timed probe"
+    if likely.cut:
+        source = f"From a small probe, because a typical one took over {duration(within)}"
+    time = f"{about(likely.seconds)} on {jobs_in_words(executor)}"
+    if len(plan.batches) > 1 and math.isclose(likely.seconds, likely.longest or 0.0):
+        time += ", as long as the longest batch"
+    takes = [time, *memory, f"{size(likely.disk)} on disk"]
+    return f"{source}: {', '.join(takes)}. {nothing}"
+
+
+def jobs_in_words(executor: Executor) -> str:
+    """Return how many jobs an estimate is for, and how many of them a cluster has now."""
+    there = executor.jobs
+    fewer = f" ({there} there now)" if there != executor.jobs_asked else ""
+    return f"{plural(executor.jobs_asked, 'job')}{fewer}"
+
+
+def failed_in_words(summary: Summary) -> str:
+    """Say how many cells failed, and why."""
+    shown = summary.failed.most_common(MOST_REASONS)
+    reasons = [f"{count} {reason}" for reason, count in shown]
+    if others := summary.failed.total() - sum(count for _, count in shown):
+        reasons.append(f"{others} for {len(summary.failed) - len(shown)} other reasons")
+    return f"{summary.failed.total()} failed ({', '.join(reasons)})"
+
+
+def restarts_in_words(summary: Summary) -> str:
+    """Say how often workers had to be started again; nothing if they hadn't."""
+    if not summary.restarts:
+        return ""
+    return f"; workers were killed and started again {plural(summary.restarts, 'time')}"
+
+
+def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> list[str]:
+    """Return what a sweep did, where it lies, and what it left."""
+    done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
+    if summary.failed:
+        done += f", {failed_in_words(summary)}"
+    done += restarts_in_words(summary)
+    sentences = [f"Done: {done}. The cells are in {directory.path}/cells."]
+    return sentences + left_in_words(summary)
+
+
+def left_in_words(summary: Summary) -> list[str]:
+    """Say how many cells a sweep left that ended at a failed one, if any."""
+    cells = f"{plural(summary.left, 'cell')} {'is' if summary.left == 1 else 'are'}"
+    return [f"Stopped after a failed cell (--fail-fast): {cells} left."] if summary.left else []
+
+
+def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
+    """Return a command for what was swept: the preset's figure, one over its axes, a report.
+
+    Empty where none makes sense.
+    """
+    figures = figures_of(chosen.study)
+    wanted = chosen.preset.content.figures if chosen.preset else ()
+    axes = plan.grid.axes
+
+    def drawable(name: str) -> bool:
+        if figures[name].reads == "trajectories":
+            return chosen.trajectories
+        options = figures[name].options
+        return all(axis is None or axis in axes for axis in (options.x, options.y))
+
+    own = [name for name in wanted if drawable(name)]
+    of_steps = [name for name in own if figures[name].reads == "trajectories"]
+    others = [name for name, figure in figures.items() if figure.axes == len(axes) > 0]
+    source = ["--from", str(directory.path)]
+    for name in (*of_steps, *own, *others):
+        return ["plot", name, *source]
+    if len(axes) > 2:
+        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], axes), *source]
+    return ["report", *source] if chosen.study.has_claims else []
+
+
+def _of_more_axes(heatmap: Figure, axes: Mapping[str, Sequence[Value]]) -> list[str]:
+    """Options for a heatmap of more than two axes: panels for one, and one value of each other.
+
+    Those with the most values are the map's, unless the study's own figure says which.
+    """
+    by_size = sorted(axes, key=lambda name: -len(axes[name]))
+    own = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
+    mapped = own if len(own) == 2 else by_size[:2]
+    others = [name for name in by_size if name not in mapped]
+    options = ["--by", others.pop()] if len(axes[others[-1]]) <= MOST_PANELS else []
+    for name in others:
+        values = axes[name]
+        options += ["--where", f"{name}={values[len(values) // 2]}"]
+    return options
+
+
+@dataclass
+class SweepDiagram:
+    """The mean headline at each point of two axes, over all other axes and the seeds.
+
+    Attributes:
+        grid: what is swept.
+        x, y: the axes across and up.
+        headline: the column that is shown; a function's isn't known before its first result.
+    """
+
+    grid: Grid
+    x: str
+    y: str
+    headline: str
+    _sums: dict[Point, tuple[float, int]] = field(default_factory=dict)
+
+    def add(self, cell: Cell, headline: float | None) -> None:
+        """Take in a cell's headline; None or nan where the cell failed."""
+        total, count = self._sums.get(self.point(cell), (0.0, 0))
+        if headline is not None and not math.isnan(headline):
+            total, count = total + headline, count + 1
+        self._sums[self.point(cell)] = total, count
+
+    def point(self, cell: Cell) -> Point:
+        """Return where a cell lies, as (x, y)."""
+        return getattr(cell.parameters, self.x), getattr(cell.parameters, self.y)
+
+    def points(self) -> set[Point]:
+        """Return every point that the grid has cells at."""
+        return set(itertools.product(self.grid.axes[self.x], self.grid.axes[self.y]))
+
+    def drawn(self, width: int, height: int) -> RenderableType:
+        """Return the diagram in at most so many columns and rows of cells."""
+        return phase_diagram(
+            self._ascending(self.x),
+            self._ascending(self.y),
+            {at: total / count if count else None for at, (total, count) in self._sums.items()},
+            title=self._title(),
+            width=width,
+            height=height,
+            log=True,
+        )
+
+    def _ascending(self, name: str) -> Sequence[float]:
+        return sorted(cast("tuple[float, ...]", self.grid.axes[name]))
+
+    def _title(self) -> str:
+        title = f"{self.headline or 'result'} over {self.x} (across) and {self.y} (up)"
+        others = [name for name in self.grid.axes if name not in (self.x, self.y)]
+        return f"{title}, mean over {', '.join(others)}" if others else title
+
+
+def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:
+    """Return a plan's diagram, with the cells that are there already.
+
+    None where there are no two axes of numbers, or where the plan's cells aren't at the points of
+    its grid: those of a later round of `--refine` lie between them.
+
+    Args:
+        plan: what runs.
+        directory: where the cells are that don't run again.
+    """
+    axes = _longest_axes(plan.grid)
+    if axes is None:
+        return None
+    y, x = axes
+    diagram = SweepDiagram(plan.grid, x, y, plan.grid.study.headline)
+    if {diagram.point(cell) for cell in plan.cells} != diagram.points():
+        return None
+    runs = {cell.key for batch in plan.batches for cell in batch}
+    kept = {cell.key: cell for cell in plan.cells if cell.key not in runs}
+    headlines = _headlines(plan, directory) if kept else {}
+    for key, cell in kept.items():
+        if key in headlines:
+            diagram.add(cell, headlines[key])
+    return diagram
+
+
+def _longest_axes(grid: Grid) -> tuple[str, str] | None:
+    """The two axes with the most numbers, as (up, across); of equally long ones the first."""
+    numeric = [
+        name
+        for name, values in grid.axes.items()
+        if not any(isinstance(value, (str, bool)) for value in values)
+    ]
+    longest = sorted(numeric, key=lambda name: -len(grid.axes[name]))[:2]
+    if len(longest) < 2:
+        return None
+    up, across = (name for name in numeric if name in longest)
+    return up, across
+
+
+def _headlines(plan: Plan, directory: RunDirectory) -> dict[str, float]:
+    """The headline of each cell that is there by its key; empty where they can't be read."""
+    with contextlib.suppress(UserError):  # a diagram that lacks cells stops no sweep
+        return load_headlines(directory, plan.grid.study)
+    return {}
+
+
+MEASURED_ON = 2
+"""The jobs on which the minutes of presets were measured."""
+
+_PRIOR = 300.0
+"""Seconds of work at the measured speed that stand beside what this machine has done: the first
+presets are short, and their time is that of workers that start."""
+
+
+class Remaining:
+    """The time that presets still take, one after the other.
+
+    Args:
+        presets: what is run, in this order.
+        profile: how much of each.
+        jobs: cells trained at a time.
+        results: where the run directories lie.
+    """
+
+    def __init__(self, presets: Sequence[Preset], profile: str, jobs: int, results: Path) -> None:
+        self._left: dict[str, float | None] = {}
+        for preset in presets:
+            minutes = preset.profile(profile).minutes
+            missing = _missing(preset, profile, results)
+            known = None if minutes is None else 60 * minutes * MEASURED_ON / jobs
+            self._left[preset.name] = 0.0 if missing == 0 else known and known * missing
+        self._current = self._place = ""
+        self._share = 0.0
+        self._expected = self._took = 0.0
+        self._began = 0.0
+
+    def of(self, preset: Preset) -> float | None:
+        """Return how many seconds a preset still takes; None where that isn't known."""
+        return self._left[preset.name]
+
+    @contextmanager
+    def running(self, preset: Preset, place: str) -> Iterator[None]:
+        """Take the time of a preset that runs inside; `place` says which it is of all."""
+        self._current, self._place, self._share = preset.name, place, 0.0
+        self._began = time.monotonic()
+        yield
+        self._took += time.monotonic() - self._began
+        self._expected += self._left[preset.name] or 0.0
+        self._left[preset.name], self._current = 0.0, ""
+
+    def after(self, share: float) -> str:
+        """Return what is left in words, after this share of the preset that runs."""
+        self._share = share
+        return f"{self._place}: {self.in_words()}"
+
+    def in_words(self) -> str:
+        """Return about how long all of them still take, or of how many that isn't known."""
+        current = self._left.get(self._current) or 0.0
+        known = sum(left for left in self._left.values() if left is not None)
+        known -= self._share * current
+        expected = self._expected + self._share * current
+        now = time.monotonic() - self._began if self._current else 0.0
+        known *= (self._took + now + _PRIOR) / (expected + _PRIOR)
+        unknown = sum(left is None for left in self._left.values())
+        if not unknown:
+            return f"{about(known)} for all"
+        others = f", {about(known)} for the others" if known else ""
+        return f"time not known for {unknown} of {len(self._left)}{others}"
+
+
+def _missing(preset: Preset, profile: str, results: Path) -> float:
+    """The share of a preset's cells that its run directory lacks."""
+    from overfit_cli.cli.sweep import grid_of
+    from overfit_cli.sweep.plan import make_plan
+    from overfit_cli.sweep.presets import find_subject
+    from overfit_cli.sweep.store import RunDirectory
+
+    directory = RunDirectory(results / preset.run_name(profile), "run directory")
+    if not directory.path.exists():
+        return 1.0
+    grid, steps = grid_of(find_subject(preset.name, profile)), preset.content.trajectories
+    plan = make_plan(grid, directory, "cpu", trajectories=steps, outlined=True)
+    return plan.to_run / max(1, len(plan.cells))
+
+
+WARM_UP = 2.0
+"""Seconds that each job trains, at least, before the time left is known."""
+
+LONG = 10.0
+"""Seconds of a first task in which the imports of its worker hardly count."""
+
+
+@dataclass
+class TimeLeft:
+    """The speed of a sweep, learned from its tasks.
+
+    It counts the seconds that tasks took, not those since the start: workers that start, and
+    tasks that other jobs still work on, don't make it slower.
+
+    Args:
+        jobs: how many tasks run at a time.
+    """
+
+    jobs: int
+    _tasks: int = 0
+    _seconds: float = 0.0
+    _work: float = 0.0
+
+    def learn(self, work: float, seconds: float) -> None:
+        """Take in a task: its cost, in the study's unit, and how long it took.
+
+        The first task of each job is passed over, unless it is long: a worker that has just
+        started spends most of it on importing PyTorch.
+        """
+        self._tasks += 1
+        if self._tasks > self.jobs or seconds >= LONG:
+            self._work += work
+            self._seconds += seconds
+
+    def seconds(self, work: float, batches: int) -> float | None:
+        """Return about how many seconds are left; None while too little is known.
+
+        Args:
+            work: the cost of what is left.
+            batches: how many batches that is; where they are fewer than jobs, some jobs idle.
+        """
+        if self._work <= 0 or self._seconds < WARM_UP * self.jobs:
+            return None
+        return self._seconds / self._work * max(0.0, work) / max(1, min(self.jobs, batches))
+
 
 SECONDS_BETWEEN_LINES = 5.0
 _SMALLEST_WIDTH_OF_DIAGRAM = 60

@@ -9,32 +9,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.common import RESULTS, console, next_lines
-from overfit_cli.cli.naming import sweep_name
+from overfit_cli.cli.console import RESULTS, console, next_lines
 from overfit_cli.cli.options import (
+    Address,
+    BackendName,
     DataFolder,
     DeviceName,
+    Jobs,
+    Scheduler,
     Settings,
     SubjectAndParameters,
-    read_number,
-    read_path,
-    read_whole,
-    use_data,
-)
-from overfit_cli.cli.subject import Subject, find_subject
-from overfit_cli.cli.typed_parameters import (
     by_name,
     check_parameters,
     own_options,
+    read_executor,
+    read_number,
+    read_path,
+    read_whole,
     subject_and_settings,
+    use_data,
 )
-from overfit_cli.cli.where import Address, BackendName, Jobs, Scheduler, read_executor
-from overfit_cli.errors import UserError
+from overfit_cli.core.text import UserError
+from overfit_cli.sweep.presets import Subject, find_subject, sweep_name
 
 if TYPE_CHECKING:
-    from overfit_cli.cli.running import Runner
-    from overfit_cli.sweeps.grid import Grid
-    from overfit_cli.sweeps.refine import Refinement
+    from overfit_cli.sweep.grid import Grid
+    from overfit_cli.sweep.refine import Refinement
+    from overfit_cli.sweep.runner import Runner
 
 
 def _flag(name: str, words: str) -> Any:
@@ -113,9 +114,9 @@ def sweep(
     if show_help:
         _print_help(context, chosen)
         return 0
-    from overfit_cli.cli.running import Runner, outline
-    from overfit_cli.sweeps.shards import parse_shard
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweep.grid import parse_shard
+    from overfit_cli.sweep.runner import Runner, outline
+    from overfit_cli.sweep.store import RunDirectory
 
     texts, flags = by_name(texts, flags, chosen.study)
     check_parameters(flags, chosen.study, own, context)
@@ -140,7 +141,7 @@ def sweep(
             outline(runner, grid, refinement, rounds or 0, time.monotonic() - began)
             return 0
         if refinement is not None and rounds is not None:
-            from overfit_cli.cli.refining import refine as run_rounds
+            from overfit_cli.sweep.refine import refine as run_rounds
 
             return 1 if run_rounds(runner, refinement, rounds).failed else 0
         return _run(runner, grid, chosen)
@@ -148,7 +149,7 @@ def sweep(
 
 def _print_help(context: typer.Context, chosen: Subject) -> None:
     """The command's help, and the study's parameters."""
-    from overfit_cli.cli.tables import parameter_table
+    from overfit_cli.cli.list import parameter_table
 
     output, own = console(), own_options(context)
     for line in context.get_help().splitlines():
@@ -164,7 +165,7 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
 
 def _run(runner: Runner, grid: Grid, chosen: Subject) -> int:
     """Run a grid, and say what to do next."""
-    from overfit_cli.cli.sentences import next_command
+    from overfit_cli.cli.progress import next_command
 
     plan, summary = runner.sweep(grid)
     if summary.trained or plan.done:  # of failed cells alone nothing can be drawn
@@ -182,7 +183,7 @@ def _refinement(
             if given is not None:
                 raise UserError(f"{name} {given}: it requires --refine ROUNDS.")
         return None
-    from overfit_cli.sweeps.refine import Refinement, boundary_target  # scipy: only where needed
+    from overfit_cli.sweep.refine import Refinement, boundary_target
 
     accepts = "a number above 0"
     half_width = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
@@ -209,8 +210,8 @@ def grid_of(
     Raises:
         UserError: if a value isn't taken.
     """
-    from overfit_cli.sweeps.grid import check_seeds, make_grid
-    from overfit_cli.sweeps.ranges import parse_seeds
+    from overfit_cli.sweep.grid import check_seeds, make_grid
+    from overfit_cli.sweep.ranges import parse_seeds
 
     found = parse_seeds(chosen.seeds if seeds is None else seeds)
     check_seeds(chosen.study, found)

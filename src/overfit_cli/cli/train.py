@@ -8,35 +8,31 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from overfit_cli.cli.common import RESULTS, console, next_lines
-from overfit_cli.cli.naming import named_after
+from overfit_cli.cli.console import RESULTS, console, next_lines
 from overfit_cli.cli.options import (
     DataFolder,
     DeviceName,
     Settings,
     SubjectAndParameters,
-    read_one_of,
-    read_path,
-    read_whole,
-    use_data,
-)
-from overfit_cli.cli.subject import Subject, find_subject
-from overfit_cli.cli.typed_parameters import (
     by_name,
     check_parameters,
     own_options,
+    read_one_of,
+    read_path,
+    read_whole,
     subject_and_settings,
+    use_data,
 )
-from overfit_cli.errors import UserError
-from overfit_cli.words import duration
+from overfit_cli.core.text import UserError, duration
+from overfit_cli.sweep.presets import Subject, find_subject, named_after
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overfit_cli.parameters import Value
-    from overfit_cli.study import AnyStudy, CellResult
-    from overfit_cli.sweeps.grid import Grid
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.core.parameters import Value
+    from overfit_cli.core.study import AnyStudy, CellResult
+    from overfit_cli.sweep.grid import Grid
+    from overfit_cli.sweep.store import RunDirectory
 
 
 def train(
@@ -57,10 +53,10 @@ def train(
     or package.module:NAME. The default is benign-vit. Every parameter of the study is an option:
     --n 20 --snr 10.
     """
-    from overfit_cli.device import Device, resolve_device
-    from overfit_cli.sweeps.grid import check_seeds, make_grid
-    from overfit_cli.sweeps.results import FOUND_HERE
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.core.training import DeviceChoice, resolve_device
+    from overfit_cli.sweep.grid import check_seeds, make_grid
+    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweep.worker import FOUND_HERE
 
     own = own_options(context)
     typed, texts, flags = subject_and_settings(words or [], settings or [], own)
@@ -76,7 +72,7 @@ def train(
     named = read_path("--out", out)
     directory = RunDirectory(named or RESULTS / _name(chosen, texts, grid), "--out")
     watch = Watch(output, chosen.study)
-    where = resolve_device(read_one_of("--device", device, get_args(Device)))
+    where = resolve_device(read_one_of("--device", device, get_args(DeviceChoice)))
     result = _train(grid, directory, where, watch)
     if result.reason and (result.reason.startswith(FOUND_HERE) or not result.measurements):
         raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
@@ -91,12 +87,12 @@ def _train(
     grid: Grid, directory: RunDirectory, device: Literal["cpu", "cuda"], watch: Watch
 ) -> CellResult:
     """Train the grid's only cell, and keep it."""
-    from overfit_cli.files import reason_of
-    from overfit_cli.sweeps.interrupts import answering_interrupts
-    from overfit_cli.sweeps.plan import make_plan
-    from overfit_cli.sweeps.provenance import check_data, record_run
-    from overfit_cli.sweeps.results import storable, train_all
-    from overfit_cli.training import Execution, training_conditions
+    from overfit_cli.core.files import reason_of
+    from overfit_cli.core.processes import answering_interrupts
+    from overfit_cli.core.training import Execution, training_conditions
+    from overfit_cli.sweep.manifest import check_data, record_run
+    from overfit_cli.sweep.plan import make_plan
+    from overfit_cli.sweep.worker import storable, train_all
 
     study = grid.study
     cell = make_plan(grid, directory, device).cells[0]
@@ -123,7 +119,7 @@ def _train(
 
 def _next_command(study: AnyStudy, result: CellResult, directory: RunDirectory) -> list[str]:
     """A command for what was trained: a figure of its steps, or a report; empty without either."""
-    from overfit_cli.registry import figures_of
+    from overfit_cli.core.study import figures_of
 
     source = ["--from", str(directory.path)]
     of_steps = [one.name for one in figures_of(study).values() if one.reads == "trajectories"]
@@ -168,7 +164,7 @@ class Watch:
 
     def _add_columns(self, row: Mapping[str, float]) -> None:
         """Show the columns that a row has for the first time, under headings of their own."""
-        from overfit_cli.study import MOST_PROGRESS_COLUMNS
+        from overfit_cli.core.study import MOST_PROGRESS_COLUMNS
 
         known = dict.fromkeys([*self._columns, *(name for name in row if name != "step")])
         shown = tuple(known)[:MOST_PROGRESS_COLUMNS]

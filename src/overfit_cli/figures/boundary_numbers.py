@@ -12,11 +12,11 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from overfit_cli.analysis.boundaries import Boundary, Curves
-from overfit_cli.figure import FigureData
-from overfit_cli.figures.labels import axis_label, setting
+from overfit_cli.core.figure import FigureData
+from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import axis_label, setting
+from overfit_cli.figures.boundary import EXPECTED
 from overfit_cli.figures.picture import Picture, is_narrow
-from overfit_cli.figures.powers import EXPECTED
 from overfit_cli.figures.style import (
     PAGE,
     PALETTE,
@@ -26,7 +26,7 @@ from overfit_cli.figures.style import (
     log_ticks,
     plain,
 )
-from overfit_cli.words import plural
+from overfit_cli.stats.boundaries import Boundary, Curves
 
 _BINS = 24
 

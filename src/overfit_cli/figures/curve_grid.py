@@ -9,8 +9,8 @@ import matplotlib.axes
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.figure import FigureData
-from overfit_cli.figures.gather import Curve, gather_curves
+from overfit_cli.core.figure import FigureData
+from overfit_cli.figures.curves import Curve, gather_curves
 from overfit_cli.figures.picture import Picture, title_panels
 from overfit_cli.figures.style import COLUMN
 

@@ -1,10 +1,19 @@
-"""Logged columns against the step of training."""
+"""The figures `curves` and `best-curves`: logged steps, and geometric means.
+
+Means of logarithms, for columns that span so much that a plain mean is its largest value's.
+
+Logged steps gathered into curves: one per cell, or a mean over the seeds of a setting.
+
+Logged columns against the step of training.
+
+Training curves of each setting at its own best step size.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import matplotlib.axes
 import numpy as np
@@ -13,13 +22,18 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.errors import UserError, nearest
-from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import varying_parameters
-from overfit_cli.figures.gather import Curve, gather_curves
-from overfit_cli.figures.geometric import spans_widely
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import UserError, nearest, plural
+from overfit_cli.figures.axes import (
+    axis_label,
+    heading,
+    parameter_values,
+    short_settings,
+    split_by,
+    varying_parameters,
+)
 from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log, value_is_log
-from overfit_cli.figures.labels import axis_label
 from overfit_cli.figures.panels import Panel, panels, panels_for_lines
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
@@ -34,7 +48,180 @@ from overfit_cli.figures.style import (
     plain,
     wrapped,
 )
-from overfit_cli.study import AnyStudy
+from overfit_cli.stats.pairs import best_of_sweep
+
+WIDE_SPAN = 1e6
+"""The factor from which on a mean is geometric."""
+
+
+def spans_widely(numbers: pd.Series[float]) -> bool:
+    """Whether numbers, none negative, span more than a factor of a million; zeros don't count."""
+    finite = numbers[np.isfinite(numbers)]
+    positive = finite[finite > 0]
+    if positive.empty or finite.min() < 0:
+        return False
+    return bool(positive.max() / positive.min() > WIDE_SPAN)
+
+
+def logarithms(numbers: pd.Series[float]) -> pd.Series[float]:
+    """Return the logarithms of one setting's numbers; nan everywhere where none is positive.
+
+    Zeros, where a loss is down to nothing, count as the setting's smallest positive number.
+    """
+    positive = numbers[numbers > 0]
+    if positive.empty:
+        return numbers * np.nan
+    return numbers.clip(lower=positive.min()).map(np.log)
+
+
+BAND = 3
+"""Seeds from which on a setting is a mean with a band."""
+
+Middle = Literal["mean", "geometric mean", "median"]
+"""What stands for all seeds of a setting."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One setting of the parameters.
+
+    Attributes:
+        text: the values that tell it from the other curves; empty where it is the only one.
+        mean: the middle over seeds: one row per step (the index), one column per logged column.
+        low, high: of the same shape: a standard deviation below and above a mean, or the quartiles
+            beside a median; for a single cell they say nothing.
+    """
+
+    text: str
+    mean: pd.DataFrame
+    low: pd.DataFrame
+    high: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Curves, and what holds for all of them.
+
+    Attributes:
+        curves: of each part.
+        kind: what a curve and its band are.
+        heading: of a legend: the parameters whose values are words in the curves' texts.
+    """
+
+    curves: list[list[Curve]]
+    kind: str
+    heading: str
+
+
+def gather_curves(
+    parts: Sequence[FigureData],
+    columns: list[str],
+    *,
+    few: int,
+    middle: Middle = "mean",
+    each_seed: bool = False,
+) -> Gathered:
+    """Return each part's curves in the order of their parameters.
+
+    Args:
+        parts: with logged steps; a part with no number to draw has no curve.
+        columns: the logged columns to gather.
+        few: where every part has up to so many cells, and no setting three seeds, each is a curve;
+            else they are averaged over seeds, without those that failed, as far as all of a
+            setting's cells go; between its logged steps a cell is taken as straight.
+        middle: how: for a geometric mean the deviation is that of the logarithm, too.
+        each_seed: whether each cell is a curve in any case, called as the others of its setting.
+
+    Raises:
+        UserError: if there is no number to draw in any part.
+    """
+    parts = [_logged_only(part) for part in parts]
+    everything = pd.concat([part.cells for part in parts])
+    varying = {name for part in parts for name in varying_parameters(part)}
+    names = [name for name in parameter_values(parts[0]) if name in varying]
+    seeds = everything.groupby(["study", *names])["seed"].nunique()
+    averaged = not each_seed and (
+        seeds.max() >= BAND or any(len(part.cells) > few for part in parts)
+    )
+    if averaged:
+        parts = [replace(part, cells=part.cells[part.cells["status"] == "done"]) for part in parts]
+    elif everything["seed"].nunique() > 1:
+        names = [*names, "seed"]
+    shown = [name for name in names if not (each_seed and name == "seed")]
+    found = [_curves(part, names, shown, columns, middle) for part in parts]
+    if not any(found):
+        raise UserError(f"--value {columns[0]}: no cell that is done has a number logged there.")
+    several = each_seed and seeds.max() > 1
+    kind = "a line for each seed" if several else _in_words(everything, averaged, middle)
+    return Gathered(found, kind, heading(parts[0].study, shown))
+
+
+def _logged_only(part: FigureData) -> FigureData:
+    """The cells with logged steps; what they don't vary, a plan doesn't either."""
+    cells = part.cells[part.cells["key"].isin(part.trajectories["key"])]
+    return replace(part, cells=cells, planned=part.planned.iloc[:0])
+
+
+def _in_words(cells: pd.DataFrame, averaged: bool, middle: Middle) -> str:
+    """What a curve is."""
+    if not averaged:
+        return "a single cell" if len(cells) == 1 else "single cells"
+    done = cells["status"] == "done"
+    band = "the middle half" if middle == "median" else "one standard deviation"
+    seeds = cells.loc[done, "seed"].nunique()
+    failed = int((~done).sum())
+    left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
+    if seeds == 1:
+        return f"one seed{left_out}"
+    return f"{middle} of {seeds} seeds, band of {band}{left_out}"
+
+
+def _curves(
+    part: FigureData, names: list[str], shown: list[str], columns: list[str], middle: Middle
+) -> list[Curve]:
+    """A curve for each setting of the parameters `names`, of which some are told."""
+    steps = part.trajectories.merge(part.cells[["key", "status"]], on="key")
+    steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)
+    if not steps[columns].notna().any(axis=None):
+        return []
+    found = []
+    for values, cells in split_by(part, names):
+        text = short_settings(part.study, {name: values[name] for name in shown})
+        of_setting = steps[steps["key"].isin(cells["key"])]
+        found.append(_curve(text, of_setting, columns, middle))
+    return found
+
+
+def _curve(text: str, steps: pd.DataFrame, columns: list[str], middle: Middle) -> Curve:
+    if (steps["status"] == "failed").all():
+        text = f"{text} (failed)".strip()
+    logs = middle == "geometric mean"
+    if logs:
+        steps = steps.assign(**{name: logarithms(steps[name]) for name in columns})
+    found = {name: _summary(_by_cell(steps, name), middle) for name in columns}
+    ends = [pd.DataFrame({name: one[place] for name, one in found.items()}) for place in range(3)]
+    return Curve(text, *(end.map(np.exp) if logs else end for end in ends))
+
+
+def _summary(table: pd.DataFrame, middle: Middle) -> list[pd.Series[float]]:
+    """The middle over the cells of each step, and both ends of its band."""
+    if middle == "median":
+        return [table.quantile(share, axis=1) for share in (0.5, 0.25, 0.75)]
+    mean, deviation = table.mean(axis=1), table.std(axis=1)
+    return [mean, mean - deviation, mean + deviation]
+
+
+def _by_cell(steps: pd.DataFrame, column: str) -> pd.DataFrame:
+    """One row per step, one column per cell, as far as all cells that have numbers go.
+
+    Cells needn't be logged at the same steps: what is missing between two is interpolated. What
+    was logged and is no number stays none.
+    """
+    table = steps.pivot(index="step", columns="key", values=column).dropna(axis=1, how="all")
+    logged = steps.pivot(index="step", columns="key", values="status")[table.columns].notna()
+    between = table.interpolate(method="index", limit_area="inside")
+    return table.where(logged, between).dropna()
+
 
 DASHES: tuple[LineStyleType, ...] = ("-", "--", ":", "-.")
 
@@ -243,3 +430,57 @@ def _colours(count: int) -> list[ColorType]:
     if count <= len(PALETTE):
         return list(PALETTE[:count])
     return colours_of_map(np.linspace(0, 0.95, count).tolist())
+
+
+RATE = "learning_rate"
+
+
+@styled
+def draw_best_curves(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw logged columns against the step, each setting at its best step size.
+
+    Best is the lowest mean of the study's headline over seeds, among the step sizes at which no
+    seed failed (or, if there are none, the fewest did); the caption says which.
+    """
+    best = [_at_best_step_sizes(part) for part in panels(data, options.by)]
+    figure = draw_panels([panel for panel, _ in best], options)
+    figure.facts += [words for _, words in best if words]
+    return figure
+
+
+def _at_best_step_sizes(part: Panel) -> tuple[Panel, str]:
+    """The part's cells at their best step sizes, and which these are."""
+    values = parameter_values(part.data)
+    if len(values[RATE]) < 2:
+        return part, ""
+    others = [name for name in varying_parameters(part.data) if name != RATE]
+    cells = best_of_sweep(part.data.cells, RATE, others, part.data.study.headline)
+    # The caption names the step sizes, so that a setting has one colour in every panel.
+    same = cells.assign(**{RATE: cells[RATE].iloc[0]})
+    planned = part.data.planned.iloc[:0]
+    words = _best_in_words(replace(part.data, cells=cells), others)
+    said = f"{words.rstrip('.')} ({part.title})." if part.title else words
+    return Panel(part.title, replace(part.data, cells=same, planned=planned)), said
+
+
+def _best_in_words(data: FigureData, others: list[str]) -> str:
+    each = [
+        f"{cells[RATE].iloc[0]:g}" + (f" for {text}" if text else "")
+        for values, cells in split_by(data, others)
+        for text in [short_settings(data.study, values)]
+    ]
+    return f"Best step size{'s' if len(each) > 1 else ''}: {', '.join(each)}."
+
+
+@styled
+def draw_loss_and_accuracy(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw test loss and test accuracy side by side, each setting at its best step size.
+
+    Where the user names a value or panels it draws these instead, as `draw_best_curves` does.
+    """
+    if options.value is not None or options.by is not None or options.each_seed or data.runs:
+        return draw_best_curves(data, options)
+    panel, words = _at_best_step_sizes(Panel("", data))
+    figure = draw_columns(panel, ("test_loss", "test_accuracy"))
+    figure.facts += [words] if words else []
+    return figure

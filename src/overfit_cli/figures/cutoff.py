@@ -10,18 +10,23 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from scipy.ndimage import distance_transform_edt
 
-from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.grid import Grid
-from overfit_cli.figures.heatmap import Map, Place, by_sampling, finish_map, lay_out_map, new_map
-from overfit_cli.figures.inputs import middle_of, usable_cells, with_numbers
-from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.refined import (
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.figures.heatmap import (
+    Grid,
+    Map,
+    Place,
+    by_sampling,
     draw_known_boundary,
     draw_sampled,
     draw_share_above,
+    finish_map,
+    lay_out_map,
     legend_of_boundary,
     legend_of_dots,
+    new_map,
 )
+from overfit_cli.figures.inputs import middle_of, usable_cells, with_numbers
+from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import HIGH, MUTED, Legend, plain, wrapped
 
 _LEAST_SHARE = 0.04

@@ -1,4 +1,11 @@
-"""A measured column over two parameters, as a map of colours."""
+"""The figure `heatmap`: cells of a grid as colours, refined cells within them.
+
+Cells on a grid: the mean over seeds at each place, or why there is none.
+
+Cells that a refining sweep chose, on a map: what is known, and where it was sampled.
+
+A measured column over two parameters, as a map of colours.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +16,17 @@ from typing import Any
 import matplotlib.axes
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import LogNorm, Normalize
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 from numpy.typing import NDArray
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import Axis
-from overfit_cli.figures.equations import asked_equations, draw_equations
-from overfit_cli.figures.grid import Grid, lay_out, seeds_in_words
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.text import UserError, plural
+from overfit_cli.figures.axes import Axis, opening
 from overfit_cli.figures.inputs import (
     checked_scale,
     checked_threshold,
@@ -30,25 +36,210 @@ from overfit_cli.figures.inputs import (
     usable_cells,
     with_numbers,
 )
-from overfit_cli.figures.labels import opening
+from overfit_cli.figures.laws import asked_equations, draw_equations
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
-from overfit_cli.figures.refined import (
-    draw_failed,
-    draw_known_boundary,
-    draw_means_where_sampled,
-    legend_of_boundary,
-)
 from overfit_cli.figures.style import (
     DIVERGING,
     HIGH,
+    MUTED,
     Legend,
     legend_below,
     log_ticks,
     plain,
     wrapped,
 )
-from overfit_cli.words import plural
+from overfit_cli.stats.boundaries import crossings, medians_by_row, share_above
+from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A column over two parameters; all arrays have shape (values of y, values of x).
+
+    Attributes:
+        x: the axis to the right.
+        y: the axis upward.
+        mean: the mean over the seeds that have a number; nan where none has.
+        failed: where every seed that ran failed.
+        partly: where some seeds failed, and the mean is that of the others.
+        missing: where there is neither a number nor a failure.
+        sampled: where cells were run, in a sweep that refines; nowhere in another.
+        seeds: how many seeds each mean is over.
+        fewest, most: of those; 0 where there is none.
+        left_out: how many failed cells lie where other seeds give a mean.
+    """
+
+    x: Axis
+    y: Axis
+    mean: Floats
+    failed: Mask
+    partly: Mask
+    missing: Mask
+    sampled: Mask
+    seeds: Floats
+    fewest: int
+    most: int
+    left_out: int
+
+
+def seeds_in_words(grids: Sequence[Grid]) -> str:
+    """Say over how many seeds the means of some grids are."""
+    fewest = [grid.fewest for grid in grids if grid.most > 0]
+    return mean_of_seeds(min(fewest), max(grid.most for grid in grids))
+
+
+def mean_of_seeds(fewest: int, most: int, middle: str = "mean") -> str:
+    """Say over how many seeds means are: `mean of 3 seeds`, `mean of 1 to 40 seeds`, `one seed`."""
+    if most == 1:
+        return "one seed"
+    return f"{middle} of {'' if fewest == most else f'{fewest} to '}{most} seeds"
+
+
+def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
+    """Average `value` over seeds at each place of the grid of `x` and `y`.
+
+    A grid that was grown may have more places in some rows than in others. A place that was not
+    asked for, but lies between two that were, shows the nearest of them, along x and then along y.
+    Where no plan is known, every place of the grid counts as asked for.
+    """
+    groups = usable_cells(data, value).groupby([y.name, x.name])[value]
+    mean, seeds = _table(groups.mean(), x, y), _table(groups.count(), x, y)
+    broken = _table(_count(data.cells[data.cells["status"] == "failed"], x, y), x, y)
+    asked = _asked(data, x, y)
+    source = _nearest_asked(asked, x, y)
+    absent = source < 0
+    shown = np.where(absent, np.nan, mean.ravel()[source])
+    failed = ~absent & np.isnan(shown) & (broken.ravel()[source] > 0)
+    some = bool(np.isfinite(mean).any())
+    return Grid(
+        x=x,
+        y=y,
+        mean=shown,
+        failed=failed,
+        partly=~absent & np.isfinite(shown) & (broken.ravel()[source] > 0),
+        missing=np.isnan(shown) & ~failed,
+        seeds=np.nan_to_num(np.where(absent, 0.0, seeds.ravel()[source])),
+        sampled=np.isfinite(_table(_count(data.cells, x, y), x, y)) & data.refined,
+        fewest=int(np.nanmin(seeds)) if some else 0,
+        most=int(np.nanmax(seeds)) if some else 0,
+        left_out=int(np.nansum(broken[np.isfinite(mean)])),
+    )
+
+
+def _table(places: pd.Series[Any], x: Axis, y: Axis) -> Floats:
+    """Turn a series indexed by (y, x) into an array with nan where it has nothing."""
+    if places.empty:
+        return np.full((len(y.values), len(x.values)), np.nan)
+    table = places.unstack().reindex(index=list(y.values), columns=list(x.values))
+    return table.to_numpy(dtype=np.float64)
+
+
+def _count(cells: pd.DataFrame, x: Axis, y: Axis) -> pd.Series[Any]:
+    return cells.groupby([y.name, x.name]).size()
+
+
+def _asked(data: FigureData, x: Axis, y: Axis) -> Mask:
+    if data.planned.empty or not {x.name, y.name} <= set(data.planned):
+        return np.ones((len(y.values), len(x.values)), dtype=np.bool_)
+    names = [y.name, x.name]
+    either = pd.concat([data.planned[names], data.cells[names]])
+    return np.isfinite(_table(_count(either, x, y), x, y))
+
+
+def _nearest_asked(asked: Mask, x: Axis, y: Axis) -> NDArray[np.int64]:
+    """Return, for each place, the flat index of the place whose cells it shows; -1 for none."""
+    source = np.where(asked, np.arange(asked.size).reshape(asked.shape), -1)
+    for lines, at in ((source, x.positions), (source.T, y.positions)):
+        for line in lines:
+            known = np.flatnonzero(line >= 0)
+            if known.size:
+                middles = (at[known][1:] + at[known][:-1]) / 2
+                inside = slice(known[0], known[-1] + 1)
+                line[inside] = line[known][np.searchsorted(middles, at[inside])]
+    return source
+
+
+_FINE = 240
+"""Places along x at which a share is drawn."""
+
+_BAND: dict[str, Any] = {"color": "0.15", "alpha": 0.3, "linewidth": 0}
+_LINE: dict[str, Any] = {"color": "0.15", "linewidth": 1.2}
+_DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 1.7, "mew": 0.25}
+
+
+def draw_means_where_sampled(axes: Axes, grid: Grid, look: dict[str, Any]) -> Any:
+    """Colour the places with cells by their mean, in dots whose area grows with the seeds."""
+    rows, columns = np.nonzero(np.isfinite(grid.mean) & grid.sampled)
+    return axes.scatter(
+        grid.x.positions[columns],
+        grid.y.positions[rows],
+        c=grid.mean[rows, columns],
+        s=3 + 12 * grid.seeds[rows, columns] / max(grid.most, 1),
+        edgecolors="none",
+        clip_on=False,
+        zorder=3,
+        **look,
+    )
+
+
+def draw_share_above(
+    axes: Axes, cells: pd.DataFrame, x: Axis, y: Axis, value: str, threshold: float
+) -> Any:
+    """Colour each y's row by the share of seeds above the threshold; blank where none is known."""
+    ends = x.scaled(x.edges)
+    borders = np.linspace(ends[0], ends[-1], _FINE + 1)
+    at = x.unscaled((borders[1:] + borders[:-1]) / 2)
+    shares = share_above(cells, x.name, y.name, value, threshold, at)
+    unknown = np.full(_FINE, np.nan)
+    rows = np.array([shares.get(place, unknown) for place in y.positions.tolist()])
+    colours = LinearSegmentedColormap.from_list("sides", [MUTED[0], "white", MUTED[1]])
+    look: dict[str, Any] = {"cmap": colours, "vmin": 0, "vmax": 1, "rasterized": True}
+    return axes.pcolormesh(x.unscaled(borders), y.edges, rows, **look)
+
+
+def draw_known_boundary(
+    axes: Axes, cells: pd.DataFrame, x: Axis, y: Axis, value: str, threshold: float
+) -> None:
+    """Draw the median crossing for each y, with its interval as a band."""
+    if cells.empty:
+        return
+    found = medians_by_row(crossings(cells, x.name, y.name, value, threshold), y.name)
+    left, right = axes.get_xlim()
+    known = found[found["seeds"] > 0].sort_values(y.name)
+    ends = known[["low", "crossing", "high"]].clip(left, right)
+    axes.fill_betweenx(known[y.name], ends["low"], ends["high"], **_BAND)
+    within = known["crossing"].between(left, right)
+    axes.plot(ends["crossing"].where(within), known[y.name], **_LINE)
+
+
+def draw_sampled(axes: Axes, cells: pd.DataFrame, x: Axis, y: Axis) -> None:
+    """Dot the places where cells were run."""
+    places = cells[[x.name, y.name]].drop_duplicates()
+    axes.plot(places[x.name], places[y.name], color="white", mec="black", clip_on=False, **_DOT)
+
+
+def draw_failed(axes: Axes, grid: Grid) -> Line2D:
+    """Cross the places where every seed failed."""
+    rows, columns = np.nonzero(grid.failed & grid.sampled)
+    at = (grid.x.positions[columns], grid.y.positions[rows])
+    return axes.plot(*at, "x", color="0.35", markersize=3, clip_on=False)[0]
+
+
+def legend_of_boundary(value: str, places: Sequence[tuple[Any, Any, Panel]]) -> Legend:
+    """Return the legend of a boundary with its band, over panels of refined sweeps."""
+    seeds = [usable_cells(part.data, value)["seed"].nunique() for _, _, part in places]
+    ends = "95 % interval" if max(seeds) >= FEWEST_FOR_MEDIAN else "least to greatest"
+    return [(Line2D([], [], **_LINE), "median crossing"), (Patch(**_BAND), ends)]
+
+
+def legend_of_dots() -> Legend:
+    """Return the legend of the places where cells were run."""
+    return [(Line2D([], [], color="white", mec="black", **_DOT), "sampled")]
+
 
 HATCHES = {"failed": "//////", "partly": "///", "missing": "......"}
 """How places without a number are marked, and those whose mean is that of some seeds alone."""

@@ -12,18 +12,20 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import MOST_PANELS, FigureData, FigureOptions
-from overfit_cli.figures.axis import (
+from overfit_cli.core.figure import MOST_PANELS, FigureData, FigureOptions
+from overfit_cli.core.text import UserError, plural
+from overfit_cli.figures.axes import (
     Axis,
+    heading,
+    opening,
     parameter_axis,
     parameter_values,
+    short_settings,
     split_by,
     varying_parameters,
 )
-from overfit_cli.figures.gather import BAND
-from overfit_cli.figures.geometric import logarithms, spans_widely
-from overfit_cli.figures.grid import mean_of_seeds
+from overfit_cli.figures.curves import BAND, logarithms, spans_widely
+from overfit_cli.figures.heatmap import mean_of_seeds
 from overfit_cli.figures.inputs import (
     checked_scale,
     checked_threshold,
@@ -32,7 +34,6 @@ from overfit_cli.figures.inputs import (
     value_is_log,
     with_numbers,
 )
-from overfit_cli.figures.labels import heading, opening, short_settings
 from overfit_cli.figures.panels import (
     Panel,
     is_one_number,
@@ -54,7 +55,6 @@ from overfit_cli.figures.style import (
     plain,
     wrapped,
 )
-from overfit_cli.words import plural
 
 MARKERS = "os^Dvp*P"
 _BESIDE = 0.08

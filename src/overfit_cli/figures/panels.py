@@ -1,17 +1,36 @@
-"""Small multiples: the same figure for each value of a parameter, side by side."""
+"""Panels: one for each value, several runs, rows of images.
+
+Small multiples: the same figure for each value of a parameter, side by side.
+
+Several run directories in one figure: side by side, or one less the other.
+
+Rows of sample images, each with a name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from overfit_cli.errors import UserError, nearest
-from overfit_cli.figure import MOST_PANELS, FigureData
-from overfit_cli.figures.axis import parameter_values, split_by, varying_parameters
-from overfit_cli.figures.labels import RUN, is_word, setting, settings
-from overfit_cli.parameters import Value, describe
+from overfit_cli.core.figure import MOST_PANELS, FigureData
+from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.text import UserError, nearest
+from overfit_cli.figures.axes import (
+    RUN,
+    is_word,
+    parameter_values,
+    setting,
+    settings,
+    split_by,
+    varying_parameters,
+)
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import COLUMN, brief
+from overfit_cli.stats.pairs import Pairs, pair_up
 
 
 @dataclass(frozen=True)
@@ -123,3 +142,161 @@ def _at(data: FigureData, by: str, value: Value) -> FigureData:
         cells=data.cells[data.cells[by] == value],
         planned=planned[planned[by] == value] if by in planned else planned,
     )
+
+
+def side_by_side(names: Sequence[str], parts: Sequence[FigureData]) -> FigureData:
+    """Return the data of several run directories, whose column `run directory` says whose a row is.
+
+    Args:
+        names: what the run directories are called, each another name.
+        parts: their data, in the same order.
+
+    Raises:
+        UserError: if a parameter that varies in one of them is none of another.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    for name, part in zip(names, parts, strict=True):
+        _check_alike(first, part, names[0], name)
+    frames = [_marked(name, part) for name, part in zip(names, parts, strict=True)]
+    cells, planned, trajectories = (
+        pd.concat(list(column), ignore_index=True) for column in zip(*frames, strict=True)
+    )
+    return replace(
+        first,
+        cells=cells,
+        planned=planned,
+        trajectories=trajectories,
+        refined=any(part.refined for part in parts),
+        runs=tuple(names),
+        refined_runs=frozenset(
+            name for name, part in zip(names, parts, strict=True) if part.refined
+        ),
+        differs=_differences(names, parts),
+    )
+
+
+def _differences(names: Sequence[str], parts: Sequence[FigureData]) -> tuple[str, ...]:
+    """How parameters that have one value in each run differ between runs: `labels coin (fig1)`."""
+    found = []
+    values = [parameter_values(part) for part in parts]
+    for parameter in values[0]:
+        of_each = [of_part.get(parameter, ()) for of_part in values]
+        if all(len(taken) == 1 for taken in of_each) and len(set(of_each)) > 1:
+            told = [
+                f"{brief(taken[0])} ({name})" for name, taken in zip(names, of_each, strict=True)
+            ]
+            found.append(f"{parameter} {', '.join(told)}")
+    return tuple(found)
+
+
+def _check_alike(first: FigureData, other: FigureData, called: str, name: str) -> None:
+    """Refuse runs of which one varies what the other doesn't know."""
+    for one, its, theirs in ((first, called, other), (other, name, first)):
+        unknown = set(varying_parameters(one)) - set(describe(theirs.study.parameters))
+        if unknown:
+            raise UserError(
+                f"--from {name}: {theirs.study.name} has no parameter {sorted(unknown)[0]!r}, "
+                f"which varies in {its}; name runs of the same parameters."
+            )
+
+
+def _marked(name: str, data: FigureData) -> list[pd.DataFrame]:
+    """Cells, plan and steps of a run, with its name; two runs may hold the same cell."""
+    marked = []
+    for frame in (data.cells, data.planned, data.trajectories):
+        keys = {"key": f"{name}/" + frame["key"].astype(str)} if "key" in frame else {}
+        marked.append(frame.assign(**{RUN: name}, **keys))
+    return marked
+
+
+def difference(data: FigureData, minus: FigureData, name: str, value: str | None) -> FigureData:
+    """Return data whose measured column is that of `data` less that of `minus`, cell by cell.
+
+    Cells are of one pair where they have the same seed and the same value of each parameter that
+    varies; where the two have no seed in common, the means over seeds are subtracted.
+
+    Args:
+        data: from which is subtracted.
+        minus: what is subtracted.
+        name: what its run directory is called.
+        value: the column; None for the study's headline.
+
+    Raises:
+        UserError: if no cell of one has its place in the other, or the column is missing.
+    """
+    column = value or data.study.headline
+    varying = sorted({*varying_parameters(data), *varying_parameters(minus)})
+    for part in (data, minus):
+        for needed in (*varying, column):
+            if needed not in part.cells:
+                raise UserError(f"--minus {name}: its cells and the others don't share {needed}.")
+    seeds = [part.cells["seed"].nunique() for part in (data, minus)]
+    pairs = pair_up(data.cells, minus.cells, varying, [column])
+    if not pairs.both:
+        raise UserError(
+            f"--minus {name}: no cell of it has the seed and the values of "
+            f"{', '.join(varying) or 'the parameters'} of a cell here."
+        )
+    means = pairs.by == "means"
+    return replace(
+        data,
+        cells=subtracted(pairs.left, pairs.right, column),
+        planned=data.planned.iloc[:0],
+        less=name,
+        averaged=f"mean of {seeds[0]} seeds less mean of {seeds[1]} seeds" if means else "",
+        unpaired=_unpaired(pairs, "places" if means else "cells"),
+        differs=_differences(["here", name], [data, minus]),
+    )
+
+
+def subtracted(cells: pd.DataFrame, less: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return cells whose column is its own less that of their counterparts.
+
+    Args:
+        cells: one row per cell; it is the pair's where it isn't the column's.
+        less: the counterparts, row by row.
+        column: the measured column; a pair of which one has failed has failed.
+    """
+    failed = (cells["status"] == "failed") | (less["status"] == "failed")
+    numbers = cells[column].astype(float) - less[column].astype(float)
+    return cells.assign(**{column: numbers}, status=np.where(failed, "failed", "done"))
+
+
+def _unpaired(pairs: Pairs, what: str) -> str:
+    """Say how many cells, or places, of either side have no counterpart on the other."""
+    if pairs.here == pairs.there == pairs.both:
+        return ""
+    return f"{pairs.both} of {pairs.here} {what} here and of {pairs.there} there have a counterpart"
+
+
+@dataclass(frozen=True)
+class ImageRow:
+    """Images beside each other, in grey.
+
+    Attributes:
+        name: what stands before them.
+        images: each of shape (height, width); those beyond the row's places aren't shown.
+        black, white: the levels that are shown so.
+    """
+
+    name: str
+    images: Sequence[ArrayLike]
+    black: float
+    white: float
+
+
+@styled
+def draw_image_rows(rows: Sequence[ImageRow], across: int) -> Picture:
+    """Draw rows of images, so many in each, as wide as a paper's column."""
+    height = 0.15 + 0.95 * COLUMN / across * len(rows)
+    figure = Picture(COLUMN, height)
+    grid = figure.subplots(len(rows), across, squeeze=False)
+    for axes_of_row, row in zip(grid, rows, strict=True):
+        axes_of_row[0].set_ylabel(row.name, fontsize="small")
+        for axes, image in zip(axes_of_row, row.images, strict=False):
+            axes.imshow(image, cmap="gray", vmin=row.black, vmax=row.white)
+        for axes in axes_of_row:
+            axes.set(xticks=[], yticks=[])
+    return figure

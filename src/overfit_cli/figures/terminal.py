@@ -14,8 +14,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.style import Style
 from rich.text import Text
 
-from overfit_cli.parameters import Value
-from overfit_cli.words import plural
+from overfit_cli.core.parameters import Value
+from overfit_cli.core.text import plural
 
 Table = Mapping[tuple[Value, Value], float | None]
 UNICODE, ASCII = (" ░▒▓█", "×", "·"), (" -+*#", "x", ".")  # shades by value, failed, to come

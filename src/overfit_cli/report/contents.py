@@ -1,27 +1,222 @@
-"""Contents of a report: papers, their studies, claims with verdicts, and the runs behind them."""
+"""Contents of a report: its words, its order, the facts of its runs.
+
+Verdicts and what was measured for them, in words.
+
+Order of the runs of a report, and their names: as in the paper, and as they are needed.
+
+Facts about a run directory that stand behind its verdicts: cells, settings, commands.
+
+Contents of a report: papers, their studies, claims with verdicts, and the runs behind them.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from overfit_cli.claim import VERDICTS, Claim, Verdict
-from overfit_cli.paper import Paper
-from overfit_cli.registry import find_study
-from overfit_cli.report.judge import LoadedRun
-from overfit_cli.report.judged import Judged
-from overfit_cli.report.order import place, reproduced, short_names
-from overfit_cli.report.run_facts import RunFacts, facts_of
-from overfit_cli.study import AnyStudy
-from overfit_cli.sweeps.loading import load_figure_data
-from overfit_cli.sweeps.manifest import read_manifest
-from overfit_cli.sweeps.presets import find_preset
-from overfit_cli.sweeps.selection import chosen_data
-from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.words import duration
+from overfit_cli.core.claim import VERDICTS, Claim, Interval, Measurement, Verdict
+from overfit_cli.core.figure import FigureData
+from overfit_cli.core.parameters import describe
+from overfit_cli.core.study import AnyStudy, Paper, find_study
+from overfit_cli.core.text import as_numbered, duration, plural, visible
+from overfit_cli.figures.axes import parameter_values
+from overfit_cli.figures.picture import cells_in_words, fixed_parameters, settings_in_words
+from overfit_cli.figures.style import typeset
+from overfit_cli.report.judge import Judged, LoadedRun
+from overfit_cli.stats.intervals import LEVEL, level_of_each
+from overfit_cli.sweep.load import chosen_data, load_figure_data
+from overfit_cli.sweep.manifest import Manifest, Run, read_manifest
+from overfit_cli.sweep.presets import PROFILES, all_presets, find_preset
+from overfit_cli.sweep.store import RunDirectory
+
+
+def sentences(judged: Sequence[Judged]) -> list[str]:
+    """Return what was measured for each claim, in words, and what it takes to hold."""
+    return [
+        f"{one.name}: {in_words(one.measurement)} Holds where {one.claim.holds_where}."
+        for one in judged
+    ]
+
+
+def families(judged: Sequence[Judged]) -> list[str]:
+    """Return a sentence on each study's claims together: their level, and which verdicts change."""
+    found = []
+    for study in dict.fromkeys(one.study for one in judged if one.family):
+        own = [one for one in judged if one.study == study and one.family]
+        changed = [
+            f"{one.name} is {one.together}"
+            for one in own
+            if one.together != one.measurement.verdict
+        ]
+        but = f" but {', '.join(changed)}" if changed else ""
+        found.append(
+            f"{study}: seeds decide {plural(own[0].family, 'verdict')}, at {LEVEL:.0%} each. At "
+            f"{LEVEL:.0%} for all together (Holm, from {level_of_each(own[0].family):.2%} each) "
+            f"every verdict stays{but}."
+        )
+    return found
+
+
+def number_in_words(measurement: Measurement) -> str:
+    """Return the measured value with its interval: `2.03 [1.95, 2.11] 95 % t over 10 seeds`."""
+    found = measurement.interval
+    kind = found.kind if found is not None and measurement.value is not None else ""
+    return f"{with_interval(measurement.value, found)} {kind}".strip()
+
+
+def with_interval(value: float | None, interval: Interval | None) -> str:
+    """Return a number with its interval: `2.03 [1.95, 2.11]`; a dash where there is none."""
+    if value is None:
+        return "–"
+    return f"{value:.4g} [{interval.low:.4g}, {interval.high:.4g}]" if interval else f"{value:.4g}"
+
+
+def details_in_words(details: Mapping[str, float]) -> list[str]:
+    """Return further numbers, a line each; `…, from` and `…, to` are the interval of `…`."""
+    lines = []
+    for name, value in details.items():
+        of, _, end = name.rpartition(", ")
+        if end in ("from", "to") and of in details:
+            continue
+        ends = [details[f"{name}, {end}"] for end in ("from", "to") if f"{name}, {end}" in details]
+        interval = Interval(ends[0], ends[1], "") if len(ends) == 2 else None
+        lines.append(f"{name} {with_interval(value, interval)}")
+    return lines
+
+
+def in_words(measurement: Measurement) -> str:
+    """Return what must be known of a number, and further numbers: `N·SNR² …; curves 640`."""
+    details = "; ".join(f"{name} {number:.4g}" for name, number in measurement.details.items())
+    if len(details.split(" ", 1)[0]) > 1:  # d and D are different symbols
+        details = details[:1].upper() + details[1:]
+    return f"{measurement.note} {details}{'.' if details else ''}".strip()
+
+
+def reproduced() -> dict[str, str]:
+    """Return the figure of its paper that a run directory reproduces, by the directory's name.
+
+    Where several presets are run into one directory, it is the paper's first.
+    """
+    found = [
+        (preset.run_name(profile), preset.content.reproduces)
+        for preset in all_presets()
+        for profile in PROFILES
+        if preset.content.reproduces
+    ]
+    return dict(sorted(found, key=lambda one: as_numbered(one[1]), reverse=True))
+
+
+def place(figure: str, decides: bool, path: Path) -> tuple[object, ...]:
+    """Return what sorts the runs of a study as a report shows them.
+
+    Those that reproduce a figure of the paper come first, then those that decide a claim.
+
+    Args:
+        figure: the figure that it reproduces; empty for none.
+        decides: whether a claim was measured on it.
+        path: where it lies.
+    """
+    rank = 0 if figure else 1 if decides else 2
+    return (rank, as_numbered(figure), path.resolve().name, str(path))
+
+
+def short_names(paths: Iterable[Path]) -> dict[Path, str]:
+    """Return a name for each run: the last part of its path, numbered where several share it."""
+    names: dict[Path, str] = {}
+    times: dict[str, int] = {}
+    for path in paths:
+        name = path.resolve().name
+        times[name] = times.get(name, 0) + 1
+        names[path] = name if times[name] == 1 else f"{name} ({times[name]})"
+    return names
+
+
+_PACKAGES = ("overfit-cli", "torch", "numpy")
+_MOST_REASONS = 3
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a reader must know of a run, in words, and as data for programs.
+
+    Attributes:
+        cells: how many are done and failed, their seeds and axes.
+        settings: the parameters that have one value.
+        failures: why cells failed; empty where none did.
+        made: when, with which versions, on what.
+        commands: those that made the cells; empty where they were made from Python.
+        done: how many cells are done.
+        reasons: how many cells failed, by reason.
+        seeds: those of its cells.
+        axes: the parameters that take several values, with them.
+        parameters: those that have one value, with it.
+        sweeps: what was run into the directory, the first one first.
+    """
+
+    cells: str
+    settings: str
+    failures: str
+    made: str
+    commands: Sequence[str]
+    done: int
+    reasons: Mapping[str, int]
+    seeds: Sequence[int]
+    axes: Mapping[str, Sequence[Any]]
+    parameters: Mapping[str, Any]
+    sweeps: Sequence[Run]
+
+
+def facts_of(data: FigureData, manifest: Manifest | None) -> RunFacts:
+    """Return what is known of a run, from its cells and its manifest."""
+    sweeps = manifest.runs if manifest else ()
+    typed = dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)
+    failed = data.cells.loc[data.cells["status"] == "failed", "reason"].astype(str)
+    reasons = dict(Counter(failed).most_common())
+    described = describe(data.study.parameters)
+    return RunFacts(
+        cells=typeset(cells_in_words(data)),
+        settings=typeset(settings_in_words(data)),
+        failures=_failures(reasons),
+        made=_made(sweeps),
+        commands=list(typed),
+        done=int((data.cells["status"] == "done").sum()),
+        reasons=reasons,
+        seeds=sorted(data.cells["seed"].unique().tolist()),
+        axes={
+            name: list(values)
+            for name, values in parameter_values(data).items()
+            if len(values) > 1 and name in described
+        },
+        parameters=fixed_parameters(data),
+        sweeps=sweeps,
+    )
+
+
+def _failures(reasons: Mapping[str, int]) -> str:
+    if not reasons:
+        return ""
+    told = [f"{count} {visible(why)}" for why, count in list(reasons.items())[:_MOST_REASONS]]
+    others = len(reasons) - len(told)
+    return f"Failed cells: {', '.join(told)}{f' and {others} other reasons' if others else ''}."
+
+
+def _made(sweeps: Sequence[Run]) -> str:
+    """When a run was made, and with what: the last one where there were several."""
+    if not sweeps:
+        return ""
+    last = sweeps[-1]
+    versions = [
+        f"{name} {version}" for name in _PACKAGES if (version := last.packages.get(name, ""))
+    ]
+    commit = [f"commit {last.git_commit[:10]}"] if last.git_commit else []
+    what = [*versions, *commit, f"Python {last.python}" if last.python else "", last.platform]
+    when = f"{last.started[:10]}: " if last.started else ""
+    return f"{when}{', '.join(visible(one) for one in what if one)}."
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm, Normalize, to_hex
 
-from overfit_cli.analysis.intervals import t_half_width
-from overfit_cli.errors import UserError
-from overfit_cli.figure import Figure, FigureData, FigureOptions
-from overfit_cli.figures.axis import Axis
+from overfit_cli.core.figure import Figure, FigureData, FigureOptions
+from overfit_cli.core.text import UserError
+from overfit_cli.figures.axes import Axis, axis_label
 from overfit_cli.figures.heatmap import Map, lay_out_map
-from overfit_cli.figures.inputs import checked_scale, usable_cells
-from overfit_cli.figures.labels import axis_label
-from overfit_cli.figures.options import resolved_options
+from overfit_cli.figures.inputs import checked_scale, resolved_options, usable_cells
 from overfit_cli.figures.style import RC, brief, typeset
+from overfit_cli.stats.intervals import t_half_width
 
 Diagram = Mapping[str, Any]
 """What the page's script draws one from; it can be written as JSON."""

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import overfit_cli
-from overfit_cli.errors import UserError
-from overfit_cli.report.comparison.compare import Comparison, compare_sides
-from overfit_cli.report.comparison.words import closing_lines, opening_lines
+from overfit_cli.core.text import UserError
+from overfit_cli.report.difference_figure import closing_lines, opening_lines
+from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.comparison.toy_numbers import loss, write_run
 
 T2 = 4.302653
@@ -270,7 +270,7 @@ def test_a_file_that_is_no_text_is_refused(run: Path, monkeypatch: pytest.Monkey
         compare_sides(run, path)
     with pytest.raises(UserError, match=r"none.csv: it can't be read \(No such file"):
         compare_sides(run, run.parent / "none.csv")
-    monkeypatch.setattr("overfit_cli.report.comparison.published.MOST_BYTES", 10)
+    monkeypatch.setattr("overfit_cli.report.published.MOST_BYTES", 10)
     with pytest.raises(UserError, match=r"it can't be read \(it has more than 10 bytes\)"):
         compare_sides(run, path)
     with pytest.raises(UserError, match="A is a run directory; name the CSV file second"):

@@ -8,10 +8,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from overfit_cli.errors import UserError
-from overfit_cli.report.comparison.columns import Difference
-from overfit_cli.report.comparison.compare import Comparison, compare_sides
-from overfit_cli.report.comparison.words import closing_lines, opening_lines
+from overfit_cli.core.text import UserError
+from overfit_cli.report.difference_figure import closing_lines, opening_lines
+from overfit_cli.report.differences import Comparison, Difference, compare_sides
 from tests.report.comparison.toy_numbers import Numbers, loss, write_run
 from tests.toy_runs import TOY
 

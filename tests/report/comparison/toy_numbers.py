@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.sweep.store import RunDirectory
 from tests.toy_runs import TOY
 
 Numbers = Callable[[int, float, int], dict[str, float] | None]

@@ -11,18 +11,16 @@ import pytest
 import torch
 from torch.nn import functional
 
-from overfit_cli.classification.task import Examples, Task
-from overfit_cli.minibatches import minibatches
-from overfit_cli.rng import named_rng
+from overfit_cli.core.classification import Examples, Task, minibatches
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.attention_kernel.classifier import reference, training
 from overfit_cli.studies.attention_kernel.classifier.model import Dropout, Shape, Transformer
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution, Training
+from overfit_cli.sweep.worker import train_all
 
 SHAPE = Shape(vocabulary=11, length=6, layers=2, heads=2, d=6, hidden=5)
 SMALL = {

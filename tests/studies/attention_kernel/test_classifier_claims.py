@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.claim import Measurement
-from overfit_cli.claims.calibration import TRUTHS, errors
-from overfit_cli.claims.calibration import rates as rates_of
+from calibration.rates import TRUTHS, errors
+from calibration.rates import rates as rates_of
+from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.attention_kernel.classifier.claims import BEST_KERNELS
 from overfit_cli.studies.attention_kernel.classifier.worlds import WORLDS
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters

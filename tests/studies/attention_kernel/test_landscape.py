@@ -15,16 +15,18 @@ import pytest
 import torch
 from torch.nn import functional
 
+from calibration.rates import TRUTHS, errors, rates
 from overfit_cli import landscapes
 from overfit_cli.analysis import surfaces
-from overfit_cli.claim import Measurement
-from overfit_cli.claims.calibration import TRUTHS, errors, rates
-from overfit_cli.classification.task import Task
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.claim import Measurement
+from overfit_cli.core.classification import Task
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.parameters import Value, build
+from overfit_cli.core.processes import Interrupted
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Execution
 from overfit_cli.landscapes import SavedLosses
-from overfit_cli.parameter_values import build
-from overfit_cli.parameters import Value
 from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
 from overfit_cli.studies.attention_kernel.classifier.training import evaluate
 from overfit_cli.studies.attention_kernel.landscape import networks, plane
@@ -34,11 +36,8 @@ from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_dir
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
 from overfit_cli.studies.attention_kernel.landscape.worlds import WORLDS
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.interrupts import Interrupted
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.sweeps.rows import cell_table, trajectory_table
-from overfit_cli.training import Execution
+from overfit_cli.sweep.part_file import cell_table, trajectory_table
+from overfit_cli.sweep.worker import train_all
 from tests.fake_study import words
 
 SMALL: dict[str, Value] = {

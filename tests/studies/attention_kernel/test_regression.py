@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from overfit_cli.errors import UserError
-from overfit_cli.parameter_values import build
+from overfit_cli.core.parameters import build
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Execution, logged_steps
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
@@ -23,9 +25,7 @@ from overfit_cli.studies.attention_kernel.regression import (
 from overfit_cli.studies.attention_kernel.regression.data import draw_problem, token_values
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution, logged_steps
+from overfit_cli.sweep.worker import train_all
 from tests.studies.attention_kernel import regression_oracle as oracle
 
 SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "heads": 2, "training_steps": 40}

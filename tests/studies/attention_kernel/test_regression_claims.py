@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.claim import Measurement
-from overfit_cli.claims.calibration import MOST_ERRORS, TRUTHS, errors, rates
+from calibration.rates import MOST_ERRORS, TRUTHS, design, errors, rates
 from overfit_cli.claims.rules import exactly
-from overfit_cli.report.calibration import design
+from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
 from overfit_cli.studies.attention_kernel.regression.claims.lemmas import LEMMAS, Lemma
 from overfit_cli.studies.attention_kernel.regression.claims.worlds import WORLDS

@@ -12,13 +12,14 @@ import torch
 from PIL import Image
 
 import overfit_cli
-from overfit_cli.datasets.generated_reviews import ReviewSettings, generated_reviews
-from overfit_cli.datasets.lra_pathfinder import DIRECTORIES
-from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.parameter_values import build
-from overfit_cli.parameters import StudyParameters, Value
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.parameters import StudyParameters, Value, build
+from overfit_cli.core.study import AnyStudy, Cell, Study
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Execution
+from overfit_cli.datasets.pathfinder.lra import DIRECTORIES
+from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
+from overfit_cli.datasets.text import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
@@ -29,11 +30,9 @@ from overfit_cli.studies.attention_kernel.text.data import (
 )
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study as text
-from overfit_cli.study import AnyStudy, Cell, Study
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.sweeps.rows import cell_table
-from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.training import Execution
+from overfit_cli.sweep.part_file import cell_table
+from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweep.worker import train_all
 from tests.command import run
 from tests.datasets.imdb_files import REVIEWS, write_folder
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from overfit_cli.claim import Measurement
+from overfit_cli.core.claim import Measurement
+from overfit_cli.core.study import Cell
 from overfit_cli.studies.benign_vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.study import Cell
-from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweep.grid import make_grid
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 PRESETS = Path(__file__).parents[3] / "experiments"

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import overfit_cli
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
 from overfit_cli.studies.benign_vit.data import Weights, draw
 from overfit_cli.studies.benign_vit.figures import FIGURES
 from overfit_cli.studies.benign_vit.figures.dimension import draw_dimension

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
+from overfit_cli.core.study import Cell
+from overfit_cli.core.training import Execution
 from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
 from overfit_cli.studies.benign_vit.engine.dynamics import logged
 from overfit_cli.studies.benign_vit.engine.projections import projections_of
@@ -21,9 +23,7 @@ from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic
 from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.studies.benign_vit.theory.steps import stage_ends
-from overfit_cli.study import Cell
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution
+from overfit_cli.sweep.worker import train_all
 from tests.command import run
 
 SMALL: dict[str, object] = {

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
 from overfit_cli.studies.benign_vit.engine.projections import projections_of
 from overfit_cli.studies.benign_vit.engine.token_space import initial_state
@@ -17,9 +19,7 @@ from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution, Training
+from overfit_cli.sweep.worker import train_all
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 

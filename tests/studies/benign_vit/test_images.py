@@ -16,19 +16,25 @@ import torch
 from torch.nn import functional
 
 import overfit_cli
-from overfit_cli.claims.calibration import TRUTHS, errors, rates
-from overfit_cli.datasets.digits import Digits, built_in_digits
-from overfit_cli.datasets.mnist import IMAGES, LABELS, read_idx, read_mnist
-from overfit_cli.errors import UserError
+from calibration.rates import TRUTHS, errors, rates
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Execution
+from overfit_cli.datasets.images import (
+    IMAGES,
+    LABELS,
+    Digits,
+    built_in_digits,
+    read_idx,
+    read_mnist,
+)
 from overfit_cli.studies.benign_vit.images.claims import CLAIMS
 from overfit_cli.studies.benign_vit.images.data import image_task, ring_noise
 from overfit_cli.studies.benign_vit.images.model import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.images.study import study
 from overfit_cli.studies.benign_vit.images.worlds import WORLDS
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution
+from overfit_cli.sweep.worker import train_all
 from tests.command import run
 
 TINY = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "batch_size": 16, "max_epochs": 200}
@@ -265,7 +271,7 @@ def test_a_cell_trains_as_a_plain_loop_does() -> None:
     parameters = tiny(dtype="float64", max_epochs=3, epsilon=1e-9)
     result = train(parameters)
     assert (result.status, result.reason, result.steps) == ("failed", "step limit", 9)
-    from overfit_cli.rng import named_rng
+    from overfit_cli.core.training import named_rng
 
     task, model = image_task(parameters, 0), ImageTransformer(parameters, 0).double()
     x, y = torch.from_numpy(task.train.pixels).double(), torch.from_numpy(task.train.labels)

@@ -12,7 +12,8 @@ import torch
 from scipy.stats import ks_2samp
 
 from overfit_cli.analysis.wishart import bartlett_rows
-from overfit_cli.rng import named_rng
+from overfit_cli.core.study import Cell
+from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.benign_vit.data import draw
 from overfit_cli.studies.benign_vit.engine.projections import projections_of
 from overfit_cli.studies.benign_vit.engine.training import train_together
@@ -20,9 +21,7 @@ from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import train_one_cell
 from overfit_cli.studies.benign_vit.scales import token_scales
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.study import Cell
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution, Training
+from overfit_cli.sweep.worker import train_all
 
 SEEDS = 200
 SMALL = {"initialisation": "gaussian", "tokens": 4, "test_samples": 12, "d_v": 5, "sigma_p": 0.3}

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.analysis.scaling import scaling_exponents
-from overfit_cli.claim import Measurement
+from overfit_cli.core.claim import Measurement
+from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.studies.benign_vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.claims.dynamics import SETTING
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.claim import Measurement
+from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.planted.study import study as planted
 

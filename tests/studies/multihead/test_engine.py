@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 from torch.autograd import functional as autograd
 
-from overfit_cli.errors import UserError
-from overfit_cli.parameter_values import build
+from overfit_cli.core.parameters import build
+from overfit_cli.core.study import AnyStudy, Cell, CellResult
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Execution
 from overfit_cli.studies.multihead import (
     attention_machine,
     certificates,
@@ -32,9 +34,7 @@ from overfit_cli.studies.multihead.planted import data as planted_data
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.planted.study import study as planted
 from overfit_cli.studies.multihead.theory import margins
-from overfit_cli.study import AnyStudy, Cell, CellResult
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution
+from overfit_cli.sweep.worker import train_all
 
 STEPS = 150
 OPTIMISERS: dict[Optimiser, float] = {

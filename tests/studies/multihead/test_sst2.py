@@ -19,20 +19,19 @@ from torch import nn
 
 import overfit_cli
 from overfit_cli.analysis.shortcut_rules import word_counts_accuracy
-from overfit_cli.claim import Measurement
-from overfit_cli.classification.training import Course
-from overfit_cli.datasets.sst2 import read_sst2
-from overfit_cli.datasets.words import END, PADDING, START, UNKNOWN, known_words, padded
-from overfit_cli.errors import UserError
+from overfit_cli.core.claim import Measurement
+from overfit_cli.core.classification import Course
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Execution
+from overfit_cli.datasets.text import END, PADDING, START, UNKNOWN, known_words, padded, read_sst2
 from overfit_cli.studies.multihead.sst2.claims import CLAIMS
 from overfit_cli.studies.multihead.sst2.data import sst2_task
 from overfit_cli.studies.multihead.sst2.model import PRETRAINED, build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 from overfit_cli.studies.multihead.sst2.study import study
 from overfit_cli.studies.multihead.sst2.training import logits_of
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution
+from overfit_cli.sweep.worker import train_all
 from tests.command import environment, run
 
 REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"

@@ -12,13 +12,11 @@ import torch
 from scipy import integrate, stats
 from torch import Tensor
 
-from overfit_cli.errors import UserError
-from overfit_cli.parameter_values import build
-from overfit_cli.studies.softmax_network.activations import (
-    Network,
-    gram_matrix,
-    limit_gram_matrix,
-)
+from overfit_cli.core.parameters import build
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Execution
+from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data
 from overfit_cli.studies.softmax_network.convergence.checks import jacobian_by_autograd
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
@@ -26,9 +24,7 @@ from overfit_cli.studies.softmax_network.convergence.regression import KernelReg
 from overfit_cli.studies.softmax_network.convergence.study import study
 from overfit_cli.studies.softmax_network.names import Activation
 from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution
+from overfit_cli.sweep.worker import train_all
 
 ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
 

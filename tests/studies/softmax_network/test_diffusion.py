@@ -12,8 +12,10 @@ import torch
 from scipy import integrate, stats
 
 import overfit_cli
-from overfit_cli.errors import UserError
-from overfit_cli.parameter_values import build
+from overfit_cli.core.parameters import build
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Execution, logged_steps
 from overfit_cli.studies.softmax_network.diffusion import measures, networks, process
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
     Model,
@@ -29,9 +31,7 @@ from overfit_cli.studies.softmax_network.diffusion.targets import (
 from overfit_cli.studies.softmax_network.initial import initial_weights
 from overfit_cli.studies.softmax_network.names import NAMES, Activation
 from overfit_cli.studies.softmax_network.reference import plain_network
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.sweeps.results import train_all
-from overfit_cli.training import Execution, logged_steps
+from overfit_cli.sweep.worker import train_all
 from tests.fake_study import words
 
 SMALL = {"n": 40, "m": 16, "training_steps": 30, "samples": 200, "validation": 50}

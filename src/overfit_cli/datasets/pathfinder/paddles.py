@@ -1,14 +1,140 @@
-"""Paddles as segments of the complex plane, and which of them would touch."""
+"""Settings of Pathfinder, and the paddles of its contours.
+
+Settings of a Pathfinder image; defaults are LRA's hard 32 × 32 images (Tay et al. 2020).
+
+Paddles as segments of the complex plane, and which of them would touch.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
+from overfit_cli.core.text import UserError
+
+LARGEST = 1024
+"""The most that any setting takes."""
+
+AT_LEAST = {
+    "size": 8,
+    "contour_length": 2,
+    "distractors": 0,
+    "distractor_length": 1,
+    "antialiasing": 1,
+    "continuity": 1.0,
+    "paddle_margin": 0.25,
+}
+"""The least that a setting takes; the others are above 0."""
+
+_FULLEST = 0.6  # Contours laid at random hardly ever fill half of an image.
+
+
+@dataclass(frozen=True)
+class PathfinderSettings:
+    """Parameters of Linsley et al. 2018 (section 3.1 and their generator); lengths are in pixels.
+
+    Attributes:
+        size: width and height of an image.
+        contour_length: paddles of each of the two target contours.
+        paddle_length, paddle_thickness: of one dash.
+        paddle_margin: what a contour leaves free before and after each paddle, so that paddles of
+            a straight contour lie 2 · margin apart.
+        continuity: c of a turn, whose density is ∝ cos²(cδ) for |δ| ≤ π / 2c; larger
+            is straighter.
+        distractors, distractor_length: number of short contours, and paddles of each.
+        marker_radius: of the two discs.
+        seed_distance: how far apart the two target contours begin.
+        distance_tolerance: by how much the distances between the discs may differ of the two
+            scenes between which a coin decides the label.
+        matched: what says nothing about the label: the discs' distance, or their places altogether.
+        antialiasing: points per pixel and axis at which ink is evaluated.
+
+    Raises:
+        UserError: if a value is out of range, or the contours can't fit in the image.
+    """
+
+    size: int = 32
+    contour_length: int = 14
+    paddle_length: float = 2.0
+    paddle_thickness: float = 0.5
+    paddle_margin: float = 0.5
+    continuity: float = 1.0
+    distractors: int = 5
+    distractor_length: int = 4
+    marker_radius: float = 1.5
+    seed_distance: float = 7.0
+    distance_tolerance: float = 0.5
+    matched: Literal["distance", "places"] = "distance"
+    antialiasing: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be drawn, before anything tries."""
+        for field in fields(self):
+            if field.name != "matched":
+                self._check_range(field.name)
+        self._check_room()
+
+    @property
+    def stride(self) -> float:
+        """How far a contour goes on with one paddle: the paddle and a margin on either side."""
+        return self.paddle_length + 2 * self.paddle_margin
+
+    @property
+    def clearance(self) -> float:
+        """The least distance between the middle lines of paddles that don't follow each other.
+
+        Contours stay farther apart than the paddles of one are, and off a disc on any end of
+        another: so where contours can lie doesn't depend on which ends get the discs.
+        """
+        return self.paddle_thickness + max(3 * self.paddle_margin, self.marker_radius + 0.25)
+
+    @property
+    def border(self) -> float:
+        """What contours leave free at the image's edges, so that a disc on any end is whole."""
+        return max(self.marker_radius, self.paddle_thickness / 2)
+
+    @property
+    def paddles(self) -> int:
+        """Paddles of an image, the same in every one."""
+        return 2 * self.contour_length + self.distractors * self.distractor_length
+
+    def _check_range(self, name: str) -> None:
+        value = getattr(self, name)
+        whole = isinstance(type(self).__dataclass_fields__[name].default, int)
+        least = AT_LEAST.get(name, 0)
+        valid = math.isfinite(value) and least <= value <= LARGEST
+        if not valid or (whole and value != int(value)) or (name not in AT_LEAST and value == 0):
+            kind = "a whole number" if whole else "a number"
+            above = f"from {least:g}" if name in AT_LEAST else "above 0 and"
+            raise UserError(f"{name} {value}: it takes {kind} {above} up to {LARGEST}.")
+
+    def _check_room(self) -> None:
+        if self.size * self.antialiasing > LARGEST:
+            raise UserError(
+                f"size {self.size} times antialiasing {self.antialiasing}: that makes more than"
+                f" {LARGEST} points across an image; take less of either."
+            )
+        field = self.size - 2 * self.border
+        if field < max(self.stride, self.seed_distance):
+            raise UserError(
+                f"size {self.size}: that leaves {max(field, 0):g} pixels between the borders, too"
+                f" few for seed_distance {self.seed_distance:g} and steps of {self.stride:g};"
+                " take a larger size, or smaller ones of those."
+            )
+        needed = self.paddles * self.stride * self.clearance
+        room = (field + self.clearance) ** 2
+        if needed > _FULLEST * room:
+            raise UserError(
+                f"size {self.size}: two contours of {self.contour_length} paddles and"
+                f" {self.distractors} distractors of {self.distractor_length} take about"
+                f" {needed:.0f} square pixels with what they keep clear, too many of the"
+                f" {room:.0f} there are; take a larger size, or fewer or shorter contours."
+            )
+
 
 Points = NDArray[np.complex128]
 Bools = NDArray[np.bool_]

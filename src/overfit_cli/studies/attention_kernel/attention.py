@@ -11,7 +11,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import scaled_dot_product_attention
 
-from overfit_cli.matrix_products import product
+from overfit_cli.core.matrix_products import product
 from overfit_cli.studies.attention_kernel.kernels import Kernel
 
 _LONG = 128

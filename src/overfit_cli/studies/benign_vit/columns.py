@@ -5,7 +5,7 @@ Token classes: the signal (token 1), the noise (token 2, the strong one) and the
 
 from __future__ import annotations
 
-from overfit_cli.study import Column
+from overfit_cli.core.study import Column
 
 _LOSSES = (
     Column("train_loss", "training loss", symbol="L_S"),

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.analysis.wishart import bartlett_rows
-from overfit_cli.rng import named_rng
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 
 Floats = NDArray[np.float64]

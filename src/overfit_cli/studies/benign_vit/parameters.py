@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Literal
 
-from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.core.parameters import StudyParameters, parameter
 
 MOST_DRAWN = 10**6
 """The most features, or head coordinates, that are drawn one by one."""

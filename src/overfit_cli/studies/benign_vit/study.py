@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from overfit_cli.figure import Figure
+from overfit_cli.core.figure import Figure
+from overfit_cli.core.study import Batches, Cell, CellResult, Cells, Results, Study
+from overfit_cli.core.text import plural
+from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.benign_vit.figures import FIGURES
 from overfit_cli.studies.benign_vit.paper import PAPER
 from overfit_cli.studies.benign_vit.parameters import REALISATIONS_KEPT, BenignVitParameters
 from overfit_cli.studies.benign_vit.theory import predictions as theory
 from overfit_cli.studies.benign_vit.theory.condition import condition_in_words, condition_items
-from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
-from overfit_cli.training import Training
-from overfit_cli.words import plural
 
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7

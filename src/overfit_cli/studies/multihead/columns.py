@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overfit_cli.study import Column
+from overfit_cli.core.study import Column
 
 CERTIFICATES = (
     Column(

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from overfit_cli.rng import named_rng
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 from overfit_cli.studies.multihead.problem import Floats, Samples
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Literal
 
-from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.core.parameters import StudyParameters, parameter
 
 Optimiser = Literal["gd", "momentum", "adam", "loss-normalised", "gradient-normalised"]
 StepRule = Literal["constant", "sqrt-heads", "heads"]

@@ -8,14 +8,22 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by
-from overfit_cli.standard_figures import BOUNDARY, CURVES, HEATMAP, LINES, by_name
+from overfit_cli.core.figure import (
+    BOUNDARY,
+    CURVES,
+    HEATMAP,
+    LINES,
+    Figure,
+    FigureOptions,
+    by_name,
+    drawn_by,
+)
+from overfit_cli.core.study import Batches, Cell, CellResult, Cells, Results, Study
+from overfit_cli.core.text import plural
+from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead.paper import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 from overfit_cli.studies.multihead.problem import Problem
-from overfit_cli.study import Batches, Cell, CellResult, Cells, Results, Study
-from overfit_cli.training import Training
-from overfit_cli.words import plural
 
 P = TypeVar("P", bound=MultiheadParameters)
 

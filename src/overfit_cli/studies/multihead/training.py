@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from overfit_cli.core.study import Cell, CellResult, Results
+from overfit_cli.core.training import Training, failure, logged_steps
 from overfit_cli.studies.multihead import attention_machine, certificates, measures
 from overfit_cli.studies.multihead.engine import Gradients, HeadGradients, log_mean_loss
 from overfit_cli.studies.multihead.first_phase import first_phase_columns
@@ -17,8 +19,6 @@ from overfit_cli.studies.multihead.heads import full_matrices, gradients_of, ini
 from overfit_cli.studies.multihead.optimisers import Steps
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 from overfit_cli.studies.multihead.problem import Problem
-from overfit_cli.study import Cell, CellResult, Results
-from overfit_cli.training import Training, failure, logged_steps
 
 RATIO = 1.25
 """The ratio of a logged step to the one before, after the first ten."""

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.rng import named_rng
+from overfit_cli.core.training import named_rng
 
 Floats = NDArray[np.float64]
 Initialisation = Literal["symmetric", "independent"]

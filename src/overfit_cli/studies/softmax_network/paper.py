@@ -1,6 +1,8 @@
 """The paper of these studies."""
 
-from overfit_cli.paper import Paper
+from __future__ import annotations
+
+from overfit_cli.core.study import Paper
 
 PAPER = Paper(
     authors="Cao et al.",

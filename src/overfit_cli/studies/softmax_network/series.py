@@ -12,14 +12,13 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
-from overfit_cli.analysis.scaling import scaling_exponents
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData
-from overfit_cli.figures.axis import parameter_values
+from overfit_cli.core.figure import FigureData
+from overfit_cli.core.text import UserError, plural
+from overfit_cli.figures.axes import parameter_values
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks
+from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.studies.softmax_network.names import NAMES
-from overfit_cli.words import plural
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import level_of_each, mean_estimate
-from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import numbers, trained
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place, unless_at_edge
 from overfit_cli.claims.ranks import worst_is_lower
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
-from overfit_cli.parameters import StudyParameters
+from overfit_cli.core.claim import Claim, Measurement, not_run
+from overfit_cli.core.parameters import StudyParameters
+from overfit_cli.stats.intervals import level_of_each, mean_estimate
 
 SOURCE = "Song et al. 2024, section 5.3.1"
 SPEED = "mean_test_loss"

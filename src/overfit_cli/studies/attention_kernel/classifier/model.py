@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from overfit_cli.matrix_products import Linear
-from overfit_cli.rng import named_rng
+from overfit_cli.core.matrix_products import Linear
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.attention_kernel.attention import attend
 from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
 

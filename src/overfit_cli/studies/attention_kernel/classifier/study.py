@@ -6,15 +6,13 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TypeVar
 
-from overfit_cli.classification.columns import COLUMNS, TRAJECTORY_COLUMNS
-from overfit_cli.classification.task import Task
-from overfit_cli.figure import Figure
-from overfit_cli.standard_figures import learning_figures
+from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS, Task
+from overfit_cli.core.figure import Figure, learning_figures
+from overfit_cli.core.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.text import plural
+from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
 from overfit_cli.studies.attention_kernel.paper import PAPER
-from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
-from overfit_cli.training import Training
-from overfit_cli.words import plural
 
 P = TypeVar("P", bound=ClassifierParameters)
 

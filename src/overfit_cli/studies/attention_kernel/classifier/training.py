@@ -11,18 +11,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.classification.task import Examples, Task
-from overfit_cli.classification.training import (
+from overfit_cli.core.classification import (
+    Examples,
+    Rows,
+    Task,
+    gradient_steps,
     known,
     loss_and_accuracy,
+    minibatches,
     on_device,
     train_with_evaluations,
 )
-from overfit_cli.minibatches import Rows, gradient_steps, minibatches
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.training import Training
 
 P = TypeVar("P", bound=ClassifierParameters)
 

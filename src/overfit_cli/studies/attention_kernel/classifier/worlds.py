@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import World, Worlds
-from overfit_cli.claims.worlds import Bools, Numbers, Random, share_worlds, worlds_from
+from calibration.rates import World, Worlds
+from calibration.worlds import Bools, Numbers, Random, share_worlds, worlds_from
 from overfit_cli.studies.attention_kernel.classifier.claims import ALIVE, CONTROLS, LOWER
 
 Deviations = tuple[float, float, float]

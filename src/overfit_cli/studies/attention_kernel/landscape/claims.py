@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import median_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import check_alike
 from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.core.text import plural
+from overfit_cli.stats.intervals import median_estimate
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
-from overfit_cli.words import plural
 
 SOURCE = "Song et al. 2024, section 5.3.2, figure 4"
 LEAST_PAIRS = 2

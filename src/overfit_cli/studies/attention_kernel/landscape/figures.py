@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import split_by, varying_parameters
-from overfit_cli.figures.labels import short_settings
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.text import UserError
+from overfit_cli.figures.axes import short_settings, split_by, varying_parameters
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.surface import Surface, draw_surfaces
 

@@ -10,16 +10,12 @@ import functools
 import hashlib
 import itertools
 
-from overfit_cli.classification.task import Task
-from overfit_cli.data_folder import fingerprint
-from overfit_cli.minibatches import minibatches
-from overfit_cli.rng import named_rng
+from overfit_cli.core.classification import Task, minibatches
+from overfit_cli.core.files import fingerprint
+from overfit_cli.core.training import named_rng
 from overfit_cli.saved_weights import trained_once
 from overfit_cli.studies.attention_kernel.classifier.model import Transformer
-from overfit_cli.studies.attention_kernel.classifier.training import (
-    build_model,
-    training_steps,
-)
+from overfit_cli.studies.attention_kernel.classifier.training import build_model, training_steps
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
 NETWORK_VERSION = 1

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.rng import named_rng
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.attention_kernel.classifier.model import Layer, Transformer, key_mask
 
 AT_A_TIME = {"cpu": 2**12, "cuda": 2**21}
@@ -40,7 +40,7 @@ def draw_directions(model: Transformer, kind: str, seed: int, pair: int) -> Dire
         seed: of the network.
         pair: which pair.
     """
-    layer = cast(Layer, model.layers[0])
+    layer = cast("Layer", model.layers[0])
 
     def draw(name: str, weight: Tensor) -> Tensor:
         numbers = named_rng(seed, "directions", str(pair), name).standard_normal(weight.shape)
@@ -74,7 +74,7 @@ class Plane:
         mask: Tensor | None,
     ) -> None:
         self._model, self._labels, self._mask = model.eval(), labels, mask
-        layer = cast(Layer, model.layers[0])
+        layer = cast("Layer", model.layers[0])
         with torch.inference_mode():
             self._input = model.embed(tokens)  # (samples, tokens, d)
             normed = layer.attention_norm(self._input)
@@ -106,7 +106,7 @@ class Plane:
         a, b = at[:, 0, None, None, None, None], at[:, 1, None, None, None, None]
         mask = None if self._mask is None else self._mask[rows]
         keys = key_mask(mask)
-        first, *rest = (cast(Layer, layer) for layer in self._model.layers)
+        first, *rest = (cast("Layer", layer) for layer in self._model.layers)
         x = first.finish(
             self._input[rows].expand(len(at), -1, -1, -1),
             self._query[rows] + a * self._query_step[rows],

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from overfit_cli.classification.task import Task
-from overfit_cli.figure import Figure, drawn_by
+from overfit_cli.core.classification import Task
+from overfit_cli.core.figure import Figure, by_name, drawn_by
+from overfit_cli.core.study import Batches, Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.training import Training
 from overfit_cli.landscapes import MEASURES
-from overfit_cli.standard_figures import by_name
 from overfit_cli.studies.attention_kernel.classifier.study import TransformerStudy
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
-from overfit_cli.study import Batches, Cell, CellResult, Cells, Column, Results
-from overfit_cli.training import Training
 
 LANDSCAPE = Figure(
     name="landscape",

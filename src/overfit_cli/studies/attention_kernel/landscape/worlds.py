@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import World, Worlds
-from overfit_cli.claims.worlds import Random, worlds_from
+from calibration.rates import World, Worlds
+from calibration.worlds import Random, worlds_from
 from overfit_cli.studies.attention_kernel.landscape.claims import ROUGHER
 
 DEVIATIONS = {

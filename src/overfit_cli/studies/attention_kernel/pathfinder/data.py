@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 
 from overfit_cli.analysis.shortcut_rules import best_accuracy_by_places
-from overfit_cli.classification.task import Examples, Task
-from overfit_cli.data_folder import data_folder, fingerprint, naming_data
-from overfit_cli.datasets.lra_pathfinder import read_lra
-from overfit_cli.datasets.pathfinder.images import PathfinderImages, Stream, images
-from overfit_cli.datasets.pathfinder.settings import PathfinderSettings
-from overfit_cli.errors import UserError
-from overfit_cli.rng import named_rng
+from overfit_cli.core.classification import Examples, Task
+from overfit_cli.core.files import data_folder, fingerprint, naming_data
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import named_rng
+from overfit_cli.datasets.pathfinder.lra import read_lra
+from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
+from overfit_cli.datasets.pathfinder.samples import PathfinderImages, Stream, images
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from overfit_cli.datasets.pathfinder.images import CHUNK, NO_MARKERS, PathfinderImages, images
-from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.image_rows import ImageRow, draw_image_rows
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.parameters import of_row
+from overfit_cli.datasets.pathfinder.samples import CHUNK, NO_MARKERS, PathfinderImages, images
+from overfit_cli.figures.panels import ImageRow, draw_image_rows
 from overfit_cli.figures.picture import Picture
-from overfit_cli.parameter_values import of_row
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task, stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 

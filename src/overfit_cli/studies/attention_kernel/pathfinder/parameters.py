@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Literal
 
-from overfit_cli.datasets.pathfinder.settings import AT_LEAST, LARGEST, PathfinderSettings
-from overfit_cli.errors import UserError
-from overfit_cli.parameters import parameter
+from overfit_cli.core.parameters import parameter
+from overfit_cli.core.text import UserError
+from overfit_cli.datasets.pathfinder.paddles import AT_LEAST, LARGEST, PathfinderSettings
 from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from overfit_cli.claim import Claim
-from overfit_cli.classification.task import Task
-from overfit_cli.figure import Figure, drawn_by
+from overfit_cli.core.claim import Claim
+from overfit_cli.core.classification import Task
+from overfit_cli.core.figure import Figure, drawn_by
 from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.rng import named_rng
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 Floats = NDArray[np.float64]

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by
-from overfit_cli.standard_figures import CURVES, LINES, by_name
+from overfit_cli.core.figure import CURVES, LINES, Figure, FigureOptions, by_name, drawn_by
+from overfit_cli.core.study import Batches, CellResult, Cells, Results, Study
+from overfit_cli.core.text import plural
+from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel.paper import PAPER
 from overfit_cli.studies.attention_kernel.regression.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.attention_kernel.regression.parameters import (
@@ -16,9 +18,6 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     KernelRegressionParameters,
     RegressionCell,
 )
-from overfit_cli.study import Batches, CellResult, Cells, Results, Study
-from overfit_cli.training import Training
-from overfit_cli.words import plural
 
 LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
 """Cells of the demo's size that are trained together: beyond, a CPU gains nothing."""
@@ -33,7 +32,7 @@ FIGURES = by_name(
         CURVES,
         title="Loss against steps at each kernel's best step size, with floors and bounds",
         options=FigureOptions(value="train_loss,floor,bound_paper,bound_corrected", by=_PANELS),
-        draw=drawn_by("overfit_cli.figures.best_curves:draw_best_curves"),
+        draw=drawn_by("overfit_cli.figures.curves:draw_best_curves"),
     ),
     replace(
         LINES,

@@ -111,7 +111,7 @@ def log10_gamma(problem: Problem, delta: float) -> float:
 
 def largest_singular_values(weights: Floats) -> Floats:
     """Return the largest singular value of each head's matrix, shape (heads,)."""
-    return cast(Floats, np.linalg.norm(weights, 2, axis=(1, 2)))
+    return cast("Floats", np.linalg.norm(weights, 2, axis=(1, 2)))
 
 
 def _decades(value: float) -> float:

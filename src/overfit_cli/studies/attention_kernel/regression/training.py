@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from overfit_cli.core.study import CellResult, Results
+from overfit_cli.core.training import Training, logged_steps
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, measures, theory
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
@@ -27,8 +29,6 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     KernelRegressionParameters,
     RegressionCell,
 )
-from overfit_cli.study import CellResult, Results
-from overfit_cli.training import Training, logged_steps
 
 RATES = ("paper", "corrected")
 """The rates of Theorems 1 and 2: with the paper's constant and with the corrected one."""

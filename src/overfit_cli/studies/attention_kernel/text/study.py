@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from overfit_cli.claim import Claim
-from overfit_cli.classification.task import Task
+from overfit_cli.core.claim import Claim
+from overfit_cli.core.classification import Task
 from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 

@@ -12,17 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.boundaries import Boundary
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.boundaries import BySeed, changes, counts, power_along
 from overfit_cli.claims.cells import done, numbers
 from overfit_cli.claims.rules import around, judged, judged_together, within_a_factor
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.stats.boundaries import Boundary
 from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT, MOST_FAILED
-from overfit_cli.studies.benign_vit.theory.boundaries import (
-    balance_at,
-    boundaries,
-    why_no_boundary,
-)
+from overfit_cli.studies.benign_vit.theory.boundaries import balance_at, boundaries, why_no_boundary
 from overfit_cli.studies.benign_vit.theory.predictions import (
     BALANCE_IN_WORDS,
     FIGURE_1_EXPONENT,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.analysis.bounds import all_met
-from overfit_cli.parameter_values import of_rows
+from overfit_cli.core.parameters import of_rows
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.condition import condition_items
 from overfit_cli.studies.benign_vit.theory.predictions import (

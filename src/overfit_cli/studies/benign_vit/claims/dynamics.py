@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import Selection, numbers, trained
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import Regime
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.boundaries import crossing_products
-from overfit_cli.analysis.crossings import crossings
-from overfit_cli.analysis.intervals import level_of_each, mean_estimate, median_estimate, middle
-from overfit_cli.analysis.power_law import fit_power_law
-from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Selection, done, numbers, whole_grid
 from overfit_cli.claims.rules import (
+    FALLING,
+    LEAST_VALUES,
     Margin,
     around,
+    falls,
     judged,
     judged_together,
     within_a_factor,
 )
-from overfit_cli.claims.trends import FALLING, LEAST_VALUES, falls
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.stats.boundaries import crossing_products, crossings, fit_power_law
+from overfit_cli.stats.intervals import level_of_each, mean_estimate, median_estimate, middle
 from overfit_cli.studies.benign_vit.claims.fitted import every_cell_fitted
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overfit_cli.claim import Measurement
 from overfit_cli.claims.cells import numbers, of_whole_seeds, trained
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.core.claim import Measurement
 
 
 def every_cell_fitted(

@@ -11,8 +11,6 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import check_alike
 from overfit_cli.claims.rules import (
     Margin,
@@ -22,12 +20,10 @@ from overfit_cli.claims.rules import (
     vacuous,
     within_a_factor,
 )
-from overfit_cli.parameter_values import of_row
-from overfit_cli.studies.benign_vit.claims.condition import (
-    MAY_VARY,
-    meeting_the_condition,
-    on_side,
-)
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.core.parameters import of_row
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
+from overfit_cli.studies.benign_vit.claims.condition import MAY_VARY, meeting_the_condition, on_side
 from overfit_cli.studies.benign_vit.claims.theorem_measures import NEAR_ONE
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.rules import Margin, around, judged
-from overfit_cli.parameter_values import of_rows
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.core.parameters import of_rows
+from overfit_cli.core.text import plural
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.condition import condition_items
 from overfit_cli.studies.benign_vit.theory.predictions import STEP_POWERS, THEOREMS, Regime
@@ -20,7 +21,6 @@ from overfit_cli.studies.benign_vit.theory.steps import (
     StepScaling,
     step_scaling,
 )
-from overfit_cli.words import plural
 
 TOLERANCE = 0.1
 """By how much a power may differ from the theorem's, which hides logarithms."""

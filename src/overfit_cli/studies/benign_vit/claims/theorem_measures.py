@@ -7,10 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.boundaries import Boundary
-from overfit_cli.analysis.intervals import level_of_each, mean_estimate
-from overfit_cli.analysis.power_law import PowerLaw
-from overfit_cli.claim import Measurement, inconclusive
 from overfit_cli.claims.cells import done, numbers, positive
 from overfit_cli.claims.powers import fitted_powers
 from overfit_cli.claims.rules import (
@@ -21,15 +17,15 @@ from overfit_cli.claims.rules import (
     judged_together,
     within_a_factor,
 )
-from overfit_cli.parameter_values import of_rows
+from overfit_cli.core.claim import Measurement, inconclusive
+from overfit_cli.core.parameters import of_rows
+from overfit_cli.core.text import plural
+from overfit_cli.stats.boundaries import Boundary, PowerLaw
+from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT, MOST_FAILED
 from overfit_cli.studies.benign_vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory.boundaries import (
-    balance_at,
-    boundaries,
-    why_no_boundary,
-)
+from overfit_cli.studies.benign_vit.theory.boundaries import balance_at, boundaries, why_no_boundary
 from overfit_cli.studies.benign_vit.theory.predictions import (
     BALANCE_IN_WORDS,
     FIGURE_1_THRESHOLD,
@@ -38,7 +34,6 @@ from overfit_cli.studies.benign_vit.theory.predictions import (
     Regime,
     predicted_steps,
 )
-from overfit_cli.words import plural
 
 POWERS_OF_T = ("snr", "epsilon", "n")
 """The parameters whose powers in T are judged."""

@@ -7,8 +7,8 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import check_alike
+from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.benign_vit.claims import theorem_measures as measures
 from overfit_cli.studies.benign_vit.claims.condition import (
     BENIGN_FROM,

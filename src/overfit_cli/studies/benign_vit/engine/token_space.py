@@ -25,7 +25,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from overfit_cli.matrix_products import added_product
+from overfit_cli.core.matrix_products import added_product
 from overfit_cli.studies.benign_vit.engine.projections import TokenProjections
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import logistic_loss

@@ -7,17 +7,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from overfit_cli.core.study import CellResult, Cells, Results
+from overfit_cli.core.training import Training, failure
 from overfit_cli.studies.benign_vit.engine.dynamics import logged
 from overfit_cli.studies.benign_vit.engine.projections import projections_of
-from overfit_cli.studies.benign_vit.engine.token_space import (
-    ForwardPass,
-    TokenSpace,
-    initial_state,
-)
+from overfit_cli.studies.benign_vit.engine.token_space import ForwardPass, TokenSpace, initial_state
 from overfit_cli.studies.benign_vit.engine.true_scale import TrueScaleTokens
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.study import CellResult, Cells, Results
-from overfit_cli.training import Training, failure
 
 
 def train_batch(

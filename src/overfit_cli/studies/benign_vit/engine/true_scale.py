@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from overfit_cli.matrix_products import added_product
+from overfit_cli.core.matrix_products import added_product
 from overfit_cli.studies.benign_vit.engine.projections import TokenProjections
 from overfit_cli.studies.benign_vit.engine.token_space import ForwardPass, TokenSpace, stacked
 

@@ -6,8 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from overfit_cli.figure import Figure, FigureData, FigureOptions, drawn_by, fitted_by
-from overfit_cli.standard_figures import BOUNDARY, CURVES, CUTOFF, HEATMAP, by_name
+from overfit_cli.core.figure import (
+    BOUNDARY,
+    CURVES,
+    CUTOFF,
+    HEATMAP,
+    Figure,
+    FigureData,
+    FigureOptions,
+    by_name,
+    drawn_by,
+    fitted_by,
+)
 from overfit_cli.studies.benign_vit.theory.predictions import FIGURE_1_THRESHOLD, predicted_boundary
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.text import UserError
 from overfit_cli.figures.boundary_numbers import BoundaryWords, draw_boundary_numbers
 from overfit_cli.figures.inputs import checked_threshold
 from overfit_cli.figures.picture import Picture, styled

@@ -8,13 +8,13 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.parameters import of_row
+from overfit_cli.core.text import UserError
 from overfit_cli.figures.curve_grid import Looks, SettingPanels, draw_curve_grid
 from overfit_cli.figures.panels import Panel, by_setting
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import PALETTE, Legend, brief, legend_below, plain
-from overfit_cli.parameter_values import of_row
 from overfit_cli.studies.benign_vit.columns import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import predicted_regime

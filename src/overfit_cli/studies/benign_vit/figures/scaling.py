@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.text import UserError
+from overfit_cli.figures.boundary import FittedPowers, draw_powers
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.powers import FittedPowers, draw_powers
 from overfit_cli.studies.benign_vit.theory.predictions import STEP_POWERS
 from overfit_cli.studies.benign_vit.theory.steps import step_scaling
 

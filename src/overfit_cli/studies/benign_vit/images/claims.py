@@ -8,15 +8,17 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import Estimate, level_of_each, mean_estimate
-from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import Selection, done, positive
 from overfit_cli.claims.rules import (
+    FALLING,
+    LEAST_VALUES,
     Margin,
+    falls,
     from_logarithms,
     judged_together,
 )
-from overfit_cli.claims.trends import FALLING, LEAST_VALUES, falls
+from overfit_cli.core.claim import Claim, Measurement, not_run
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.benign_vit.claims.fitted import every_cell_fitted
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 

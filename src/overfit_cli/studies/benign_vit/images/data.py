@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.data_folder import data_folder
-from overfit_cli.datasets.digits import INNER, SIZE, Digits, built_in_digits
-from overfit_cli.datasets.mnist import mnist_splits
-from overfit_cli.errors import UserError
-from overfit_cli.rng import named_rng
+from overfit_cli.core.files import data_folder
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import named_rng
+from overfit_cli.datasets.images import INNER, SIZE, Digits, built_in_digits, mnist_splits
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
 RING = (SIZE - INNER) // 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.core.parameters import StudyParameters, parameter
 
 MOST_SAMPLES = {"digits": 1797, "mnist": 70_000}
 """How many images there are."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by
-from overfit_cli.standard_figures import CURVES, HEATMAP, by_name
+from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, by_name, drawn_by
+from overfit_cli.core.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.text import plural
+from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.paper import PAPER
-from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
-from overfit_cli.training import Training
-from overfit_cli.words import plural
 
 _LOGGED = (
     Column("train_loss", "training loss", symbol="L_S"),

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.datasets.digits import Digits
-from overfit_cli.minibatches import Rows, gradient_steps, minibatches
+from overfit_cli.core.classification import Rows, gradient_steps, minibatches
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.training import Training, failure
+from overfit_cli.datasets.images import Digits
 from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.model import ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.training import Training, failure
 
 NEAR = 3.0
 """The mean loss of a pass's minibatches, over ε, from which on the training loss is measured."""

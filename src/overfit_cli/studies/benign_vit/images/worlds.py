@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.trends import FALLING
-from overfit_cli.claims.worlds import Bools, Random, share_worlds, worlds_from
+from calibration.rates import Worlds
+from calibration.worlds import Bools, Random, share_worlds, worlds_from
+from overfit_cli.claims.rules import FALLING
 from overfit_cli.studies.benign_vit.images.claims import BENIGN, FITTED, HARMFUL
 
 MEASURED_HARMFUL, MEASURED_BENIGN = 16.9, 0.1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overfit_cli.analysis import boundaries as analysis
-from overfit_cli.analysis.boundaries import Boundary, Curves
-from overfit_cli.parameters import describe
+from overfit_cli.core.parameters import describe
+from overfit_cli.stats import boundaries as analysis
+from overfit_cli.stats.boundaries import Boundary, Curves
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import (
     FIGURE_1_EXPONENT,

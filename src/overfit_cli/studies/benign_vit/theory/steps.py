@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import Estimate
-from overfit_cli.analysis.scaling import scaling_exponents
-from overfit_cli.parameters import describe
+from overfit_cli.core.parameters import describe
+from overfit_cli.stats.boundaries import scaling_exponents
+from overfit_cli.stats.intervals import Estimate
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory.predictions import (
     FIGURE_1_CONSTANT,

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import done, numbers, trained
 from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous_where_missed, without_exception
+from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.multihead.parameters import STEP_RULES
 
 BOUNDS = {

@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Selection, done, numbers
 from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 
 NEAR = Margin(least=0.99, because="an angle of 8°", fewest_seeds=10)

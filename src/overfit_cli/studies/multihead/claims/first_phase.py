@@ -7,8 +7,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import done, numbers, trained
 from overfit_cli.claims.rules import (
     WITHOUT_EXCEPTION,
@@ -18,6 +16,8 @@ from overfit_cli.claims.rules import (
     vacuous,
     without_exception,
 )
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.stats.intervals import mean_estimate
 
 STATED = around(0.5, 0.1, "up to a fifth", fewest_seeds=10)
 EXPECTED = around(0.25, 0.05, "up to a fifth", fewest_seeds=10)

@@ -9,12 +9,12 @@ import math
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.analysis.scaling import scaling_exponents
-from overfit_cli.claim import Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import done, trained
 from overfit_cli.claims.rules import Margin, from_logarithms, judged
-from overfit_cli.words import plural
+from overfit_cli.core.claim import Measurement, inconclusive, not_run
+from overfit_cli.core.text import plural
+from overfit_cli.stats.boundaries import scaling_exponents
+from overfit_cli.stats.intervals import mean_estimate
 
 SLOWER = Margin(least=0.1, because="a factor of 1.5 from 1 head to 50", fewest_seeds=10)
 FASTER = Margin(most=-0.1, because=SLOWER.because, fewest_seeds=10)

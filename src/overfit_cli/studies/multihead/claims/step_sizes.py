@@ -10,12 +10,12 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.contour import contour
-from overfit_cli.analysis.intervals import level_of_each, mean_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import STEP_LIMIT, Selection, trained
 from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
 from overfit_cli.claims.rules import Margin, around, from_logarithms, judged
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.stats.boundaries import contour
+from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.multihead.claims.speed import LEAST_SPAN
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 

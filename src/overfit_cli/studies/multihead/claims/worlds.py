@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.worlds import Bools, Numbers, Random, exception_worlds
+from calibration.rates import Worlds
+from calibration.worlds import Bools, Numbers, Random, exception_worlds
 from overfit_cli.studies.multihead.claims.bounds import BOUNDS
 from overfit_cli.studies.multihead.claims.step_sizes import STEPS
 

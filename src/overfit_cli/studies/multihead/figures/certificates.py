@@ -9,12 +9,11 @@ import matplotlib.axes
 import numpy as np
 import pandas as pd
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import COLUMN, HIGHLIGHT, PALETTE, plain
 from overfit_cli.studies.multihead.claims.bounds import log10_step_sizes
-from overfit_cli.words import plural
 
 RATIOS = {
     "model_gradient": "Prop. 1: gradient of a head",

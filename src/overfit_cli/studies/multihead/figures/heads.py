@@ -12,19 +12,13 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
-from overfit_cli.figures.axis import parameter_values
-from overfit_cli.figures.gather import Curve, gather_curves
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.text import UserError
+from overfit_cli.figures.axes import parameter_values
+from overfit_cli.figures.curves import Curve, gather_curves
 from overfit_cli.figures.panels import Panel, by_setting
 from overfit_cli.figures.picture import Picture, styled, title_panels
-from overfit_cli.figures.style import (
-    COLUMN,
-    Legend,
-    colours_of_map,
-    legend_below,
-    log_ticks,
-)
+from overfit_cli.figures.style import COLUMN, Legend, colours_of_map, legend_below, log_ticks
 
 MOST_SETTINGS = 4
 DASHES: tuple[LineStyleType, ...] = ("-", "--")

@@ -6,11 +6,17 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.claim import Claim, Measurement
 from overfit_cli.claims.cells import Selection, Values, done, numbers
-from overfit_cli.claims.rules import WITHOUT_EXCEPTION, Margin, judged, without_exception
-from overfit_cli.claims.trends import FALLING, rank_correlation
+from overfit_cli.claims.rules import (
+    FALLING,
+    WITHOUT_EXCEPTION,
+    Margin,
+    judged,
+    rank_correlation,
+    without_exception,
+)
+from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.multihead.claims.bounds import bound_claims, theorem_claims
 from overfit_cli.studies.multihead.claims.directions import DIRECTION_CLAIMS
 from overfit_cli.studies.multihead.claims.first_phase import FIRST_PHASE_CLAIMS

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from overfit_cli.rng import named_rng
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.problem import Floats, Problem, Samples
 

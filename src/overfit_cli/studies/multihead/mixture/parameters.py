@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from overfit_cli.parameters import parameter
+from overfit_cli.core.parameters import parameter
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
 

@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.trends import FALLING
-from overfit_cli.claims.worlds import (
+from calibration.rates import Worlds
+from calibration.worlds import (
     Bools,
     Numbers,
     Random,
@@ -18,6 +17,7 @@ from overfit_cli.claims.worlds import (
     number_worlds,
     with_few_seeds,
 )
+from overfit_cli.claims.rules import FALLING
 from overfit_cli.studies.multihead.claims.directions import NEAR
 from overfit_cli.studies.multihead.claims.first_phase import EXPECTED, STATED
 from overfit_cli.studies.multihead.claims.speed import FASTER, REACHED, SLOWER

@@ -8,10 +8,10 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Selection, Values, done, numbers, trained
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.multihead.claims.bounds import bound_claims
 from overfit_cli.studies.multihead.claims.speed import (
     FASTER,

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from overfit_cli.errors import UserError
-from overfit_cli.rng import named_rng
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.problem import Floats, Head, Problem, Samples
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overfit_cli.parameters import parameter
+from overfit_cli.core.parameters import parameter
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
 

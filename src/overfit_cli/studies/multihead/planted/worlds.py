@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.worlds import Bools, Numbers, Random, number_worlds, share_worlds
+from calibration.rates import Worlds
+from calibration.worlds import Bools, Numbers, Random, number_worlds, share_worlds
 from overfit_cli.studies.multihead.claims.speed import FASTER, REACHED, SOONER
 from overfit_cli.studies.multihead.claims.step_sizes import BETTER, QUICKER
 from overfit_cli.studies.multihead.claims.worlds import (

@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import level_of_each, mean_estimate
-from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
 from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.core.claim import Claim, Measurement, not_run
+from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 PRESET = "heads-fig6"

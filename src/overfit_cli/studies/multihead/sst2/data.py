@@ -9,12 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from overfit_cli.analysis.shortcut_rules import word_counts_accuracy
-from overfit_cli.classification.task import Examples, Task
-from overfit_cli.data_folder import data_folder, fingerprint, naming_data
-from overfit_cli.datasets.sst2 import Sentences, read_sst2
-from overfit_cli.datasets.words import PADDING, UNKNOWN, known_words, padded, tokens_of_words
-from overfit_cli.errors import UserError
-from overfit_cli.rng import named_rng
+from overfit_cli.core.classification import Examples, Task
+from overfit_cli.core.files import data_folder, fingerprint, naming_data
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import named_rng
+from overfit_cli.datasets.text import (
+    PADDING,
+    UNKNOWN,
+    Sentences,
+    known_words,
+    padded,
+    read_sst2,
+    tokens_of_words,
+)
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 

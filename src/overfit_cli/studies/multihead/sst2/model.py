@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.data_folder import fingerprint
-from overfit_cli.datasets.words import END, PADDING, START
-from overfit_cli.errors import MissingError, UserError
-from overfit_cli.rng import named_rng, torch_draws
+from overfit_cli.core.files import fingerprint
+from overfit_cli.core.text import MissingError, UserError
+from overfit_cli.core.training import named_rng, torch_draws
+from overfit_cli.datasets.text import END, PADDING, START
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 if TYPE_CHECKING:
     from torch import nn
+
 
 CLASSES = 2
 PRETRAINED = "roberta-base"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from overfit_cli.classification.columns import COLUMNS, TRAJECTORY_COLUMNS
-from overfit_cli.extras import require_extra
-from overfit_cli.figure import Figure
-from overfit_cli.standard_figures import learning_figures
+from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS
+from overfit_cli.core.figure import Figure, learning_figures
+from overfit_cli.core.files import require_extra
+from overfit_cli.core.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.text import plural
+from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead.paper import PAPER
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
-from overfit_cli.study import Cell, CellResult, Cells, Column, Results, Study
-from overfit_cli.training import Training
-from overfit_cli.words import plural
 
 P = MultiheadSst2Parameters
 

@@ -9,20 +9,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from overfit_cli.classification.task import Examples, Task
-from overfit_cli.classification.training import (
+from overfit_cli.core.classification import (
+    Examples,
+    Rows,
+    Task,
+    gradient_steps,
     known,
     loss_and_accuracy,
+    minibatches,
     on_device,
     train_with_evaluations,
 )
-from overfit_cli.minibatches import Rows, gradient_steps, minibatches
-from overfit_cli.rng import named_rng, torch_draws
+from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.training import Training, named_rng, torch_draws
 from overfit_cli.studies.multihead.sst2.data import sst2_folder
 from overfit_cli.studies.multihead.sst2.model import build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
-from overfit_cli.study import Cell, CellResult
-from overfit_cli.training import Training
 
 TARGET = math.log(2) / 2
 """Half of the loss of a guess between two classes."""

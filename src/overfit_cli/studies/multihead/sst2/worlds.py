@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.worlds import Numbers, Random, worlds_from
+from calibration.rates import Worlds
+from calibration.worlds import Numbers, Random, worlds_from
 from overfit_cli.studies.multihead.sst2.claims import LOWER
 
 RATES = (0.0003, 0.0006, 0.001, 0.002)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.study import Cell
 from overfit_cli.studies.softmax_network.digits import DIGITS, PIXELS
 from overfit_cli.studies.softmax_network.initial import Initialisation
 from overfit_cli.studies.softmax_network.names import Activation
-from overfit_cli.study import Cell
 
 
 class SoftmaxConvergenceParameters(StudyParameters):

@@ -6,17 +6,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by, fitted_by
-from overfit_cli.standard_figures import BOUNDARY, CURVES, HEATMAP, LINES, by_name
+from overfit_cli.core.figure import (
+    BOUNDARY,
+    CURVES,
+    HEATMAP,
+    LINES,
+    Figure,
+    FigureOptions,
+    by_name,
+    drawn_by,
+    fitted_by,
+)
+from overfit_cli.core.study import Batches, CellResult, Cells, Results, Study
+from overfit_cli.core.text import plural
+from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.convergence.columns import AT_STEPS, MEASUREMENTS
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,
 )
 from overfit_cli.studies.softmax_network.paper import PAPER
-from overfit_cli.study import Batches, CellResult, Cells, Results, Study
-from overfit_cli.training import Training
-from overfit_cli.words import plural
 
 APART = frozenset({"sigma", "data", "initialisation", "step_rule", "step_factor"})
 """Parameters in which cells that are trained together may differ."""

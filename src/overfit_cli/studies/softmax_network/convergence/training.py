@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from overfit_cli.core.study import CellResult, Results
+from overfit_cli.core.training import Training, failure, logged_steps
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence import theory
 from overfit_cli.studies.softmax_network.convergence.beside import Beside, flat, set_up
@@ -18,8 +20,6 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,
 )
-from overfit_cli.study import CellResult, Results
-from overfit_cli.training import Training, failure, logged_steps
 
 RATIO = 1.25
 """The ratio of a logged step to the one before, after the first ten."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.crossings import crossings
+from overfit_cli.stats.boundaries import crossings
 
 ENOUGH = 2.0
 """A width suffices from which on training takes so many times the steps of endless width."""

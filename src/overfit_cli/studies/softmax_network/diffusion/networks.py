@@ -16,16 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.softmax_network.activations import (
-    Network,
-    limit_gram_matrix,
-)
+from overfit_cli.core.training import logged_steps
+from overfit_cli.studies.softmax_network.activations import Network, limit_gram_matrix
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
 from overfit_cli.studies.softmax_network.diffusion.process import Floats, Pairs
 from overfit_cli.studies.softmax_network.diffusion.targets import Problem
 from overfit_cli.studies.softmax_network.initial import initial_weights
 from overfit_cli.studies.softmax_network.names import Activation
-from overfit_cli.training import logged_steps
 
 STEP_SIZES = {"adam": (0.0006, 0.0025, 0.01, 0.04, 0.16, 0.64, 2.56), "gd": (0.1, 0.4, 1.6)}
 """What is tried: of Adam as they are, of gradient descent over the curvature λ_max(JJᵀ)."""
@@ -106,7 +103,7 @@ def initial_network(
     first, second = (torch.as_tensor(one, dtype=dtype, device=device) for one in (weights, signs))
     output_scale = 1.0 if of.output_scale == "paper" else of.m**-0.5
     radius = np.linalg.norm(scaled(train.noisy, train.times, 1.0), axis=1).max()
-    net = Network(cast(Activation, of.model), first[None], second[None])
+    net = Network(cast("Activation", of.model), first[None], second[None])
     return NetworkDenoiser(net, output_scale, float(radius))
 
 
@@ -122,7 +119,7 @@ def tangent_spectrum(
     inputs = torch.as_tensor(scaled(train.noisy, train.times, radius))
     some = inputs[None, :IN_SPECTRUM]
     sigma = torch.tensor([parameters.sigma], dtype=some.dtype)
-    kernel = limit_gram_matrix(cast(Activation, parameters.model), some, some, sigma, 1)
+    kernel = limit_gram_matrix(cast("Activation", parameters.model), some, some, sigma, 1)
     if not kernel.isfinite().all():
         return math.nan, math.nan
     found = torch.linalg.eigvalsh(kernel[0])

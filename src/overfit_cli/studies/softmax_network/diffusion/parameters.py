@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import Literal
 
-from overfit_cli.parameters import StudyParameters, parameter
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.study import Cell
 from overfit_cli.studies.softmax_network.digits import DIGITS, PIXELS
-from overfit_cli.study import Cell
 
 Model = Literal["softmax", "exp", "relu", "true", "posterior", "constant"]
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from overfit_cli.figure import Figure, FigureOptions, drawn_by, fitted_by
-from overfit_cli.standard_figures import CURVES, HEATMAP, LINES, by_name
+from overfit_cli.core.figure import (
+    CURVES,
+    HEATMAP,
+    LINES,
+    Figure,
+    FigureOptions,
+    by_name,
+    drawn_by,
+    fitted_by,
+)
+from overfit_cli.core.study import CellResult, Cells, Column, Results, Study
+from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
     DiffusionCell,
     SoftmaxDiffusionParameters,
 )
 from overfit_cli.studies.softmax_network.paper import PAPER
-from overfit_cli.study import CellResult, Cells, Column, Results, Study
-from overfit_cli.training import Training
 
 BYTES_OF_LIBRARIES = 3e8
 

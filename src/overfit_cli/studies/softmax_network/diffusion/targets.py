@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from overfit_cli.rng import named_rng
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
     TEST_DIGITS,
     SoftmaxDiffusionParameters,

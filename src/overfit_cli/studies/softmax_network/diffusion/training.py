@@ -9,7 +9,8 @@ from dataclasses import asdict
 import numpy as np
 import torch
 
-from overfit_cli.rng import named_rng
+from overfit_cli.core.study import CellResult
+from overfit_cli.core.training import Training, named_rng
 from overfit_cli.studies.softmax_network.diffusion.measures import (
     Errors,
     errors_at,
@@ -34,8 +35,6 @@ from overfit_cli.studies.softmax_network.diffusion.targets import (
     measured_times,
 )
 from overfit_cli.studies.softmax_network.statements import Statement
-from overfit_cli.study import CellResult
-from overfit_cli.training import Training
 
 LOGGED_SAMPLES = 500
 """At most so many samples of a cell are logged."""

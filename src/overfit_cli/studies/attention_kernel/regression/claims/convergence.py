@@ -8,8 +8,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import level_of_each, median_estimate, share_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Values, done, numbers, trained
 from overfit_cli.claims.rules import (
     WITHOUT_EXCEPTION,
@@ -18,6 +16,8 @@ from overfit_cli.claims.rules import (
     vacuous,
     without_exception,
 )
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.stats.intervals import level_of_each, median_estimate, share_estimate
 from overfit_cli.studies.attention_kernel.regression.claims.linear_rates import (
     condition_claim,
     meeting,

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Values, trained
 from overfit_cli.claims.rules import (
     FEWEST_WITHOUT_EXCEPTION,
@@ -16,8 +15,9 @@ from overfit_cli.claims.rules import (
     vacuous,
     without_exception,
 )
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.core.text import plural
 from overfit_cli.studies.attention_kernel.regression.claims.selection import SOURCE, selection
-from overfit_cli.words import plural
 
 
 class Place(NamedTuple):

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Values, numbers, trained
 from overfit_cli.claims.rules import (
     FEWEST_WITHOUT_EXCEPTION,
@@ -15,6 +14,8 @@ from overfit_cli.claims.rules import (
     vacuous,
     without_exception,
 )
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.core.text import plural
 from overfit_cli.studies.attention_kernel.kernels import KernelName
 from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     AT_BEST,
@@ -22,7 +23,6 @@ from overfit_cli.studies.attention_kernel.regression.claims.selection import (
     selection,
     zero_loss_of,
 )
-from overfit_cli.words import plural
 
 BITES = 0.5
 """A bound that ends above this share of the starting loss is met by whatever halves its loss."""

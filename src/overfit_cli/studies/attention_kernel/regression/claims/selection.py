@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import level_of_each, share_estimate
-from overfit_cli.claim import Measurement, inconclusive
 from overfit_cli.claims.cells import Selection, Values, numbers, trained
 from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.core.claim import Measurement, inconclusive
+from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 SOURCE = "Song et al. 2024"

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import Selection, done, numbers
 from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous, without_exception
+from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.attention_kernel.regression.claims.selection import SOURCE
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 

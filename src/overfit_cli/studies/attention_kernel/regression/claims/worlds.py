@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.worlds import (
+from calibration.rates import Worlds
+from calibration.worlds import (
     Bools,
     Random,
     exception_worlds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from overfit_cli.claims.calibration import Worlds
+from calibration.rates import Worlds
 from overfit_cli.studies.benign_vit.claims.worlds.boundaries import BOUNDARIES
 from overfit_cli.studies.benign_vit.claims.worlds.dynamics import DYNAMICS
 from overfit_cli.studies.benign_vit.claims.worlds.figure_1 import FIGURE_1

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.worlds import number_worlds
+from calibration.rates import Worlds
+from calibration.worlds import number_worlds
 from overfit_cli.studies.benign_vit.claims.boundaries import PROPORTIONAL, SAME
 from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT
 from overfit_cli.studies.benign_vit.claims.worlds.figure_1 import MIDDLE_N, shifts, test_loss

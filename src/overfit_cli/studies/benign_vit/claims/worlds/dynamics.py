@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.worlds import number_worlds, share_worlds
+from calibration.rates import Worlds
+from calibration.worlds import number_worlds, share_worlds
 from overfit_cli.studies.benign_vit.claims import lemmas
 from overfit_cli.studies.benign_vit.claims.dynamics import GROWN, ON_MOST_SEEDS
 from overfit_cli.studies.benign_vit.claims.theorem_measures import NEAR_ONE

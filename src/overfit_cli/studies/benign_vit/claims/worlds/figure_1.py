@@ -11,14 +11,11 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.trends import FALLING
-from overfit_cli.claims.worlds import worlds_from
+from calibration.rates import Worlds
+from calibration.worlds import worlds_from
+from overfit_cli.claims.rules import FALLING
 from overfit_cli.studies.benign_vit.claims.figure_1 import CONTOUR, EXPONENT, FITTED, SHARE
-from overfit_cli.studies.benign_vit.theory.predictions import (
-    FIGURE_1_CONSTANT,
-    FIGURE_1_EXPONENT,
-)
+from overfit_cli.studies.benign_vit.theory.predictions import FIGURE_1_CONSTANT, FIGURE_1_EXPONENT
 
 GUESS = 0.69
 """The test loss of a guess, which curves come down from."""

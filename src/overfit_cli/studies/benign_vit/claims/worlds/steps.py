@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.claims.calibration import Worlds
+from calibration.rates import Worlds
+from calibration.worlds import number_worlds
 from overfit_cli.claims.rules import around
-from overfit_cli.claims.worlds import number_worlds
 from overfit_cli.studies.benign_vit.claims.steps import TOLERANCE
 from overfit_cli.studies.benign_vit.theory.predictions import STEP_POWERS, Regime
 

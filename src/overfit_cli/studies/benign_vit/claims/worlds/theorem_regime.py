@@ -9,19 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.claims.calibration import Worlds
+from calibration.rates import Worlds
+from calibration.worlds import number_worlds
 from overfit_cli.claims.rules import around
-from overfit_cli.claims.worlds import number_worlds
-from overfit_cli.parameter_values import of_rows
+from overfit_cli.core.parameters import of_rows
 from overfit_cli.studies.benign_vit.claims import theorem_measures as claims
 from overfit_cli.studies.benign_vit.claims.steps import TOLERANCE
 from overfit_cli.studies.benign_vit.claims.worlds.figure_1 import shifts, test_loss
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory.predictions import (
-    STEP_POWERS,
-    Regime,
-    predicted_steps,
-)
+from overfit_cli.studies.benign_vit.theory.predictions import STEP_POWERS, Regime, predicted_steps
 
 MIDDLE_N, MIDDLE_SNR = 64.0, 1.8
 """Where the boundaries of worlds of any power meet."""

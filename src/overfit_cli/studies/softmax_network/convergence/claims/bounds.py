@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import done, numbers, trained
 from overfit_cli.claims.rules import (
     WITHOUT_EXCEPTION,
@@ -15,6 +14,7 @@ from overfit_cli.claims.rules import (
     vacuous_where_missed,
     without_exception,
 )
+from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import WIDE
 
 PRESET = "softmax-drift"

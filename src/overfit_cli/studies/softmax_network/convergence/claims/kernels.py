@@ -7,10 +7,10 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.analysis.intervals import mean_estimate
-from overfit_cli.claim import Claim, Measurement, not_run
 from overfit_cli.claims.cells import done, numbers, trained
 from overfit_cli.claims.rules import WITHOUT_EXCEPTION, Margin, judged, without_exception
+from overfit_cli.core.claim import Claim, Measurement, not_run
+from overfit_cli.stats.intervals import mean_estimate
 
 NONE = 1e-12
 """What is taken for none beside 1, in float64."""

@@ -6,10 +6,10 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.analysis.scaling import scaling_exponents
-from overfit_cli.claim import Claim, Measurement, inconclusive
 from overfit_cli.claims.cells import Selection, done, positive
 from overfit_cli.claims.rules import Margin, around, judged
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.names import NAMES, Activation
 

@@ -9,9 +9,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.contour import contour
-from overfit_cli.analysis.intervals import level_of_each, mean_estimate
-from overfit_cli.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.claims.cells import Selection, numbers, trained
 from overfit_cli.claims.rules import (
     around,
@@ -20,6 +17,9 @@ from overfit_cli.claims.rules import (
     judged_together,
     within_a_factor,
 )
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.stats.boundaries import contour
+from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,

@@ -8,14 +8,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import Worlds
-from overfit_cli.claims.worlds import Bools, Numbers, Random, exception_worlds, number_worlds
+from calibration.rates import Worlds
+from calibration.worlds import Bools, Numbers, Random, exception_worlds, number_worlds
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import NONE, TRACKS
-from overfit_cli.studies.softmax_network.convergence.claims.powers import (
-    INVERSE,
-    LINEAR,
-    WAYS,
-)
+from overfit_cli.studies.softmax_network.convergence.claims.powers import INVERSE, LINEAR, WAYS
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
     ALMOST_THE_SAME,
     PAIRS,

@@ -10,17 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from overfit_cli.analysis.contour import contour
-from overfit_cli.analysis.intervals import Estimate, mean_estimate
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import axis_label
 from overfit_cli.figures.heatmap import draw_map
 from overfit_cli.figures.inputs import measured, with_numbers
-from overfit_cli.figures.labels import axis_label
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import HIGHLIGHT, Legend, plain
+from overfit_cli.stats.boundaries import contour
+from overfit_cli.stats.intervals import Estimate, mean_estimate
 from overfit_cli.studies.softmax_network.convergence.widths import ENOUGH, with_slow_cells
-from overfit_cli.words import plural
 
 STATED = 2
 """The power of n in the width that Table 1 states for each of the three networks, but for λ."""

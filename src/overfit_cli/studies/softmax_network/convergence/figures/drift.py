@@ -5,8 +5,8 @@ from __future__ import annotations
 import matplotlib.axes
 import pandas as pd
 
-from overfit_cli.errors import UserError
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.text import UserError
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import legend_below
 from overfit_cli.studies.softmax_network.series import (

@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.lines import Line2D
 
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import Legend, colours_of_map, legend_below
 from overfit_cli.studies.softmax_network.names import NAMES
-from overfit_cli.studies.softmax_network.series import (
-    done_cells,
-    new_grid,
-)
+from overfit_cli.studies.softmax_network.series import done_cells, new_grid
 
 
 def has_dimensions(data: FigureData) -> bool:

@@ -6,7 +6,8 @@ import matplotlib.axes
 import numpy as np
 import pandas as pd
 
-from overfit_cli.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.text import plural
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import legend_below
 from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths, widest
@@ -17,7 +18,6 @@ from overfit_cli.studies.softmax_network.series import (
     new_grid,
     say_how_averaged,
 )
-from overfit_cli.words import plural
 
 LABELS = {
     "steps_to_epsilon": "steps of the\nwidest networks",

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from overfit_cli.analysis.intervals import level_of_each, mean_estimate
-from overfit_cli.analysis.scaling import scaling_exponents
-from overfit_cli.claim import Measurement, not_run
 from overfit_cli.claims.cells import Selection, Values, done, numbers, positive, trained
 from overfit_cli.claims.rules import (
     Margin,
@@ -20,6 +17,9 @@ from overfit_cli.claims.rules import (
     within_a_factor,
     without_exception,
 )
+from overfit_cli.core.claim import Measurement, not_run
+from overfit_cli.stats.boundaries import scaling_exponents
+from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
 from overfit_cli.studies.softmax_network.names import Activation
 

@@ -7,8 +7,8 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.claim import Claim, Measurement
 from overfit_cli.claims.rules import Margin
+from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.softmax_network.diffusion.claims.measuring import (
     ALIKE,
     AS_IN_THE_PAPER,

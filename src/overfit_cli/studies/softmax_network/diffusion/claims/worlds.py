@@ -8,14 +8,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.calibration import Worlds
+from calibration.rates import Worlds
+from calibration.worlds import Bools, Numbers, Random, exception_worlds, number_worlds
 from overfit_cli.claims.rules import Margin
-from overfit_cli.claims.worlds import Bools, Numbers, Random, exception_worlds, number_worlds
-from overfit_cli.studies.softmax_network.diffusion.claims.measuring import (
-    ALIKE,
-    FALLS,
-    WEIGHTINGS,
-)
+from overfit_cli.studies.softmax_network.diffusion.claims.measuring import ALIKE, FALLS, WEIGHTINGS
 from overfit_cli.studies.softmax_network.diffusion.claims.scores import (
     A_TENTH,
     BETTER,

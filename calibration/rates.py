@@ -1,0 +1,165 @@
+"""Error rates of claims: how often made-up worlds, in which the truth is known, are misjudged.
+
+Error rates of claims: how often made-up worlds, in which the truth is known, are misjudged.
+
+Error rates of all claims of a study, each in its made-up worlds at its preset's design.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.core.claim import Claim, Verdict
+from overfit_cli.core.study import AnyStudy, claims_of, find_study
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import named_rng
+from overfit_cli.sweep.grid import make_grid
+from overfit_cli.sweep.presets import find_preset, preset_texts
+from overfit_cli.sweep.ranges import parse_seeds
+
+World: TypeAlias = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
+"""From cells that have parameters and seeds alone to the same with what would be measured."""
+
+Truth = Literal["true", "false", "open"]
+TRUTHS: Mapping[Truth, str] = {
+    "true": "the claim is true as it is stated",
+    "false": "the number lies at an end of the margin, or just outside it",
+    "open": "the noise is too large, or the seeds too few, to tell",
+}
+MOST_ERRORS = 0.05
+"""The share of runs in which "holds" may be said of what is false, or "fails" of what is true."""
+
+
+@dataclass(frozen=True)
+class Worlds:
+    """Made-up cells for a claim, one world for each truth; see `TRUTHS`.
+
+    Each is drawn anew for every run, at the design of the claim's preset: its cells, its seeds, and
+    noise as large as measured.
+    """
+
+    true: World
+    false: World
+    open: World
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often a claim got each verdict in one world.
+
+    Attributes:
+        runs: how many times it was judged.
+        verdicts: how often with which verdict.
+    """
+
+    runs: int
+    verdicts: Mapping[Verdict, int] = field(default_factory=dict)
+
+    def share(self, verdict: Verdict) -> float:
+        """Return the share of runs with that verdict."""
+        return self.verdicts.get(verdict, 0) / self.runs
+
+
+def rates(claim: Claim, world: World, design: pd.DataFrame, runs: int, *names: str) -> Rates:
+    """Judge a claim in a world many times.
+
+    Args:
+        claim: what is judged.
+        world: what measures the cells.
+        design: one row per cell, with parameters and seed.
+        runs: how many times; each draws the world anew.
+        *names: of the stream of random numbers, so that each world has its own.
+    """
+    counts = Counter(
+        claim.judge(world(design, named_rng(run, "world", claim.name, *names))).verdict
+        for run in range(runs)
+    )
+    return Rates(runs, dict(counts))
+
+
+def errors(truth: Truth, found: Rates) -> dict[Verdict, float]:
+    """Return the shares of runs that misjudge a world, by the verdict that they give.
+
+    Where the claim is true that is "fails", where it is false "holds", and where nothing tells,
+    both of them.
+    """
+    wrong: dict[Truth, tuple[Verdict, ...]] = {
+        "true": ("fails",),
+        "false": ("holds",),
+        "open": ("holds", "fails"),
+    }
+    return {verdict: found.share(verdict) for verdict in wrong[truth]}
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A claim's verdicts in its worlds.
+
+    Attributes:
+        claim: the claim.
+        cells, seeds: how many its preset's quick profile has.
+        found: how often it got each verdict, for each truth.
+    """
+
+    claim: Claim
+    cells: int
+    seeds: int
+    found: Mapping[Truth, Rates]
+
+
+def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
+    """Return a study's made-up worlds by the name of the claim; none where it has none."""
+    if not study.worlds_in:
+        return {}
+    found: Mapping[str, Worlds] = import_module(study.worlds_in).WORLDS
+    return found
+
+
+def calibrate(
+    study: AnyStudy, runs: int, names: frozenset[str] = frozenset()
+) -> Iterator[Calibrated]:
+    """Judge a study's claims in their worlds many times.
+
+    Args:
+        study: the one that makes them.
+        runs: how often in each world.
+        names: of the claims to judge; empty for all.
+
+    Raises:
+        UserError: if a claim has no worlds.
+    """
+    worlds = worlds_of(study)
+    for claim in claims_of(study):
+        if names and claim.name not in names:
+            continue
+        if claim.name not in worlds:
+            raise UserError(f"The claim {claim.name} has no made-up worlds to be calibrated in.")
+        own, cells = worlds[claim.name], design(claim.preset)
+        found = {truth: rates(claim, getattr(own, truth), cells, runs, truth) for truth in TRUTHS}
+        yield Calibrated(claim, len(cells), cells["seed"].nunique(), found)
+
+
+@functools.cache
+def design(preset_name: str) -> pd.DataFrame:
+    """Return the cells of a preset's quick profile, done but not measured.
+
+    Raises:
+        UserError: if there is no such preset.
+    """
+    preset = find_preset(preset_name)
+    if preset is None:
+        raise UserError(f"There is no preset {preset_name!r}.")
+    study = find_study(preset.content.study)
+    texts, places = preset_texts(preset, "quick")
+    seeds = parse_seeds(str(preset.profile("quick").seeds))
+    grid = make_grid(study, texts, seeds, places)
+    rows = [{**cell.parameters.model_dump(), "seed": cell.seed} for cell in grid.cells()]
+    return pd.DataFrame(rows).assign(study=study.name, status="done", reason="")

@@ -1,0 +1,143 @@
+"""Made-up worlds for claims that one number of each seed decides: parts for `Worlds`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from calibration.rates import World, Worlds
+from overfit_cli.claims.rules import FEWEST_WITHOUT_EXCEPTION, Margin
+
+Numbers: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Random: TypeAlias = np.random.Generator
+
+MakeNumbers: TypeAlias = Callable[[pd.DataFrame, Numbers, Random], pd.DataFrame]
+"""From a design and a number for each of its rows, the same for all of a seed, to its cells."""
+
+MakeBools: TypeAlias = Callable[[pd.DataFrame, Bools, Random], pd.DataFrame]
+"""The same with a yes or no for each row."""
+
+A_THIRD = 1 / 3
+"""The share of draws on which what is claimed without exception is broken where it is false."""
+
+
+def number_worlds(
+    make: MakeNumbers, margin: Margin, spread: float, *, logs: bool = False
+) -> Worlds:
+    """Return worlds for a claim on the mean over seeds of a number.
+
+    Where the claim is true the number lies in the middle of the margin, or six deviations inside
+    its one end. Where it is false it lies at an end, at either one as often. Where nothing tells it
+    does too, the deviation is twice as large, and there are half the seeds, or as few as the claim
+    takes.
+
+    Args:
+        make: what makes cells of the numbers.
+        margin: the claim's.
+        spread: the standard deviation over seeds, as measured; of the logarithm with `logs`.
+        logs: whether the number is positive, and its logarithm what is averaged.
+    """
+    low, high = ((math.log(end) if logs and end > 0 else end) for end in _ends(margin, logs))
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    inside = (
+        (low + high) / 2 if len(ends) == 2 else ends[0] + 6 * spread * (1 if low == ends[0] else -1)
+    )
+
+    def world(
+        design: pd.DataFrame, random: Random, centres: list[float], noise: float = 1.0
+    ) -> pd.DataFrame:
+        noisy = spread * noise * random.standard_normal(_seeds(design))
+        of_seeds = random.choice(centres) + noisy
+        values = of_seeds[design["seed"].to_numpy()]
+        return make(design, np.exp(values) if logs else values, random)
+
+    return Worlds(
+        partial(world, centres=[inside]),
+        partial(world, centres=ends),
+        with_few_seeds(partial(world, centres=ends, noise=2.0), margin.fewest_seeds),
+    )
+
+
+def share_worlds(make: MakeBools, margin: Margin) -> Worlds:
+    """Return worlds for a claim on the share of seeds on which something is so.
+
+    Where the claim is true it is so on all seeds, or on none. Where it is false the share lies at
+    the margin's end. Where nothing tells it does too, and there are half the seeds, or as few as
+    the claim takes.
+
+    Args:
+        make: what makes cells of whether it is.
+        margin: the claim's; one of its ends is finite.
+    """
+    least = math.isfinite(margin.least)
+    end = margin.least if least else margin.most
+
+    def world(design: pd.DataFrame, random: Random, share: float) -> pd.DataFrame:
+        of_seeds = random.random(_seeds(design)) < share
+        return make(design, of_seeds[design["seed"].to_numpy()], random)
+
+    true, false = partial(world, share=float(least)), partial(world, share=end)
+    return worlds_from(true, false, margin.fewest_seeds)
+
+
+def worlds_from(true: World, false: World, fewest: int) -> Worlds:
+    """Return worlds of which the open one is as the false one, with few seeds.
+
+    Args:
+        true, false: the other two.
+        fewest: how many seeds the claim takes.
+    """
+    return Worlds(true, false, with_few_seeds(false, fewest))
+
+
+def with_few_seeds(world: World, fewest: int) -> World:
+    """Return a world with half of its seeds, or with as few as a claim takes.
+
+    Args:
+        world: with all of them.
+        fewest: how many the claim takes.
+    """
+
+    def made(design: pd.DataFrame, random: Random) -> pd.DataFrame:
+        seeds = np.sort(design["seed"].unique())
+        kept = seeds[: max(math.ceil(len(seeds) / 2), fewest)]
+        return world(design[design["seed"].isin(kept)], random)
+
+    return made
+
+
+def exception_worlds(make: MakeBools) -> Worlds:
+    """Return worlds for a claim without exception, which is broken on no seed, or on a third.
+
+    Nothing tells where there is one seed too few, and none breaks it.
+
+    Args:
+        make: what makes cells of whether a seed breaks it.
+    """
+
+    def world(design: pd.DataFrame, random: Random, share: float, most: int) -> pd.DataFrame:
+        design = design[design["seed"] < most]
+        of_seeds = random.random(_seeds(design)) < share
+        return make(design, of_seeds[design["seed"].to_numpy()], random)
+
+    every = 2**31
+    return Worlds(
+        partial(world, share=0.0, most=every),
+        partial(world, share=A_THIRD, most=every),
+        partial(world, share=0.0, most=FEWEST_WITHOUT_EXCEPTION - 1),
+    )
+
+
+def _ends(margin: Margin, logs: bool) -> tuple[float, float]:
+    return (-math.inf if logs and margin.least <= 0 else margin.least), margin.most
+
+
+def _seeds(design: pd.DataFrame) -> int:
+    return int(design["seed"].max()) + 1

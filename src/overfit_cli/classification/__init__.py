@@ -1,1 +1,0 @@
-"""Classifiers of labelled samples of tokens: what studies of several papers share."""

@@ -1,0 +1,104 @@
+"""The commands `compact` and `merge`.
+
+The command `overfit compact`: a run directory's part files joined into few.
+
+The command `overfit merge`: run directories, such as those of shards, joined into one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from overfit_cli.cli import completion
+from overfit_cli.cli.console import console, next_lines
+from overfit_cli.cli.options import read_path
+from overfit_cli.core.text import UserError, plural, size
+
+
+def compact(
+    directory: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR",
+            help="Run directory; a sweep may still write to it.",
+            autocompletion=completion.run_directories,
+        ),
+    ],
+) -> int:
+    """Join the many part files of a run directory into a few."""
+    from overfit_cli.core.files import reason_of
+    from overfit_cli.sweep.maintain import compact_directory
+    from overfit_cli.sweep.store import RunDirectory
+
+    path = read_path("DIR", directory)
+    assert path is not None
+    run_directory = RunDirectory(path, "DIR")
+    if not run_directory.cells.names():
+        raise UserError(
+            f"DIR {path}: it holds no cells; name a directory that `overfit sweep` wrote."
+        )
+    output = console()
+    try:
+        for joined in compact_directory(run_directory):
+            before = f"{plural(joined.parts_before, 'part')} of {size(joined.bytes_before)}"
+            after = f"{plural(joined.parts_after, 'part')} of {size(joined.bytes_after)}"
+            said = f"{before} joined into {after}" if joined.rows else f"{before}, nothing to join"
+            output.print(f"{joined.folder}: {said}.")
+    except OSError as error:
+        raise UserError(
+            f"DIR {path}: it can't be written to ({reason_of(error)}); every row is still there.",
+            exit_code=1,
+        ) from error
+    return 0
+
+
+def merge(
+    directories: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR...",
+            help="Run directories of one study; they stay as they are.",
+            autocompletion=completion.run_directories,
+        ),
+    ],
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to; what it holds already is merged too.")
+    ],
+) -> int:
+    """Join run directories of one study, such as those of a sweep's shards.
+
+    Directories of other studies, versions, code or data are refused, and so are damaged files, and
+    two directories that have other numbers of one cell.
+    """
+    from overfit_cli.core.files import reason_of
+    from overfit_cli.sweep.load import load_study_and_cells
+    from overfit_cli.sweep.maintain import merge_directories
+    from overfit_cli.sweep.store import RunDirectory
+
+    target = read_path("--out", out)
+    assert target is not None
+    paths = [read_path("DIR", directory) for directory in directories]
+    sources = [RunDirectory(path, "DIR") for path in paths if path is not None]
+    try:
+        merged = merge_directories(sources, RunDirectory(target, "--out"))
+    except OSError as error:
+        raise UserError(
+            f"--out {target}: it can't be written to ({reason_of(error)}); the directories are as "
+            "they were.",
+            exit_code=1,
+        ) from error
+    output = console()
+    for note in merged.notes:
+        output.print(note)
+    twice = f"; {plural(merged.repeated, 'cell')} stood in several" if merged.repeated else ""
+    output.print(
+        f"{plural(len(sources), 'directory')} merged into {target}: "
+        f"{plural(merged.cells, 'cell')}{twice}."
+    )
+    study, _ = load_study_and_cells(RunDirectory(target), any_version=True)
+    if study.has_claims:
+        for line in next_lines(["report", "--from", str(target)]):
+            output.print(line)
+    return 0

@@ -1,0 +1,1 @@
+"""Studies, parameters, claims and figures as they are declared; text, files, training."""

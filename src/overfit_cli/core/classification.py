@@ -1,0 +1,251 @@
+"""Classifiers: minibatches, labelled samples, training with evaluations, their columns.
+
+Minibatch training: the rows of each step, and gradient steps on them.
+
+Classification tasks: samples as tokens with labels, and the accuracy of a shortcut rule.
+
+Columns of a classifier that is evaluated on the way.
+
+Training of a classifier step by step, with evaluations on the test samples on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from overfit_cli.core.study import Column
+from overfit_cli.core.training import Row, failure, named_rng
+
+Rows = NDArray[np.int64]
+
+
+def minibatches(samples: int, size: int, seed: int, *, equal: bool = True) -> Iterator[Rows]:
+    """Give the rows of minibatches for ever: each sample once an epoch, in an order of its own.
+
+    Args:
+        samples: how many there are.
+        size: samples of a minibatch.
+        seed: the cell's; the orders are drawn from its stream `train`, `order`.
+        equal: whether the last minibatch of an epoch is filled up from the next one; else it has
+            what is left.
+    """
+    orders = named_rng(seed, "train", "order")
+    rows = np.empty(0, dtype=np.int64)
+    while True:
+        while len(rows) < (size if equal else 1):
+            rows = np.concatenate([rows, orders.permutation(samples)])
+        yield rows[:size]
+        rows = rows[size:]
+
+
+def gradient_steps(
+    optimiser: torch.optim.Optimizer,
+    loss_of: Callable[[Rows], torch.Tensor],
+    minibatches: Iterator[Rows],
+) -> Iterator[torch.Tensor]:
+    """Take a gradient step whenever the next loss, on that step's minibatch, is asked for.
+
+    Args:
+        optimiser: holds the weights.
+        loss_of: the mean loss on some rows of the training samples, with gradients.
+        minibatches: those rows, step by step.
+    """
+    for rows in minibatches:
+        loss = loss_of(rows)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        yield loss.detach()
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Labelled samples.
+
+    Attributes:
+        tokens: whole numbers from 0, shape (samples, tokens).
+        labels: 0 or 1, shape (samples,).
+        lengths: how many tokens of a sample aren't padding, shape (samples,); None where all are.
+    """
+
+    tokens: NDArray[Any]
+    labels: NDArray[np.int64]
+    lengths: NDArray[np.int64] | None = None
+
+    @property
+    def row_lengths(self) -> NDArray[np.int64]:
+        """How many tokens of each sample aren't padding, shape (samples,)."""
+        if self.lengths is not None:
+            return self.lengths
+        return np.full(len(self.tokens), self.tokens.shape[1])
+
+    def take(self, rows: NDArray[np.int64]) -> Examples:
+        """Return some of the samples."""
+        lengths = None if self.lengths is None else self.lengths[rows]
+        return Examples(self.tokens[rows], self.labels[rows], lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a cell trains on.
+
+    Attributes:
+        train, test: the samples.
+        vocabulary: how many different tokens there are.
+        shortcut: the test accuracy of a rule that sees too little to solve the task; nan where
+            there is none.
+        collections: a fingerprint of each collection of data that the samples were taken from, by
+            its name; empty where they were made here.
+    """
+
+    train: Examples
+    test: Examples
+    vocabulary: int
+    shortcut: float
+    collections: Mapping[str, str] = field(default_factory=dict)
+
+
+COLUMNS = (
+    Column(
+        "mean_test_loss",
+        "test loss, averaged over the steps: lower is faster",
+        label="mean test loss",
+    ),
+    Column("test_loss", "final test loss"),
+    Column("test_accuracy", "final test accuracy"),
+    Column("best_accuracy", "best test accuracy at any evaluation", label="best test accuracy"),
+    Column(
+        "train_loss", "training loss since the last evaluation but one", label="final training loss"
+    ),
+    Column(
+        "shortcut_accuracy", "test accuracy of the shortcut rule", label="shortcut's test accuracy"
+    ),
+)
+"""Of a cell."""
+
+TRAJECTORY_COLUMNS = (
+    Column("train_loss", "training loss since the evaluation before", label="training loss"),
+    Column("test_loss", "test loss"),
+    Column("test_accuracy", "test accuracy"),
+)
+"""Of an evaluation."""
+
+
+def on_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return tokens, labels and mask as tensors; the mask is None where nothing is padding."""
+    tokens = torch.from_numpy(examples.tokens.astype(np.int64)).to(device)
+    labels = torch.from_numpy(examples.labels).to(device)
+    if examples.lengths is None:
+        return tokens, labels, None
+    places = np.arange(examples.tokens.shape[1])
+    mask = torch.from_numpy(places < examples.lengths[:, None]).to(device)
+    return tokens, labels, mask
+
+
+def loss_and_accuracy(
+    logits_of: Callable[[Examples], Tensor], samples: Examples, at_a_time: int
+) -> tuple[float, float]:
+    """Return the mean cross-entropy on samples, and the share of them that is right.
+
+    Args:
+        logits_of: from some of the samples to their logits, shape (samples, classes).
+        samples: all of them.
+        at_a_time: how many are evaluated together, which bounds the memory.
+    """
+    count = len(samples.labels)
+    loss, correct = 0.0, 0
+    with torch.inference_mode():
+        for start in range(0, count, at_a_time):
+            part = samples.take(np.arange(start, min(start + at_a_time, count)))
+            logits = logits_of(part)
+            labels = torch.from_numpy(part.labels).to(logits.device)
+            loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
+            correct += int((logits.argmax(1) == labels).sum())
+    return loss / count, correct / count
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a training went.
+
+    Attributes:
+        rows: what each evaluation found, by its step from 0 on: `train_loss`, since the evaluation
+            before and nan at step 0, `test_loss`, `test_accuracy`, and whatever else is evaluated.
+        steps: gradient steps taken.
+        reason: why it failed; empty where it hasn't.
+    """
+
+    rows: Mapping[int, Row]
+    steps: int
+    reason: str = ""
+
+    def measured(self) -> dict[str, float]:
+        """Return the last evaluation, the mean test loss over the steps, and the best accuracy.
+
+        The test loss is taken to be linear between the steps at which it is known.
+        """
+        steps = list(self.rows)
+        losses = [row["test_loss"] for row in self.rows.values()]
+        return {
+            **self.rows[steps[-1]],
+            "mean_test_loss": float(np.trapezoid(losses, steps) / steps[-1]),
+            "best_accuracy": max(row["test_accuracy"] for row in self.rows.values()),
+        }
+
+    def mean_train_loss(self) -> float:
+        """Return the mean of the losses of all steps, each before the step was taken."""
+        steps = list(self.rows)
+        losses = [row["train_loss"] for row in self.rows.values()]
+        return float(np.average(losses[1:], weights=np.diff(steps)))
+
+    def steps_to(self, train_loss: float) -> float:
+        """Return the step of the first evaluation at which it is below that; nan without any."""
+        below = (step for step, row in self.rows.items() if row["train_loss"] < train_loss)
+        return next(below, math.nan)
+
+
+def train_with_evaluations(
+    losses: Iterator[Tensor],
+    evaluate: Callable[[], Row],
+    count: int,
+    every: int,
+    log: Callable[[int, Row], None],
+) -> Course:
+    """Take gradient steps, and evaluate before the first, every so many, and after the last.
+
+    A loss that isn't finite ends the training as diverged.
+
+    Args:
+        losses: takes a step whenever its next loss is asked for.
+        evaluate: measures `test_loss`, `test_accuracy`, and what else there is.
+        count: of steps.
+        every: steps between two evaluations.
+        log: takes each evaluation's step and row.
+    """
+    rows: dict[int, Row] = {0: {"train_loss": math.nan, **evaluate()}}
+    log(0, rows[0])
+    since: list[Tensor] = []
+    for step in range(1, count + 1):
+        since.append(next(losses))
+        if step % every == 0 or step == count:
+            row = {"train_loss": float(torch.stack(since).mean()), **evaluate()}
+            if reason := failure(row["train_loss"] + row["test_loss"]):
+                return Course(rows, step, reason)
+            rows[step] = row
+            log(step, row)
+            since.clear()
+    return Course(rows, count)
+
+
+def known(**measured: float) -> dict[str, float]:
+    """Leave out what is nan: what a cell doesn't have."""
+    return {name: value for name, value in measured.items() if not math.isnan(value)}

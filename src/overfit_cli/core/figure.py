@@ -1,0 +1,235 @@
+"""Figures of a study: what they are drawn from, their options, and those of any grid.
+
+Figures: pictures drawn from a run directory, by name.
+
+Figures that any grid can have; a study gives them its title, source and choices.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from overfit_cli.core.study import AnyStudy
+    from overfit_cli.figures.picture import Picture
+
+    Draw = Callable[["FigureData", "FigureOptions"], Picture]
+
+
+MOST_PANELS = 12
+"""Panels that fit side by side, and below each other, on a page."""
+
+
+@dataclass(frozen=True)
+class FigureOptions:
+    """What a user can ask of a figure; None leaves it to the figure.
+
+    Attributes:
+        x, y: names of the parameters on the axes.
+        value: name of the measured column that is drawn.
+        threshold: the value at which a cell changes sides.
+        law: equations to draw as curves, in the names of the axes: `n * snr**2 = 1000`; none
+            where it is empty.
+        by: name of the parameter whose values are panels side by side; a study's own choice may
+            name several, with commas between, of which the first that varies is taken.
+        log: which of `x`, `y` and `value` are logarithmic; the others are then linear.
+        cmap: the name of matplotlib's map of colours.
+        each_seed: whether each seed has a line of its own.
+    """
+
+    x: str | None = None
+    y: str | None = None
+    value: str | None = None
+    threshold: float | None = None
+    law: tuple[str, ...] | None = None
+    by: str | None = None
+    log: frozenset[str] | None = None
+    cmap: str | None = None
+    each_seed: bool | None = None
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """What a figure is drawn from.
+
+    Attributes:
+        study: the study that was run.
+        cells: one row per cell, done and failed, as `overfit_cli.load` returns them.
+        planned: the cells that the run directory was meant to hold, one row each with `seed` and
+            the parameters; those that `cells` lacks are missing.
+        trajectories: one row per cell and logged step (`key`, `step`, ...); empty where there
+            is none.
+        refined: whether the cells were chosen one by one, by a sweep that refines; of several run
+            directories, whether any's were.
+        collections: fingerprints of the data that the cells were trained on, by name.
+        runs: what several run directories are called, if there are several: cells, plan and
+            trajectories are then those of all, and a column `run directory` says whose.
+        refined_runs: those of several run directories whose cells were chosen so.
+        less: what is subtracted, if every column is a difference of two run directories'.
+        averaged: how many seeds' means are subtracted, in words, if not cells but means are.
+        unpaired: in words, how many cells have no counterpart in what is subtracted.
+        differs: in words, how settings that don't vary differ between run directories.
+    """
+
+    study: AnyStudy
+    cells: pd.DataFrame
+    planned: pd.DataFrame
+    trajectories: pd.DataFrame
+    refined: bool = False
+    collections: Mapping[str, str] = field(default_factory=dict)
+    runs: tuple[str, ...] = ()
+    refined_runs: frozenset[str] = frozenset()
+    less: str = ""
+    averaged: str = ""
+    unpaired: str = ""
+    differs: tuple[str, ...] = ()
+
+
+def _at(place: str) -> Any:
+    """What stands at `module:name`, imported now."""
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def fitted_by(place: str) -> Callable[[FigureData], bool]:
+    """Return the function at `place`, `module:function`, imported when it is first asked."""
+
+    def fits(data: FigureData) -> bool:
+        return bool(_at(place)(data))
+
+    return fits
+
+
+def drawn_by(place: str) -> Draw:
+    """Return the drawing function at `place`, `module:function`, imported when it first draws.
+
+    Naming a figure then costs no import of matplotlib: sweeps and lists stay quick.
+    """
+
+    def draw(data: FigureData, options: FigureOptions) -> Picture:
+        drawing: Draw = _at(place)
+        return drawing(data, options)
+
+    return draw
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture that a study can be asked for.
+
+    Attributes:
+        name: what `overfit plot` calls it.
+        title: what it shows, in a phrase.
+        reads: whether it needs a sweep's `cells` or logged `trajectories`.
+        draw: makes the picture; raises `UserError` where the data can't carry it.
+        source: the figure of the paper that it stands for; empty where it is our own.
+        options: the study's choices where the user makes none.
+        accepts: the names of the options that it takes; `from` is that of several run
+            directories, and `minus` of their difference.
+        axes: how many of x and y it needs; those that `options` leaves open are parameters that
+            vary.
+        equation_of: the equation to draw for these cells, where that depends on more than the axes;
+            None leaves it out.
+        fits: whether a run directory has what it is drawn from, where that isn't said by its axes.
+    """
+
+    name: str
+    title: str
+    reads: Literal["cells", "trajectories"]
+    draw: Draw
+    source: str = ""
+    options: FigureOptions = FigureOptions()
+    accepts: frozenset[str] = frozenset()
+    axes: int = 0
+    equation_of: Callable[[FigureData], str | None] | None = None
+    fits: Callable[[FigureData], bool] = lambda data: True
+
+
+_GRID = frozenset({"x", "y", "value", "threshold", "law", "log", "from"})
+_LINES = frozenset({"value", "threshold", "by", "log", "each_seed", "from"})
+
+HEATMAP = Figure(
+    name="heatmap",
+    title="The headline over two parameters, averaged over seeds",
+    reads="cells",
+    draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
+    accepts=_GRID | {"by", "cmap", "minus"},
+    axes=2,
+)
+CUTOFF = replace(
+    HEATMAP,
+    name="cutoff",
+    accepts=_GRID | {"by"},
+    title="Which side of a threshold the headline is on, over two parameters",
+    draw=drawn_by("overfit_cli.figures.cutoff:draw_cutoff"),
+)
+BOUNDARY = Figure(
+    name="boundary",
+    title="Where the headline crosses a threshold, and the power law fitted to it",
+    reads="cells",
+    draw=drawn_by("overfit_cli.figures.boundary:draw_boundary"),
+    accepts=_GRID | {"by"},
+    axes=2,
+)
+LINES = Figure(
+    name="lines",
+    title="A measured column against a parameter, a line for each setting of the others",
+    reads="cells",
+    draw=drawn_by("overfit_cli.figures.lines:draw_lines"),
+    accepts=_LINES | {"x", "minus"},
+    axes=1,
+)
+CURVES = Figure(
+    name="curves",
+    title="Logged columns against the step of training",
+    reads="trajectories",
+    draw=drawn_by("overfit_cli.figures.curves:draw_curves"),
+    accepts=_LINES | {"cmap"},
+)
+
+
+def any_grid(threshold: float | None = None) -> Mapping[str, Figure]:
+    """Return the figures of a study that names none.
+
+    Args:
+        threshold: the value of the headline at which a cell changes sides; None where the middle of
+            what was measured is taken.
+    """
+    cut = FigureOptions(threshold=threshold)
+    return by_name(
+        HEATMAP, replace(CUTOFF, options=cut), replace(BOUNDARY, options=cut), LINES, CURVES
+    )
+
+
+def learning_figures(each: str, source: str) -> Mapping[str, Figure]:
+    """Return the figures of a classifier's training: curves at best step sizes, and the sweep.
+
+    Args:
+        each: what is compared, such as `each kernel`.
+        source: the paper's figure that the curves stand for.
+    """
+    return by_name(
+        replace(
+            CURVES,
+            title=f"Test loss and accuracy against steps, {each} at its best step size",
+            source=source,
+            draw=drawn_by("overfit_cli.figures.curves:draw_loss_and_accuracy"),
+        ),
+        replace(
+            LINES,
+            name="learning-rates",
+            title=f"Test loss, averaged over the steps, against the step size, for {each}",
+            options=FigureOptions(x="learning_rate", value="mean_test_loss"),
+            axes=0,
+        ),
+    )
+
+
+def by_name(*figures: Figure) -> dict[str, Figure]:
+    """Return figures by their names."""
+    return {figure.name: figure for figure in figures}

@@ -1,0 +1,205 @@
+"""Processes: interrupts, worker start-up, patient streams, a quick end.
+
+Standard streams that a program can rely on: there, and never a reason to stop.
+
+The end of a process.
+
+Worker processes of this machine: how they start, and when they end.
+
+Ctrl-C: its handling, and how it is told from an exception that a study raises.
+
+A queue that ends a job, such as SLURM's, sends SIGTERM first; it is answered like Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import functools
+import gc
+import io
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, NoReturn, TextIO, cast
+
+_STREAMS = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
+
+
+class PatientStream:
+    """A text stream that passes over what can't be written: a display error is never data.
+
+    After the first failure everything goes to the null device. All else is the stream's own.
+
+    Attributes:
+        problem: the first failure; None where there was none.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.problem: OSError | None = None
+
+    def write(self, text: str) -> int:
+        """Write `text`, if that can be."""
+        try:
+            self._stream.write(text)
+        except OSError as error:
+            self._give_up(error)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is held back, if that can be."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._give_up(error)
+
+    def __getattr__(self, name: str) -> Any:
+        """Leave everything else to the stream itself."""
+        return getattr(self._stream, name)
+
+    def _give_up(self, error: OSError) -> None:
+        self.problem = self.problem or error
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, self._stream.fileno())  # What is still held back goes there too.
+        os.close(null)
+
+
+def make_streams_patient() -> None:
+    """Make the process's output streams patient, and open those that were closed at its start.
+
+    A closed descriptor would be given to the next file that is opened, and what is printed would
+    go into that file.
+    """
+    for descriptor, name, mode in _STREAMS:
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            _open_null(descriptor)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # A terminal without our letters gets a ?.
+        if not isinstance(stream, PatientStream):
+            setattr(sys, name, cast("TextIO", PatientStream(stream)))
+
+
+def output_problem() -> OSError | None:
+    """Return why standard output couldn't be written; None if it could, or its reader has left.
+
+    A reader that leaves (`| head`) has read what it wanted.
+    """
+    sys.stdout.flush()
+    problem = getattr(sys.stdout, "problem", None)
+    return None if problem is None or problem.errno == errno.EPIPE else problem
+
+
+def _open_null(descriptor: int) -> None:
+    opened = os.open(os.devnull, os.O_RDWR)
+    if opened != descriptor:
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    os.set_inheritable(descriptor, True)
+
+
+@functools.cache
+def end_quickly() -> None:
+    """Skip Python's last garbage collection when this process ends.
+
+    It takes half a second where PyTorch is imported. Buffers are still written and files closed.
+    """
+    atexit.register(gc.freeze)
+
+
+_SAFE_PATH, _OURS = "PYTHONSAFEPATH", "overfit"
+
+
+@contextlib.contextmanager
+def safe_path() -> Iterator[None]:
+    """Have processes that start inside not import what lies in the working folder.
+
+    Somebody's `json.py` there would take the place of Python's own while a worker starts.
+    """
+    if _SAFE_PATH in os.environ:
+        yield
+        return
+    os.environ[_SAFE_PATH] = _OURS
+    try:
+        yield
+    finally:
+        del os.environ[_SAFE_PATH]
+
+
+def start_worker(parent: int) -> None:
+    """Start a worker process: it doesn't answer Ctrl-C, and ends soon after its parent is gone.
+
+    It must come before the first batch: a worker whose parent is killed while it waits for one
+    would wait for good.
+    """
+    if os.environ.get(_SAFE_PATH) == _OURS:  # what a cell starts is the cell's business
+        del os.environ[_SAFE_PATH]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    make_streams_patient()
+    end_quickly()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user's own interrupt; a bare `KeyboardInterrupt` inside a cell is the study's doing."""
+
+
+@contextlib.contextmanager
+def answering_interrupts() -> Iterator[None]:
+    """Raise `Interrupted` at Ctrl-C while inside; in the main thread only, where signals arrive."""
+    with _handling(signal.SIGINT, _interrupt), _handling(signal.SIGTERM, _interrupt):
+        yield
+
+
+@contextlib.contextmanager
+def ignoring_interrupts() -> Iterator[None]:
+    """Pass over Ctrl-C while inside; processes that are started inside do so for good."""
+    with _handling(signal.SIGINT, signal.SIG_IGN):
+        yield
+
+
+@contextlib.contextmanager
+def delaying_interrupts() -> Iterator[None]:
+    """Answer Ctrl-C at the end of what happens inside: half a picture couldn't be taken back."""
+    came = list[int]()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    with _handling(signal.SIGINT, note), _handling(signal.SIGTERM, note):
+        yield
+    if came:
+        signal.raise_signal(came[0])
+
+
+@contextlib.contextmanager
+def _handling(number: signal.Signals, handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise Interrupted

@@ -1,0 +1,134 @@
+"""Messages: the errors that users read, number and plural words, printable text.
+
+The one error that a user is meant to read.
+
+Times, sizes and counts in words.
+
+Text from outside (names of files, reasons of failures) made safe to show.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+LONGEST_QUOTED = 60
+
+
+class UserError(Exception):
+    """A sentence for the user: what was given, and what would be accepted.
+
+    The command line catches it in one place, prints the sentence and exits with `exit_code`:
+    2 for bad input, 1 when something ran and failed.
+    """
+
+    def __init__(self, sentence: str, *, exit_code: int = 2) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code
+
+
+class MissingError(UserError):
+    """What a study needs isn't here: data, or an optional package."""
+
+
+def is_plain_number(text: str) -> bool:
+    """Whether a number is written as people write it: Python would take `1_0` and `２` too."""
+    return text.isascii() and "_" not in text
+
+
+def shortened(text: str) -> str:
+    """Return what a user wrote, cut to what a sentence can carry."""
+    return text if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]}..."
+
+
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """End a sentence about an unknown `word`: the nearest known one, or the list of all of them.
+
+    `cutoff` is how alike they must be, from 0 to 1.
+    """
+    names = sorted(known)
+    close = most_alike(word, names, cutoff=cutoff)
+    if close:
+        return f"did you mean {close!r}?"
+    return f"known: {', '.join(names)}." if names else "none is known."
+
+
+def most_alike(word: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """Return the known name that is most like `word`, in small letters or large; empty for none.
+
+    `cutoff` is how alike they must be, from 0 to 1.
+    """
+    names = {name.casefold(): name for name in sorted(known)}
+    close = difflib.get_close_matches(word.casefold(), names, n=1, cutoff=cutoff)
+    return names[close[0]] if close else ""
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: `0.4 s`, `37 s`, `4 min 05 s`, `2 h 10 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def about(seconds: float) -> str:
+    """Return an estimated time in words: `a few seconds`, `about 37 s`, `about 2 h 10 min`."""
+    return f"about {duration(seconds)}" if seconds >= 10 else "a few seconds"
+
+
+def as_numbered(name: str) -> list[tuple[int, str]]:
+    """Return what sorts names as people do: `fig2` before `fig10`, and both before `table1`."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def size(count: float) -> str:
+    """Return a number of bytes in words: `12 kB`, `3.4 MB`."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    raise AssertionError("the loop returns at TB")
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 cell`, `2 cells`, `3 batches`, `4 directories`."""
+    if count == 1:
+        return f"{count} {noun}"
+    if noun.endswith("ory"):
+        return f"{count} {noun[:-1]}ies"
+    ending = "es" if noun.endswith(("ch", "s", "x")) else "s"
+    return f"{count} {noun}{ending}"
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # control characters: escape sequences and line breaks
+    "\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"  # marks that reorder or break a line
+    "\ud800-\udfff]"  # bytes of a name that are no text
+)
+_EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")
+_MARKDOWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {mark: f"\\{mark}" for mark in "\\`*|~$"}
+
+
+def visible(text: str) -> str:
+    r"""Return `text` in one line, with what a terminal would obey written as an escape: `\\x1b`."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def is_text(name: str) -> bool:
+    """Whether a name is text: a file's name may hold bytes that are none."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def in_markdown(text: str) -> str:
+    """Return `text` so that Markdown shows it as it is: no markup, no HTML, no links, one line."""
+    escaped = "".join(_MARKDOWN.get(character, character) for character in visible(text))
+    return _EMPHASIS.sub(r"\\_", escaped).replace("](", "]\\(")

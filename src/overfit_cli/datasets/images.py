@@ -1,0 +1,191 @@
+"""Handwritten digits: scikit-learn's, and MNIST.
+
+Handwritten digits as grey images of 28 × 28 pixels, drawn in the middle 20 × 20.
+
+MNIST's own digits are placed like this; a ring of four pixels around them is empty.
+
+MNIST's IDX files (LeCun et al.), plain or gzipped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gzip
+import math
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.core.files import fingerprint, naming_data, reason_of
+from overfit_cli.core.text import MissingError, UserError
+
+SIZE = 28
+INNER = 20
+CLASSES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Digits:
+    """Labelled images.
+
+    Attributes:
+        pixels: grey levels from 0 to 1, shape (images, 28, 28).
+        labels: 0 to 9, shape (images,).
+    """
+
+    pixels: NDArray[np.float32]
+    labels: NDArray[np.int64]
+
+    def take(self, rows: NDArray[np.int64]) -> Digits:
+        """Return some of the images."""
+        return Digits(self.pixels[rows], self.labels[rows])
+
+
+@functools.lru_cache(maxsize=1)
+def built_in_digits() -> Digits:
+    """Return scikit-learn's 1797 digits of 8 × 8 pixels, scaled to 20 × 20."""
+    from PIL import Image
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    pixels = np.zeros((len(found.images), SIZE, SIZE), dtype=np.float32)
+    margin = (SIZE - INNER) // 2
+    inside = slice(margin, margin + INNER)
+    for place, image in enumerate(found.images):
+        small = Image.fromarray((image / 16).astype(np.float32))
+        scaled = small.resize((INNER, INNER), Image.Resampling.BILINEAR)
+        pixels[place, inside, inside] = np.asarray(scaled)
+    return Digits(pixels, found.target.astype(np.int64))
+
+
+IMAGES, LABELS = 0x00000803, 0x00000801
+"""Magic numbers: unsigned bytes, of three dimensions and of one."""
+
+MOST_BYTES = 100_000_000
+"""About twice what MNIST's larger file holds."""
+
+SPLITS = {"train": "train", "test": "t10k"}
+_PLACES = (".", "mnist", "MNIST/raw", "raw")
+_ACCEPTED = (
+    "accepted is a folder with train-images-idx3-ubyte and train-labels-idx1-ubyte, or with the "
+    "same two of t10k, plain or as .gz, or one with such a folder mnist in it"
+)
+
+
+@functools.lru_cache(maxsize=1)
+def mnist_splits(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
+    """Return MNIST's splits that are there, read once, and a fingerprint of them by name.
+
+    Raises:
+        UserError: as `read_mnist` does, naming the folder's option.
+    """
+    with naming_data(folder):
+        splits = read_mnist(folder)
+    arrays = [array for split in splits.values() for array in (split.pixels, split.labels)]
+    return splits, {"MNIST": fingerprint(*arrays)}
+
+
+def read_mnist(folder: Path) -> dict[str, Digits]:
+    """Return what is there of MNIST: `train`, `test`, or both.
+
+    Args:
+        folder: holds the files, or a folder `mnist`, `raw` or `MNIST/raw` that does.
+
+    Raises:
+        MissingError: if neither split is there.
+        UserError: if what is there isn't whole.
+    """
+    for place in _PLACES:
+        found = {
+            split: _read_split(*files)
+            for split, prefix in SPLITS.items()
+            if (files := _files(folder / place, prefix)) is not None
+        }
+        if found:
+            return found
+    raise MissingError(f"{folder}: MNIST isn't there; {_ACCEPTED}.")
+
+
+def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:
+    """Return the files of images and labels of a split; None where there are no images."""
+    images = _plain_or_gzipped(folder / f"{prefix}-images-idx3-ubyte")
+    if images is None:
+        return None
+    labels = _plain_or_gzipped(folder / f"{prefix}-labels-idx1-ubyte")
+    if labels is None:
+        raise UserError(
+            f"{images}: its labels, {prefix}-labels-idx1-ubyte, aren't in the same folder."
+        )
+    return images, labels
+
+
+def _plain_or_gzipped(path: Path) -> Path | None:
+    return next((one for one in (path, path.with_name(f"{path.name}.gz")) if one.is_file()), None)
+
+
+def _read_split(images: Path, labels: Path) -> Digits:
+    pixels = read_idx(images, IMAGES)
+    classes = read_idx(labels, LABELS)
+    if pixels.shape[1:] != (SIZE, SIZE):
+        height, width = pixels.shape[1:]
+        raise UserError(f"{images}: its images are {width} × {height}; {SIZE} × {SIZE} is needed.")
+    if len(pixels) != len(classes):
+        raise UserError(f"{labels}: it has {len(classes)} labels for {len(pixels)} images.")
+    if classes.size and int(classes.max()) >= CLASSES:
+        raise UserError(f"{labels}: it has a label {int(classes.max())}; labels are 0 to 9.")
+    return Digits((pixels / np.float32(255)).astype(np.float32), classes.astype(np.int64))
+
+
+def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
+    """Return the array in an IDX file of unsigned bytes.
+
+    Args:
+        path: the file; one whose name ends in `.gz` is unpacked.
+        magic: what its first four bytes must be; the last of them is the number of dimensions.
+
+    Raises:
+        UserError: if the file can't be read, has another magic number, or isn't as long as it says.
+    """
+    length = 4 + 4 * (magic & 0xFF)
+    with _opened(path) as file:
+        header = file.read(length)
+        if len(header) < length:
+            raise UserError(f"{path}: it has {len(header)} bytes; its header alone has {length}.")
+        found, *shape = (int(word) for word in np.frombuffer(header, dtype=">u4"))
+        if found != magic:
+            raise UserError(
+                f"{path}: its magic number is {found}; an IDX file of "
+                f"{'images' if magic == IMAGES else 'labels'} begins with {magic}."
+            )
+        expected = math.prod(shape)
+        if expected > MOST_BYTES:
+            raise UserError(
+                f"{path}: its header promises {expected} bytes; up to {MOST_BYTES} are accepted."
+            )
+        content = file.read(expected + 1)  # What comes after that is never unpacked.
+    if len(content) != expected:
+        present = f"{length + len(content)} bytes" + (" or more" if len(content) > expected else "")
+        raise UserError(f"{path}: it has {present}; its header promises {length + expected}.")
+    return np.frombuffer(content, dtype=np.uint8).reshape(shape)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+    """The file, unpacked as it is read.
+
+    Raises:
+        UserError: if it can't be read.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: it is damaged or cut short ({error}).") from error
+    except OSError as error:
+        raise UserError(f"{path}: it can't be read ({reason_of(error)}).") from error

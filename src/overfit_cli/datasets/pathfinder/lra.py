@@ -1,0 +1,169 @@
+"""Reading of the Pathfinder directories of the Long Range Arena (Tay et al. 2020).
+
+A difficulty's directory holds `imgs/<k>/sample_<j>.png` and `metadata/<k>.npy`. A metadata file is
+lines of words, or a NumPy array of them in spite of what the others are: sub-path, file name,
+index, label, and what the image was drawn with, such as `imgs/0 sample_0.png 0 1 1.0 14 ...`.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from overfit_cli.core.files import read_bounded, reason_of
+from overfit_cli.core.text import MissingError, UserError, nearest
+
+DIRECTORIES = {
+    "easy": "curv_baseline",
+    "intermediate": "curv_contour_length_9",
+    "hard": "curv_contour_length_14",
+}
+MOST_IMAGES = 1_000_000
+MOST_METADATA = 1 << 24
+MOST_BYTES_OF_AN_IMAGE = 1 << 20
+"""Several times what LRA ships: 200,000 images, in metadata files of 1000."""
+
+_NEEDED = 4
+_MAGIC = b"\x93NUMPY"
+_COLUMNS = "its columns must be sub-path, file name, index and label (0 or 1)"
+
+
+def read_lra(
+    folder: Path, difficulty: str, size: int = 32
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Read all images of a difficulty, in the order of the metadata.
+
+    Args:
+        folder: holds the difficulties' directories, or a `pathfinder32` or `lra_release` that does.
+        difficulty: `easy`, `intermediate` or `hard`.
+        size: the images' width and height in pixels.
+
+    Returns:
+        Grey levels, shape (images, size, size), and labels, 1 where a contour connects the discs
+        and 0 where none does, shape (images,).
+
+    Raises:
+        MissingError: if there is no directory of that difficulty.
+        UserError: naming what in it is missing or malformed, and what would be accepted.
+    """
+    root = _directory(folder, difficulty, size)
+    rows = list[tuple[str, int]]()
+    for path in _metadata_files(root):
+        rows += _rows(path)
+        if len(rows) > MOST_IMAGES:
+            raise UserError(f"{path}: with it there are over {MOST_IMAGES} images, too many.")
+    pixels = np.empty((len(rows), size, size), dtype=np.uint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # none is unpacked
+        for place, (image, _) in enumerate(rows):
+            pixels[place] = _pixels(root / image, size)
+    return pixels, np.array([label for _, label in rows], dtype=np.int64)
+
+
+def _directory(folder: Path, difficulty: str, size: int) -> Path:
+    """Return the directory of a difficulty."""
+    if difficulty not in DIRECTORIES:
+        raise UserError(f"difficulty {difficulty}: {nearest(difficulty, DIRECTORIES)}.")
+    name, images = DIRECTORIES[difficulty], f"pathfinder{size}"
+    above = ("", images, f"lra_release/{images}", f"lra_release/lra_release/{images}")
+    for part in above:
+        if (folder / part / name).is_dir():
+            return folder / part / name
+    raise MissingError(
+        f"{folder}: no directory {name} in it or in its {images};"
+        f" name the folder of LRA's that holds {', '.join(DIRECTORIES.values())}."
+    )
+
+
+def _metadata_files(root: Path) -> list[Path]:
+    """Return the metadata files in the order of their numbers."""
+    paths = (root / "metadata").glob("*.npy")
+    found = sorted(paths, key=lambda path: (len(path.stem), path.stem))
+    if not found:
+        raise UserError(
+            f"{root / 'metadata'}: no metadata there; files 0.npy, 1.npy, ... are needed, as LRA"
+            " ships them."
+        )
+    return found
+
+
+def _rows(path: Path) -> list[tuple[str, int]]:
+    """Return each image's path within the difficulty's directory, and its label."""
+    try:
+        content = read_bounded(path, MOST_METADATA)
+    except OSError as error:
+        raise UserError(f"{path}: it can't be read ({reason_of(error)}).") from None
+    table = _array_rows(path, content) if content.startswith(_MAGIC) else _text_rows(path, content)
+    return [_row(path, number, words) for number, words in enumerate(table, start=1)]
+
+
+def _array_rows(path: Path, content: bytes) -> list[list[str]]:
+    """Return the words of a NumPy array of rows."""
+    file = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(file)
+        read_header = np.lib.format.read_array_header_1_0
+        if version != (1, 0):
+            read_header = np.lib.format.read_array_header_2_0
+        shape, _, kind = read_header(file)
+        # A header may lie about its shape: nothing is made of it before it fits what follows.
+        if kind.kind not in "SU" or math.prod(shape) * kind.itemsize != len(content) - file.tell():
+            raise ValueError
+        array = np.load(io.BytesIO(content), allow_pickle=False)
+        words = array[..., :_NEEDED].astype(str)
+    except Exception as error:  # a malformed header raises whatever Python's parser does
+        raise UserError(f"{path}: the array can't be read; {_COLUMNS}, as text.") from error
+    if array.ndim != 2:
+        raise UserError(f"{path}: the array has {array.ndim} dimensions, not 2; {_COLUMNS}.")
+    if len(array) > MOST_IMAGES:
+        raise UserError(f"{path}: it has {len(array)} rows; up to {MOST_IMAGES} are accepted.")
+    return [[str(word) for word in row] for row in words]
+
+
+def _text_rows(path: Path, content: bytes) -> list[list[str]]:
+    """Return the words of each line that isn't empty."""
+    try:
+        lines = content.decode().splitlines()
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: neither text nor a NumPy array; {_COLUMNS}.") from None
+    return [line.split() for line in lines if line.strip()]
+
+
+def _row(path: Path, number: int, words: list[str]) -> tuple[str, int]:
+    """Return the image's path and label of one row."""
+    if len(words) < _NEEDED:
+        raise UserError(f"{path}: row {number} has {len(words)} columns, not 4; {_COLUMNS}.")
+    try:
+        label = float(words[3])
+    except ValueError:
+        label = float("nan")
+    if label not in (0, 1):
+        raise UserError(f"{path}: the label of row {number} is {words[3]!r}; {_COLUMNS}.")
+    image = PurePosixPath(words[0], words[1])
+    if image.is_absolute() or ".." in image.parts:
+        raise UserError(
+            f"{path}: row {number} names {str(image)!r}; an image lies inside the directory, with "
+            "no .. in its path."
+        )
+    return str(image), int(label)
+
+
+def _pixels(path: Path, size: int) -> NDArray[np.uint8]:
+    """Return an image's grey levels, shape (size, size)."""
+    try:
+        content = read_bounded(path, MOST_BYTES_OF_AN_IMAGE)
+        with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
+            width, height = image.size
+            if (width, height) == (size, size):  # Others aren't unpacked, however large.
+                return np.asarray(image.convert("L"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such image, though the metadata lists it.") from None
+    except Exception:  # a damaged image raises whatever its decoder happens to
+        raise UserError(f"{path}: it can't be read as an image; a PNG is needed.") from None
+    raise UserError(f"{path}: the image is {width} × {height} pixels; {size} × {size} is needed.")

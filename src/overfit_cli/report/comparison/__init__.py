@@ -1,1 +1,0 @@
-"""Comparison of two runs, or of a run with published numbers."""

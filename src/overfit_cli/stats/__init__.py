@@ -1,0 +1,1 @@
+"""Statistics and curves: numbers in, numbers out."""

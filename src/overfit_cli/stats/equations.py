@@ -1,0 +1,232 @@
+"""Equations over parameters: reading, solving, typesetting.
+
+Equations that a user writes, such as `n * snr**2 = 1000`: parsed, and never run as code.
+
+Equations as a paper prints them: N·SNR² = 1000, in mathtext.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.core.text import UserError, nearest
+
+Floats = NDArray[np.float64]
+Term = Callable[[Mapping[str, Floats]], Floats]
+
+LONGEST = 200  # characters; keeps parsing and recursion shallow whatever is in the text
+FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
+    "log": np.log,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+}
+OPERATORS: Mapping[type[ast.operator], Callable[[Floats, Floats], Floats]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: np.power,
+}
+
+
+@dataclass(frozen=True)
+class Equation:
+    """An equation in the names of a figure's axes.
+
+    Attributes:
+        text: as the user wrote it, its blanks tidied.
+        names: the names that occur in it.
+        sides: its two sides, as trees of Python's, in these names.
+        left, right: the same as functions of the values by name.
+    """
+
+    text: str
+    names: frozenset[str]
+    sides: tuple[ast.expr, ast.expr] = field(repr=False, compare=False)
+    left: Term = field(repr=False, compare=False)
+    right: Term = field(repr=False, compare=False)
+
+    def difference(self, values: Mapping[str, NDArray[np.generic]]) -> Floats:
+        """Return the left side minus the right side, which is zero on its curve.
+
+        Args:
+            values: numbers by name, of shapes that broadcast; at least the equation's own names.
+
+        Returns:
+            Floats of the shape that all of `values` broadcast to; not finite where a side isn't.
+        """
+        floats = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+        shape = np.broadcast_shapes(*(value.shape for value in floats.values()))
+        with np.errstate(all="ignore"):
+            return np.zeros(shape) + (self.left(floats) - self.right(floats))
+
+
+class _RefusedError(Exception):
+    """Why a text is no equation."""
+
+
+def parse_equation(text: str, names: Collection[str] | Mapping[str, str]) -> Equation:
+    """Read an equation: + - * / **, parentheses, numbers, log, exp, sqrt, and `names`.
+
+    Args:
+        text: the equation.
+        names: that may occur; a mapping has a name for each of its spellings.
+
+    Raises:
+        UserError: if it is anything else.
+    """
+    tidy = " ".join(text.split())
+    known = names if isinstance(names, Mapping) else {name: name for name in names}
+    try:
+        left, right = (_tree(side, known) for side in _split(tidy, known))
+        used = frozenset(
+            node.id
+            for side in (left, right)
+            for node in ast.walk(side)
+            if isinstance(node, ast.Name) and node.id in known.values()
+        )
+        sides = [_term(side, frozenset(known.values())) for side in (left, right)]
+        if not used:
+            raise _RefusedError("it names none of them.")
+    except _RefusedError as refused:
+        shown = tidy if len(tidy) <= 60 else tidy[:57] + "..."
+        raise UserError(
+            f"--law {shown!r}: it takes one equation in {' and '.join(sorted({*known.values()}))} "
+            f"with numbers, + - * / **, parentheses, log, exp and sqrt, but {refused}"
+        ) from None
+    return Equation(tidy, used, (left, right), *sides)
+
+
+def _split(text: str, names: Collection[str]) -> list[str]:
+    if len(text) > LONGEST:
+        raise _RefusedError(f"it is longer than {LONGEST} characters.")
+    for character in text:
+        if character == "^":
+            raise _RefusedError("powers are written **, not ^.")
+        plain = character.isascii() and (character.isalnum() or character in "_.+-*/() =")
+        if not plain and not any(character in name for name in names):
+            raise _RefusedError(f"it has a {character!r}.")
+    if re.search(r"(?<!\w)(\d\w*_|0[xob])", text, re.IGNORECASE):
+        raise _RefusedError("its numbers aren't written in plain decimals.")
+    sides = text.split("=")
+    if len(sides) != 2:
+        raise _RefusedError(f"it has {len(sides) - 1} equals signs, not one.")
+    if not all(side.strip() for side in sides):
+        raise _RefusedError("one side is empty.")
+    return sides
+
+
+def _tree(text: str, names: Mapping[str, str]) -> ast.expr:
+    """A side as a tree, each name spelled as its parameter's."""
+    text = text.strip()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's advice on odd literals is not for our user
+            tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise _RefusedError(f"{text!r} is not arithmetic.") from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = names.get(node.id, node.id)
+    return tree
+
+
+def _term(node: ast.expr, names: Collection[str]) -> Term:
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return _constant(number)
+        case ast.Name(id=name) if name in names:
+            return lambda values: values[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            negated = _term(operand, names)
+            return lambda values: -negated(values)
+        case ast.BinOp(op=op) if type(op) in OPERATORS:
+            operate = OPERATORS[type(op)]
+            left, right = _term(node.left, names), _term(node.right, names)
+            return lambda values: operate(left(values), right(values))
+        case ast.Call(func=ast.Name(id=name), args=[only], keywords=[]) if name in FUNCTIONS:
+            function, argument = FUNCTIONS[name], _term(only, names)
+            return lambda values: function(argument(values))
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
+            raise _RefusedError(f"{name} takes one number in parentheses.")
+        case ast.Call(func=ast.Name(id=name)):
+            raise _RefusedError(f"{name!r} is not a function; {nearest(name, FUNCTIONS)}")
+        case ast.Name(id=name):
+            raise _RefusedError(f"{name!r} is not an axis here; {nearest(name, names)}")
+        case _:
+            raise _RefusedError(f"{ast.unparse(node)!r} is not arithmetic.")
+
+
+def _constant(number: float) -> Term:
+    value = np.asarray(number, dtype=np.float64)
+    if not math.isfinite(number):
+        raise _RefusedError("it has a number too large to compute with.")
+    return lambda values: value
+
+
+_SUM, _PRODUCT, _POWER, _ATOM = range(4)
+"""How tightly an expression holds together: what holds less is put in parentheses."""
+
+
+def equation_in_mathtext(equation: Equation, symbols: Mapping[str, str]) -> str:
+    """Return an equation in mathtext, with its dollar signs.
+
+    Args:
+        equation: in names.
+        symbols: of the names, in mathtext without dollar signs.
+    """
+    left, right = (_write(side, symbols)[0] for side in equation.sides)
+    return f"${left} = {right}$"
+
+
+_SIGNS: Mapping[type[ast.operator], tuple[str, int, int]] = {
+    ast.Add: (" + ", _SUM, _PRODUCT),
+    ast.Sub: (" - ", _SUM, _PRODUCT),
+    ast.Mult: (r" \cdot ", _PRODUCT, _POWER),
+    ast.Div: (" / ", _PRODUCT, _POWER),
+}
+"""Of an operator, its sign, and how tightly its two sides must hold together."""
+
+
+def _write(node: ast.expr, symbols: Mapping[str, str]) -> tuple[str, int]:
+    """A tree in mathtext, and how tightly it holds together."""
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return _number(number)
+        case ast.Name(id=name):
+            return f"{{{symbols[name]}}}", _ATOM
+        case ast.UnaryOp(operand=operand):
+            return f"-{_within(operand, _PRODUCT, symbols)}", _SUM
+        case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
+            return f"{_within(base, _ATOM, symbols)}^{{{_write(exponent, symbols)[0]}}}", _POWER
+        case ast.BinOp(left=left, op=operator, right=right):
+            sign, first, second = _SIGNS[type(operator)]
+            return f"{_within(left, first, symbols)}{sign}{_within(right, second, symbols)}", first
+        case ast.Call(func=ast.Name(id=name), args=[only]):
+            inside = _write(only, symbols)[0]
+            text = rf"\sqrt{{{inside}}}" if name == "sqrt" else rf"\{name}\left({inside}\right)"
+            return text, _ATOM
+        case _:
+            raise AssertionError("an equation has no other expressions")
+
+
+def _within(node: ast.expr, least: int, symbols: Mapping[str, str]) -> str:
+    """A part of an expression, in parentheses where it holds together less than is needed."""
+    text, tightness = _write(node, symbols)
+    return text if tightness >= least else rf"\left({text}\right)"
+
+
+def _number(number: float) -> tuple[str, int]:
+    mantissa, _, exponent = f"{number:.6g}".partition("e")
+    if not exponent:
+        return mantissa, _ATOM
+    power = f"10^{{{int(exponent)}}}"
+    return (power, _POWER) if mantissa == "1" else (rf"{mantissa} \cdot {power}", _PRODUCT)

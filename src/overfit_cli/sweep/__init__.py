@@ -1,0 +1,1 @@
+"""Sweeps: from ranges to rows in a run directory, and back."""

@@ -1,0 +1,456 @@
+"""Part files: schema, rows, digests, one parquet file.
+
+The columns of a study's cell rows and trajectories, and rows made of results.
+
+Rows made of results: one per cell, and one per logged step.
+
+Digests of cells: which they are, and which numbers they hold, however they lie in files.
+
+One part file: parquet, written once, whole, named after its content, and never changed.
+
+The name ends in a digest of the file, so that a damaged part is known from a whole one at every
+read. Pages carry checksums too, for whoever reads the files with other programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from overfit_cli.core.files import read_bounded, reason_of, write_whole
+from overfit_cli.core.parameters import describe
+from overfit_cli.core.study import AnyStudy, CellResult, Column, find_study, study_names
+from overfit_cli.core.text import UserError
+from overfit_cli.functions.function_study import FunctionRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+SCHEMA_VERSION = "2"
+FIRST_SCHEMA = "1"
+"""Still read: its parts had neither a mark of their kind nor a digest in their name."""
+
+VERSION_MARK = b"overfit.schema"
+STUDY_MARK = b"overfit.study"
+KIND_MARK = b"overfit.kind"
+SOURCE_MARK = b"overfit.source"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a part file holds: `cells`, or `trajectories`.
+
+    Attributes:
+        name: the kind's name, and that of its folder.
+        columns: the columns that every part of the kind has, whatever its study, with their types.
+        indexed: the columns that are remembered of a part that was read.
+        ordered_by: the columns that name a row.
+    """
+
+    name: str
+    columns: Mapping[str, pa.DataType]
+    indexed: tuple[str, ...]
+    ordered_by: tuple[str, ...]
+
+
+CELLS = Kind(
+    "cells",
+    {
+        **{"key": pa.string(), "study": pa.string(), "version": pa.int64(), "seed": pa.int64()},
+        **{"status": pa.string(), "reason": pa.string()},
+        **{"steps": pa.int64(), "seconds": pa.float64()},
+    },
+    ("key", "study", "version", "status"),
+    ("key",),
+)
+TRAJECTORIES = Kind(
+    "trajectories", {"key": pa.string(), "step": pa.int64()}, ("key",), ("key", "step")
+)
+
+_BEFORE_PARAMETERS = list(CELLS.columns).index("status")
+_TYPES = {
+    **{"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()},
+    **{"literal": pa.string(), "text": pa.string()},
+}
+
+
+def cell_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
+    """Return the schema of the study's cell rows.
+
+    Args:
+        study: the study.
+        others: columns that were measured beside the declared ones, of a study that allows it.
+    """
+    parameters = describe(study.parameters).values()
+    common = list(CELLS.columns.items())
+    columns = [
+        *common[:_BEFORE_PARAMETERS],
+        *((info.name, _TYPES[info.kind]) for info in parameters),
+        *common[_BEFORE_PARAMETERS:],
+        *_measured(study.columns, others),
+    ]
+    return pa.schema(columns, metadata=marks(study.name, CELLS, study.source_digest))
+
+
+def trajectory_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
+    """Return the schema of the study's trajectories: one row per cell and logged step."""
+    columns = [*TRAJECTORIES.columns.items(), *_measured(study.trajectory_columns, others)]
+    return pa.schema(columns, metadata=marks(study.name, TRAJECTORIES, study.source_digest))
+
+
+def _measured(declared: Sequence[Column], others: Iterable[str]) -> list[tuple[str, pa.DataType]]:
+    types = {column.name: _TYPES[column.kind] for column in declared}
+    return [*types.items(), *((name, _TYPES["float"]) for name in others if name not in types)]
+
+
+def marks(study: str, kind: Kind, source: str) -> dict[bytes, bytes]:
+    """Return what a part file says of itself; `source` is the digest of a function's code."""
+    found = {VERSION_MARK: SCHEMA_VERSION, STUDY_MARK: study, KIND_MARK: kind.name}
+    return {name: mark.encode() for name, mark in found.items()} | (
+        {SOURCE_MARK: source.encode()} if source else {}
+    )
+
+
+def study_of(part: pa.Table) -> str:
+    """Return the name of the study that a part says it is of."""
+    return _mark(part, STUDY_MARK)
+
+
+def source_of(part: pa.Table) -> str:
+    """Return the digest of the code that a part's cells were trained by; empty where none is."""
+    return _mark(part, SOURCE_MARK)
+
+
+def _mark(part: pa.Table, name: bytes) -> str:
+    found: bytes = (part.schema.metadata or {}).get(name, b"")
+    return found.decode(errors="replace")
+
+
+def misfit(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> str:
+    """Return how a part lacks the columns `wanted`, in words; empty where it has them all."""
+    for name, kind in wanted.items():
+        if schema.names.count(name) != 1:
+            return (
+                f"it lacks the column {name!r}"
+                if name not in schema.names
+                else (f"its column {name!r} stands twice")
+            )
+        if schema.field(name).type != kind:
+            return f"its column {name!r} holds {schema.field(name).type}, not {kind}"
+    return ""
+
+
+def other_parameters(schema: pa.Schema, function: FunctionRecord) -> str:
+    """Return how a part's cells have other parameters than a function has now, as `change_of`.
+
+    A part's parameters are its columns between those that every part has.
+    """
+    names = schema.names[_BEFORE_PARAMETERS : schema.names.index("status")]
+    return _change({name: schema.field(name).type for name in names}, _parameter_types(function))
+
+
+def change_of(before: FunctionRecord, now: FunctionRecord) -> str:
+    """Return how a function's parameters have changed, in words; empty if they haven't."""
+    return _change(_parameter_types(before), _parameter_types(now))
+
+
+def _parameter_types(function: FunctionRecord) -> dict[str, pa.DataType]:
+    return {one.name: _TYPES[one.kind] for one in function.parameters}
+
+
+def _change(before: Mapping[str, pa.DataType], now: Mapping[str, pa.DataType]) -> str:
+    gone = [f"{name} is gone" for name in sorted(before.keys() - now.keys())]
+    new = [f"{name} is new" for name in sorted(now.keys() - before.keys())]
+    other = [
+        f"{name} was {before[name]} and is {now[name]}"
+        for name in sorted(before.keys() & now.keys())
+        if before[name] != now[name]
+    ]
+    return ", ".join([*gone, *new, *other])
+
+
+def installed_version(study: str | None) -> int | None:
+    """Return the numerical version of an installed study; None where there is none of that name."""
+    found = _installed(study)
+    return None if found is None else found.version
+
+
+def installed_columns(study: str | None, kind: str) -> WantedColumns | None:
+    """Return the columns of an installed study's parts of a kind; None where there is none."""
+    found = _installed(study)
+    return None if found is None else _columns_of(found, kind)
+
+
+def _installed(study: str | None) -> AnyStudy | None:
+    """The study of that name, if it is there and can be loaded."""
+    if study is not None and study in study_names():
+        with contextlib.suppress(UserError):
+            return find_study(study)
+    return None
+
+
+@functools.cache
+def _columns_of(found: AnyStudy, kind: str) -> WantedColumns:
+    own = cell_schema(found) if kind == CELLS.name else trajectory_schema(found)
+    common = CELLS if kind == CELLS.name else TRAJECTORIES
+    settings = describe(found.parameters) if common is CELLS else ()
+    types = {field.name: field.type for field in own}
+    return WantedColumns(types, frozenset([*common.columns, *settings]))
+
+
+@dataclass(frozen=True)
+class WantedColumns:
+    """The columns that the parts of one study and version have.
+
+    Attributes:
+        types: the type of each column.
+        needed: those that every part has; a study may have begun to measure another one since.
+    """
+
+    types: Mapping[str, pa.DataType]
+    needed: frozenset[str]
+
+    def misfit(self, schema: pa.Schema) -> str:
+        """Return how a part's columns aren't these, in words; empty where they are."""
+        for name in schema.names:
+            if name not in self.types:
+                return f"it has a column {name!r}, which the study lacks"
+        present = self.needed.union(schema.names)
+        return misfit(schema, {name: kind for name, kind in self.types.items() if name in present})
+
+
+def wanted_columns(
+    study: str | None, version: int, kind: Kind, parts: Iterable[pa.Table]
+) -> WantedColumns:
+    """Return the study's own columns; of one that isn't installed so, those that most parts have.
+
+    Args:
+        study: the study's name.
+        version: the numerical version of the parts.
+        kind: what they hold.
+        parts: them.
+    """
+    own = installed_columns(study, kind.name)
+    if own is not None and installed_version(study) == version:
+        return own
+    votes = Counter((field.name, field.type) for part in parts for field in part.schema)
+    types = {name: found for (name, found), _ in reversed(votes.most_common())}
+    return WantedColumns(types, frozenset(kind.columns))
+
+
+def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
+    """Return the cell rows of `results`."""
+    measured = _names(study, (result.measurements for result in results))
+    schema = cell_schema(study, measured)
+    return pa.Table.from_pylist([cell_row(result) for result in results], schema)
+
+
+def cell_row(result: CellResult) -> dict[str, object]:
+    """Return a result as a row, by column."""
+    cell = result.cell
+    return {
+        "key": cell.key,
+        "study": cell.study,
+        "version": cell.version,
+        "seed": cell.seed,
+        **cell.parameters.model_dump(),
+        "status": result.status,
+        "reason": result.reason,
+        "steps": result.steps,
+        "seconds": result.seconds,
+        **result.measurements,
+    }
+
+
+def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
+    """Return the logged steps of `results`; no rows where none was logged."""
+    logged = _names(study, (result.trajectory for result in results))
+    schema = trajectory_schema(study, [name for name in logged if name != "step"])
+    tables = []
+    for result in results:
+        if result.trajectory:
+            steps = len(result.trajectory["step"])
+            content = {"key": [result.cell.key] * steps, **result.trajectory}
+            columns = [
+                pa.array(content.get(name, [None] * steps)).cast(schema.field(name).type)
+                for name in schema.names
+            ]
+            tables.append(pa.Table.from_arrays(columns, schema=schema))
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def _names(study: AnyStudy, rows: Iterable[Mapping[str, object]]) -> list[str]:
+    """The names that occur in rows, in their order, of a study that may have any."""
+    return list(dict.fromkeys(name for row in rows for name in row)) if study.open_columns else []
+
+
+def key_of_cells(cells: pd.DataFrame) -> str:
+    """Return a name for a choice of cells, in 20 hexadecimal digits, as their own keys have.
+
+    It is the SHA-256 of the cells' keys, sorted, one a line.
+    """
+    return hashlib.sha256("\n".join(sorted(cells["key"])).encode()).hexdigest()[:20]
+
+
+def digest_of_numbers(
+    cells: pd.DataFrame, steps: pd.DataFrame | None = None, *, seconds: bool = False
+) -> str:
+    """Return the SHA-256 of everything that cells hold, and of their logged steps.
+
+    Neither the order of rows and columns matters, nor a column that holds nothing, nor whether
+    whole numbers are stored as real ones. Of each table it takes the number of rows, and of each
+    column, in the order of their names, the name and the values: numbers as float64,
+    little-endian, texts as a list in JSON.
+
+    Args:
+        cells: one row per cell.
+        steps: one row per cell and logged step; None where they don't matter.
+        seconds: whether the time that a cell took matters.
+    """
+    found = hashlib.sha256()
+    left_out = set() if seconds else {"seconds"}
+    for content in _content(cells.drop(columns=left_out, errors="ignore"), ["key"]):
+        found.update(content)
+    for content in () if steps is None else _content(steps, ["key", "step"]):
+        found.update(content)
+    return found.hexdigest()
+
+
+def _content(table: pd.DataFrame, order: Sequence[str]) -> Iterator[bytes]:
+    """What a table holds, its rows in the order of these columns."""
+    yield f"{len(table)} rows\n".encode()
+    table = table.sort_values(list(order), kind="stable")
+    for name in sorted(table.columns):
+        if not table[name].isna().all():
+            yield f"{name}\n".encode()
+            yield _values(table[name])
+
+
+def _values(column: pd.Series[Any]) -> bytes:
+    if column.dtype.kind in "biuf":
+        numbers = column.to_numpy(dtype="<f8", na_value=np.nan)
+        return np.where(np.isnan(numbers), np.nan, numbers).astype("<f8").tobytes()
+    texts = column.astype(object).where(column.notna(), None).tolist()
+    return json.dumps(texts, default=str).encode()
+
+
+MOST_BYTES = 1 << 30
+_DIGITS = 16
+_OURS = re.compile(rf"-[0-9a-f]{{{_DIGITS}}}\.parquet")
+_LARGE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a file is left out.
+
+    Attributes:
+        reason: in words, with the file as `it`.
+        damaged: whether it was a part once, as far as can be told, and is set aside.
+    """
+
+    reason: str
+    damaged: bool = False
+
+
+GONE = Refusal("it is gone")
+DAMAGED = Refusal("its content isn't what its name says: it is damaged", damaged=True)
+TORN = Refusal("it isn't a whole parquet file", damaged=True)
+
+
+def read_part(path: Path, kind: Kind, columns: Sequence[str] | None = None) -> pa.Table | Refusal:
+    """Return the rows of a part file of `kind`, or why the file isn't one.
+
+    Args:
+        path: the file.
+        kind: what it must hold.
+        columns: which columns to read; None for all.
+    """
+    try:
+        content = read_bounded(path, MOST_BYTES)
+    except FileNotFoundError:
+        return GONE
+    except OSError as error:
+        return Refusal(f"it can't be read ({reason_of(error)})")
+    named = _digest(content) in path.name
+    if _OURS.search(path.name) and not named:
+        return DAMAGED
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        if reason := _not_of(kind, file.schema_arrow, named=named):
+            return Refusal(reason)
+        table = file.read(columns=columns, use_threads=len(content) > _LARGE)
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError):
+        return TORN
+    return _of_its_study(table, file.schema_arrow, kind)
+
+
+def write_part(folder: Path, table: pa.Table) -> Path:
+    """Write a part file and return its path.
+
+    Raises:
+        OSError: if it can't be written; nothing is left behind then.
+    """
+    # Made in memory, so that writing it is one step that fails or doesn't.
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    content = buffer.getvalue()
+    path = folder / f"{table.column('key')[0].as_py()}-{_digest(content)}.parquet"
+    write_whole(path, content)
+    return path
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]
+
+
+def _not_of(kind: Kind, schema: pa.Schema, *, named: bool) -> str:
+    """How a file's marks and columns aren't those of a part of `kind`; empty where they are."""
+    marks = {name: mark.decode(errors="replace") for name, mark in (schema.metadata or {}).items()}
+    version = marks.get(VERSION_MARK)
+    if version is None:
+        return "it isn't a part file of overfit"
+    if version not in (FIRST_SCHEMA, SCHEMA_VERSION):
+        return f"it has schema {version!r}; this overfit reads {SCHEMA_VERSION}"
+    if version == SCHEMA_VERSION and not named:
+        return "it was renamed: its name no longer ends in the digest of its content"
+    of_cells = "cells" if "status" in schema.names else "trajectories"
+    found = marks.get(KIND_MARK, of_cells)
+    if found != kind.name:
+        return f"it holds {found}, not {kind.name}"
+    return misfit(schema, kind.columns)
+
+
+def _of_its_study(table: pa.Table, schema: pa.Schema, kind: Kind) -> pa.Table | Refusal:
+    """The rows, if they are of the study that the file says, and have its columns.
+
+    The columns of another version of the study, or of one that isn't installed, aren't known.
+    """
+    study = study_of(table)
+    wanted = installed_columns(study, kind.name)
+    if "version" in table.column_names:
+        newest = pc.max(table.column("version")).as_py()
+        wanted = wanted if newest == installed_version(study) else None
+    if wanted is not None and (reason := wanted.misfit(schema)):
+        return Refusal(reason)
+    if "study" in table.column_names:
+        others = set(table.column("study").unique().to_pylist()) - {study_of(table)}
+        if others:
+            names = ", ".join(sorted(map(str, others)))
+            return Refusal(f"it has rows of {names}, and its mark says {study_of(table)}")
+    return table

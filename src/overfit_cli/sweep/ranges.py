@@ -1,0 +1,147 @@
+"""The language of ranges: `2:20`, `2:20:3`, `0.1:16`, `0.1:16:100:log`, `a,b,c`, or one value."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import numpy as np
+
+from overfit_cli.core.parameters import ParameterInfo, Value, parse_value
+from overfit_cli.core.text import UserError, shortened
+
+DEFAULT_POINTS = 40
+MOST_VALUES = 100_000
+ENDLESS = 10**19
+"""What a count of more digits is taken for."""
+
+
+def parse_range(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
+    """Return the values that `text` names, without repetition, in the order given.
+
+    Args:
+        info: the parameter that takes them.
+        text: what the user wrote.
+        flag: how the user named the parameter, for the message.
+
+    Raises:
+        UserError: naming flag, value and what would be accepted.
+    """
+    if not text.strip():
+        raise UserError(f"{flag} {text!r}: no value given; {info.name} takes {_forms(info)}.")
+    if ":" in text and info.kind != "text":
+        return _spaced(info, text, flag)
+    items = text.split(",")
+    if len(items) > 1 and not all(item.strip() for item in items):
+        raise UserError(
+            f"{flag} {shortened(text)}: the list has an empty value; {info.name} takes "
+            f"{_forms(info)}."
+        )
+    if len(items) > MOST_VALUES:
+        raise UserError(
+            f"{flag} {shortened(text)}: it names {len(items)} values, more than {MOST_VALUES}."
+        )
+    values = [parse_value(info, item, flag) for item in items]
+    return tuple(dict.fromkeys(values))
+
+
+def parse_seeds(text: str, flag: str = "--seeds") -> tuple[int, ...]:
+    """Return the seeds: `5` is five of them, 0 to 4; `3:7` and `0,4,9` name them.
+
+    Args:
+        text: what the user wrote.
+        flag: how the user named it, for the message.
+
+    Raises:
+        UserError: if the text names none.
+    """
+    info = ParameterInfo("seeds", "int", 3, "seeds", "", "", (), "a whole number of at least 1")
+    values = cast("tuple[int, ...]", parse_range(info, text, flag))
+    if len(values) == 1 and not {":", ","} & set(text):
+        if not 1 <= values[0] <= MOST_VALUES:
+            raise UserError(
+                f"{flag} {text}: the number of seeds is from 1 to {MOST_VALUES}; "
+                "to name seeds, write 3:7 or 0,4,9."
+            )
+        return tuple(range(values[0]))
+    if min(values) < 0:
+        raise UserError(f"{flag} {text}: a seed is a whole number of at least 0.")
+    return values
+
+
+def _spaced(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
+    refusal = UserError(f"{flag} {shortened(text)}: {info.name} takes {_forms(info)}.")
+    if info.kind not in ("int", "float"):
+        raise refusal
+    first, last, *rest = text.split(":")
+    start, stop = (cast("float", parse_value(info, end, flag)) for end in (first, last))
+    if stop < start:
+        raise UserError(
+            f"{flag} {shortened(text)}: the range runs backwards; write {last}:{first}."
+        )
+    if info.kind == "int":
+        return _whole(info, int(start), int(stop), rest, refusal)
+    return _real(start, stop, rest, flag, text, refusal)
+
+
+def _whole(
+    info: ParameterInfo, start: int, stop: int, rest: list[str], refusal: UserError
+) -> tuple[Value, ...]:
+    step = _count(rest[0]) if rest else 1
+    if len(rest) > 1 or not step or step == ENDLESS:
+        raise refusal
+    if step > max(1, stop - start):
+        raise UserError(f"{refusal} Its step is larger than the range.")
+    if (stop - start) // step >= MOST_VALUES:
+        raise UserError(
+            f"{refusal} It names {(stop - start) // step + 1} values, more than {MOST_VALUES}."
+        )
+    return tuple(range(start, stop + 1, step))
+
+
+def _real(
+    start: float, stop: float, rest: list[str], flag: str, text: str, refusal: UserError
+) -> tuple[Value, ...]:
+    points = _count(rest[0]) if rest else DEFAULT_POINTS
+    if len(rest) > 2 or points is None:
+        raise refusal
+    if len(rest) == 2 and rest[1].strip() not in ("log", "linear"):
+        raise refusal
+    if not (1 if start == stop else 2) <= points <= MOST_VALUES:
+        raise UserError(
+            f"{flag} {shortened(text)}: a range of real numbers has from 2 to {MOST_VALUES} "
+            f"points, not {shortened(rest[0].strip())}."
+        )
+    if len(rest) == 2 and rest[1].strip() == "log":
+        if start <= 0:
+            raise UserError(f"{flag} {shortened(text)}: spacing by ratio needs a start above 0.")
+        values = np.geomspace(start, stop, points)
+    else:
+        values = np.linspace(start, stop, points)
+    return tuple(dict.fromkeys(rounded(value) for value in values.tolist()))
+
+
+def _count(text: str) -> int | None:
+    """A number of steps or points; None where the text is none."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdecimal()):
+        return None
+    digits = digits.lstrip("0") or "0"
+    return int(digits) if len(digits) < 19 else ENDLESS
+
+
+def rounded(value: float) -> float:
+    """Return it with twelve digits: a point has one name, however its range was spaced."""
+    return value if value == 0 or not math.isfinite(value) else float(f"{value:.12g}")
+
+
+def _forms(info: ParameterInfo) -> str:
+    """The forms that a parameter takes, in words."""
+    if info.kind == "int":
+        return f"{info.accepts}; a range 2:20 or 2:20:3; or a list 2,5,9"
+    if info.kind == "float":
+        return (
+            f"{info.accepts}; a range 0.1:16 ({DEFAULT_POINTS} points), 0.1:16:100 or "
+            "0.1:16:100:log; or a list 0.1,1,16"
+        )
+    return f"{info.accepts}, or a list of them"

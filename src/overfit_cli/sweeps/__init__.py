@@ -1,1 +1,0 @@
-"""Planning, training and storing of cells, of any paper."""

@@ -1,1 +1,0 @@
-"""Executors: who trains the tasks of a sweep, on this machine or on a cluster."""
