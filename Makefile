@@ -41,7 +41,7 @@ pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, fro
 	$(BIN)/python -m docs.pictures
 
 error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: half an hour
-	$(BIN)/python -m docs.calibrate
+	$(BIN)/python -m calibration
 
 bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
 	$(BIN)/python -m benchmarks.engine

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.timing import timed
-from overfit_cli.studies.attention_kernel.classifier.model import CLASSES, Shape, Transformer
+from overfit_cli.studies.attention_kernel.classifier import CLASSES, Shape, Transformer
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 
 SAMPLES, TOKENS, WORDS, PADDED = 16, 256, 1000, 56

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from overfit_cli.core.study import Cell, CellResult, find_study
 from overfit_cli.core.training import Execution
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 
 DIMENSIONS = tuple(10**power for power in range(3, 13))
 FIGURE_1: dict[str, Any] = {"sampling": "law", "initialisation": "gaussian", "noise_per": "token"}

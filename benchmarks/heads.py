@@ -22,14 +22,19 @@ from torch.nn import functional
 from benchmarks.timing import timed
 from overfit_cli.core.study import Cell
 from overfit_cli.core.training import Execution
-from overfit_cli.studies.multihead.engine import Gradients, HeadGradients
-from overfit_cli.studies.multihead.heads import full_matrices, gradients_of, initial_heads
+from overfit_cli.studies.multihead.engine import (
+    Gradients,
+    HeadGradients,
+    Steps,
+    full_matrices,
+    gradients_of,
+    initial_heads,
+)
 from overfit_cli.studies.multihead.mixture.study import study as mixture
-from overfit_cli.studies.multihead.optimisers import Steps
 from overfit_cli.studies.multihead.planted.study import study as planted
 from overfit_cli.studies.multihead.reference import plain_model
 from overfit_cli.studies.multihead.study import MultiheadStudy
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 
 SEED = 1
 FIGURES = (1, 2, 5, 10, 20, 50)

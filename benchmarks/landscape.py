@@ -15,12 +15,11 @@ from torch.nn import functional
 
 from benchmarks.timing import timed
 from overfit_cli.core.classification import on_device
-from overfit_cli.landscapes import grid, offsets
-from overfit_cli.studies.attention_kernel.classifier.model import Layer, Transformer
-from overfit_cli.studies.attention_kernel.classifier.training import build_model
+from overfit_cli.studies.attention_kernel.classifier import Layer, Transformer, build_model
+from overfit_cli.studies.attention_kernel.landscape.engine import Directions, Plane, draw_directions
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
-from overfit_cli.studies.attention_kernel.landscape.plane import Directions, Plane, draw_directions
 from overfit_cli.studies.attention_kernel.landscape.study import study
+from overfit_cli.studies.attention_kernel.landscape.theory import grid, offsets
 from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
 
 SIZES = ((16, 4), (16, 16), (64, 4), (64, 16), (64, 64), (64, 256))

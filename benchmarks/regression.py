@@ -18,7 +18,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
 )
 from overfit_cli.studies.attention_kernel.regression.reference import plain_descent
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 SEEDS = range(10)

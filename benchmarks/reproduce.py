@@ -20,12 +20,12 @@ from overfit_cli.core.figure import FigureData
 from overfit_cli.core.parameters import describe, of_row
 from overfit_cli.core.study import Cell
 from overfit_cli.core.training import Execution
-from overfit_cli.sweep.executors import Local
-from overfit_cli.sweep.grid import Grid
-from overfit_cli.sweep.load import load_figure_data
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.run import execute
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.load import load_figure_data
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.run import execute
+from overfit_cli.sweeps.store import RunDirectory
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 """The engines' stated tolerances, by the precision of a cell."""

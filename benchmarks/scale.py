@@ -17,9 +17,9 @@ from unittest import mock
 
 from benchmarks.timing import timed
 from overfit_cli.core.study import Cell, CellResult, find_study
-from overfit_cli.sweep.grid import Grid, make_grid
-from overfit_cli.sweep.manifest import record_run
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.manifest import record_run
+from overfit_cli.sweeps.store import RunDirectory
 
 POINTS = {"n": "2:20", "snr": "0.1:16:100"}
 PER_SEED = 1900
@@ -57,7 +57,7 @@ def fill(grid: Grid, path: Path) -> None:
     directory.prepare()
     record_run(path, grid, {})
     # Tens of thousands of syncs are not what is timed.
-    with mock.patch("overfit_cli.sweep.part_file.write_whole", Path.write_bytes):
+    with mock.patch("overfit_cli.sweeps.part_file.write_whole", Path.write_bytes):
         for batch in study.batches(grid.cells(), "cpu"):
             directory.write(study, [made_up(cell, chance) for cell in batch])
 

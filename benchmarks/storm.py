@@ -27,14 +27,14 @@ import overfit_cli
 from overfit_cli.core.study import find_study
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
-from overfit_cli.sweep.executors import Local
-from overfit_cli.sweep.grid import Grid, make_grid
-from overfit_cli.sweep.maintain import compact_directory
-from overfit_cli.sweep.manifest import MANIFEST, planned_cells, record_run
-from overfit_cli.sweep.part_file import CELLS, DAMAGED, TRAJECTORIES, Refusal, read_part
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.run import execute
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.maintain import compact_directory
+from overfit_cli.sweeps.manifest import MANIFEST, planned_cells, record_run
+from overfit_cli.sweeps.part_file import CELLS, DAMAGED, TRAJECTORIES, Refusal, read_part
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.run import execute
+from overfit_cli.sweeps.store import RunDirectory
 
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "10", "sigma_p": "1"}
 TEXTS = {"n": "2:7", "snr": "0.5:4:4", "init_divisor": "4", "epsilon": "0.1", **SMALL}

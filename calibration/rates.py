@@ -21,9 +21,9 @@ from overfit_cli.core.claim import Claim, Verdict
 from overfit_cli.core.study import AnyStudy, claims_of, find_study
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import named_rng
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.presets import find_preset, preset_texts
-from overfit_cli.sweep.ranges import parse_seeds
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.presets import find_preset, preset_texts
+from overfit_cli.sweeps.ranges import parse_seeds
 
 World: TypeAlias = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
 """From cells that have parameters and seeds alone to the same with what would be measured."""
@@ -99,6 +99,22 @@ def errors(truth: Truth, found: Rates) -> dict[Verdict, float]:
     return {verdict: found.share(verdict) for verdict in wrong[truth]}
 
 
+MODULES: Mapping[str, str] = {
+    "benign-vit": "benign_vit",
+    "benign-vit-images": "benign_vit_images",
+    "kernel-landscape": "kernel_landscape",
+    "kernel-pathfinder": "kernel_classifier",
+    "kernel-regression": "kernel_regression",
+    "kernel-text": "kernel_classifier",
+    "multihead-mixture": "multihead_mixture",
+    "multihead-planted": "multihead_planted",
+    "multihead-sst2": "multihead_sst2",
+    "softmax-convergence": "softmax_convergence",
+    "softmax-diffusion": "softmax_diffusion",
+}
+"""The module of this folder that has a study's `WORLDS`."""
+
+
 @dataclass(frozen=True)
 class Calibrated:
     """A claim's verdicts in its worlds.
@@ -117,10 +133,10 @@ class Calibrated:
 
 def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
     """Return a study's made-up worlds by the name of the claim; none where it has none."""
-    if not study.worlds_in:
+    if study.name not in MODULES:
         return {}
-    found: Mapping[str, Worlds] = import_module(study.worlds_in).WORLDS
-    return found
+    worlds: Mapping[str, Worlds] = import_module(f"calibration.{MODULES[study.name]}").WORLDS
+    return worlds
 
 
 def calibrate(

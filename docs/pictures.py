@@ -12,7 +12,7 @@ from pathlib import Path
 
 from overfit_cli.cli.app import main
 from overfit_cli.core.study import figures_of, find_study, study_names
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.store import RunDirectory
 
 ROOT = Path(__file__).parents[1]
 COMMAND = re.compile(r"^\$ overfit ((?:plot|compare) .*)$", re.MULTILINE)

@@ -17,8 +17,8 @@ from overfit_cli.core.figure import FigureData, FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import Cells, Column, Paper, Results, Study
 from overfit_cli.core.training import Training
+from overfit_cli.figures.labels import typeset
 from overfit_cli.figures.picture import Picture, save
-from overfit_cli.figures.style import typeset
 
 NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 SNRS = np.linspace(1, 25, 25).tolist()

@@ -15,7 +15,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from overfit_cli.figures.record import RunRecord
-from overfit_cli.sweep.part_file import write_part
+from overfit_cli.sweeps.part_file import write_part
 from tests.command import call
 from tests.toy_runs import parts_in
 

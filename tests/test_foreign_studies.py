@@ -11,9 +11,9 @@ import pytest
 import overfit_cli
 from overfit_cli.core.study import Cell
 from overfit_cli.core.text import UserError
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run
 from tests.toy_runs import TOY
 

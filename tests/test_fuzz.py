@@ -27,9 +27,9 @@ from overfit_cli.figures.picture import image
 from overfit_cli.figures.record import read_provenance, read_record
 from overfit_cli.report.published import read_published
 from overfit_cli.stats.equations import parse_equation
-from overfit_cli.studies.benign_vit.study import study as benign_vit
-from overfit_cli.sweep.manifest import MANIFEST, Manifest, planned_cells, read_manifest
-from overfit_cli.sweep.part_file import (
+from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.sweeps.manifest import MANIFEST, Manifest, planned_cells, read_manifest
+from overfit_cli.sweeps.part_file import (
     CELLS,
     TRAJECTORIES,
     Refusal,
@@ -37,9 +37,9 @@ from overfit_cli.sweep.part_file import (
     read_part,
     write_part,
 )
-from overfit_cli.sweep.presets import find_preset, preset_texts
-from overfit_cli.sweep.ranges import MOST_VALUES, parse_range, parse_seeds
-from overfit_cli.sweep.worker import storable
+from overfit_cli.sweeps.presets import find_preset, preset_texts
+from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds
+from overfit_cli.sweeps.worker import storable
 from tests.recorded_picture import COMPARED, RECORD, picture
 from tests.toy_runs import TOY, toy_cells
 

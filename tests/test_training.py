@@ -22,8 +22,8 @@ from overfit_cli.core.study import (
     why_no_study,
 )
 from overfit_cli.core.training import Execution, Training, failure, training_conditions
-from overfit_cli.sweep.part_file import CELLS, cell_schema
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.part_file import CELLS, cell_schema
+from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import FakeParameters, FakeStudy
 
 CELL = Cell("fake", 1, FakeParameters(), 0)

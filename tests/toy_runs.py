@@ -12,12 +12,12 @@ import pandas as pd
 import overfit_cli
 from overfit_cli.core.study import Cell, find_study
 from overfit_cli.core.training import Execution
-from overfit_cli.sweep import worker
-from overfit_cli.sweep.executors import Local
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.run import execute
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps import worker
+from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.run import execute
+from overfit_cli.sweeps.store import RunDirectory
 
 TOY = find_study("toy")
 

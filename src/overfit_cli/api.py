@@ -20,21 +20,21 @@ from overfit_cli.functions.function_study import study_of_function
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, worth_showing
-from overfit_cli.sweep.executors import Backend, executor_of
-from overfit_cli.sweep.grid import Grid, grid_of_values, number, parse_shard, whole
-from overfit_cli.sweep.load import (
+from overfit_cli.sweeps.executors import Backend, executor_of
+from overfit_cli.sweeps.grid import Grid, grid_of_values, number, parse_shard, whole
+from overfit_cli.sweeps.load import (
     chosen_cells,
     load_logged_steps,
     load_study_and_cells,
     means_over_seeds,
     read_selections,
 )
-from overfit_cli.sweep.part_file import cell_schema
-from overfit_cli.sweep.presets import Subject, find_subject, sweep_name
-from overfit_cli.sweep.refine import Refinement, boundary_target
-from overfit_cli.sweep.refine import refine as run_rounds
-from overfit_cli.sweep.runner import Runner, outline
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.part_file import cell_schema
+from overfit_cli.sweeps.presets import Subject, find_subject, sweep_name
+from overfit_cli.sweeps.refine import Refinement, boundary_target
+from overfit_cli.sweeps.refine import refine as run_rounds
+from overfit_cli.sweeps.runner import Runner, outline
+from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
     import pandas as pd

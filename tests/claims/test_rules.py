@@ -12,9 +12,9 @@ import pytest
 
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.study import Cell, CellResult
-from overfit_cli.studies.benign_vit.claims.figure_1 import FIGURE_1
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import FIGURE_1
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.study import study
 from tests.command import run
 
 BY_NAME = {claim.name: claim for claim in FIGURE_1}

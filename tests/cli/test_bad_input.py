@@ -19,9 +19,9 @@ import pytest
 from overfit_cli.cli import app
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.attention_kernel.regression.study import study as regression
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.store import RunDirectory
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import train_all
 from tests.command import run
 
 RANGES = [

@@ -18,7 +18,7 @@ from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.command import call
 from tests.fake_study import heights
-from tests.report.comparison.toy_numbers import loss, write_run
+from tests.report.toy_numbers import loss, write_run
 
 T2 = 4.302653
 """The 97.5 % quantile of Student's t with two degrees of freedom: three seeds."""

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from overfit_cli.cli.progress import next_command
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.presets import find_subject, preset_names, sweep_name
-from overfit_cli.sweep.ranges import parse_seeds
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.presets import find_subject, preset_names, sweep_name
+from overfit_cli.sweeps.ranges import parse_seeds
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 
 ROOT = Path(__file__).parents[2]

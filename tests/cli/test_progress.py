@@ -23,12 +23,12 @@ from rich.console import Console
 from overfit_cli.cli import progress
 from overfit_cli.cli.progress import Progress, SweepDiagram, TimeLeft, diagram_of
 from overfit_cli.core.study import CellResult
-from overfit_cli.sweep.executors import Local
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.load import load_headlines
-from overfit_cli.sweep.plan import Plan, make_plan
-from overfit_cli.sweep.store import RunDirectory
-from overfit_cli.sweep.worker import TaskRecord
+from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.load import load_headlines
+from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import TaskRecord
 from tests.command import call, environment
 from tests.screen import shown
 from tests.toy_runs import TOY, toy_cells

@@ -13,8 +13,8 @@ import pytest
 import overfit_cli
 from overfit_cli.cli.progress import Remaining
 from overfit_cli.core.text import UserError
-from overfit_cli.sweep import presets
-from overfit_cli.sweep.presets import all_presets, everything, find_preset, reproducible
+from overfit_cli.sweeps import presets
+from overfit_cli.sweeps.presets import all_presets, everything, find_preset, reproducible
 from tests.command import call
 from tests.toy_runs import TOY
 

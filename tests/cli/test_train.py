@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run
 
 

@@ -21,7 +21,7 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.draw import Request, figure_and_data
 from overfit_cli.figures.picture import image
 from overfit_cli.figures.record import RunRecord, read_record, record_of
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.spoilt_figures import edit, rewritten, verify, with_column
 from tests.toy_runs import parts_in

@@ -16,7 +16,7 @@ import overfit_cli
 from overfit_cli.cli.verify import verify_figure
 from overfit_cli.figures.record import read_record
 from tests.command import call
-from tests.report.comparison.toy_numbers import Numbers, write_run
+from tests.report.toy_numbers import Numbers, write_run
 from tests.spoilt_figures import edit, rewritten, verify, with_column
 
 ROOT = Path(__file__).parents[2]

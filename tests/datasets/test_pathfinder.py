@@ -16,11 +16,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from overfit_cli.analysis.shortcut_rules import (
-    best_accuracy_by_places,
-    features_of_places,
-    majority_in_bins_accuracy,
-)
 from overfit_cli.core.text import UserError
 from overfit_cli.datasets.pathfinder import lra
 from overfit_cli.datasets.pathfinder import samples as pathfinder_images
@@ -36,6 +31,11 @@ from overfit_cli.datasets.pathfinder.samples import (
     render,
 )
 from overfit_cli.datasets.pathfinder.scenes import Scenes, contour_of_paddles, matches
+from overfit_cli.stats.shortcut_rules import (
+    best_accuracy_by_places,
+    features_of_places,
+    majority_in_bins_accuracy,
+)
 from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.figures import draw_images
 from tests.datasets import pathfinder_oracle as oracle

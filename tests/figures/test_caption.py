@@ -11,8 +11,8 @@ import pytest
 import overfit_cli
 from overfit_cli import __version__
 from overfit_cli.core.figure import HEATMAP, FigureData
+from overfit_cli.figures.caption import caption
 from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.figures.picture import caption
 from tests.command import call
 from tests.fake_study import LAW, NS, OPTIONS, SNRS, data_of, fake_cells
 

@@ -10,7 +10,7 @@ from matplotlib.artist import Artist
 from matplotlib.collections import Collection
 from matplotlib.contour import QuadContourSet
 
-from overfit_cli.figures.surface import Surface, draw_surfaces
+from overfit_cli.studies.attention_kernel.landscape.figures import Surface, draw_surfaces
 from tests.fake_study import words
 
 

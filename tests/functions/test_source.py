@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
-from overfit_cli.sweep.maintain import compact_directory
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.maintain import compact_directory
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import environment, run
 
 MINE = '''
@@ -324,13 +324,13 @@ def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
 def test_a_file_is_read_anew_whatever_byte_code_lies_there(tmp_path: Path) -> None:
     """Python tells byte code from its source by length and whole seconds; both may be the same."""
     path, said = tmp_path / "mine.py", []
-    found = f"source.find_function({str(path)!r})[0]()"
+    found = f"source_files.find_function({str(path)!r})[0]()"
     for factor in (1, 2):
         path.write_text(f"def train(n: int = 1):\n    return {{'loss': {factor} * n}}\n")
         os.utime(path, (1_700_000_000, 1_700_000_000))
         if factor == 1:
             py_compile.compile(str(path))
-        script = f"from overfit_cli.functions import source; print({found})"
+        script = f"from overfit_cli.functions import source_files; print({found})"
         done = subprocess.run(
             [sys.executable, "-c", script],
             env=environment(),

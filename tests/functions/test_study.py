@@ -22,7 +22,7 @@ from overfit_cli.functions.function_study import (
     study_of_function,
     study_of_reference,
 )
-from overfit_cli.sweep.manifest import MANIFEST, read_manifest
+from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
 from tests.command import call, environment, run, start, wait_for
 
 EXPERIMENT = '''

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import overfit_cli
+from calibration.__main__ import PAGE, studies
 from calibration.rates import (
     MOST_ERRORS,
     Rates,
@@ -22,7 +23,6 @@ from calibration.rates import (
     worlds_of,
 )
 from calibration.worlds import exception_worlds, number_worlds, share_worlds
-from docs.calibrate import PAGE, studies
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds, without_exception
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.core.study import claims_of, find_study

@@ -13,7 +13,7 @@ import pytest
 from overfit_cli.core.figure import FigureData
 from overfit_cli.core.study import figures_of
 from overfit_cli.report.diagrams import explorable
-from overfit_cli.sweep.load import load_figure_data
+from overfit_cli.sweeps.load import load_figure_data
 from tests.toy_runs import TOY, sweep_toy
 
 LOSSES = [0.1, 0.2, 0.4, 0.8]

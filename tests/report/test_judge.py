@@ -23,10 +23,10 @@ from overfit_cli.report.judge import (
 )
 from overfit_cli.stats.intervals import level_of_each
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.manifest import planned_cells, record_run
-from overfit_cli.sweep.presets import PresetFile
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.manifest import planned_cells, record_run
+from overfit_cli.sweeps.presets import PresetFile
+from overfit_cli.sweeps.store import RunDirectory
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 

@@ -17,10 +17,10 @@ import pytest
 import overfit_cli
 from overfit_cli.core.study import find_study
 from overfit_cli.core.training import Execution
-from overfit_cli.sweep import executors
-from overfit_cli.sweep.executors import parcel_of, run_there
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.worker import Work
+from overfit_cli.sweeps import executors
+from overfit_cli.sweeps.executors import parcel_of, run_there
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.worker import Work
 from tests.clusters import DaskCluster, dask_cluster
 from tests.command import TOY, environment, run, start, wait_for
 from tests.studies.benign_vit.test_images import write_mnist

@@ -14,10 +14,10 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.study import CellResult
-from overfit_cli.sweep import maintain as module
-from overfit_cli.sweep.maintain import compact_directory
-from overfit_cli.sweep.part_file import CELLS, STUDY_MARK, VERSION_MARK, read_part, write_part
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps import maintain as module
+from overfit_cli.sweeps.maintain import compact_directory
+from overfit_cli.sweeps.part_file import CELLS, STUDY_MARK, VERSION_MARK, read_part, write_part
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run, start, wait_for
 from tests.toy_runs import TOY, parts_in, sweep_toy, toy_cells
 

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.sweep.maintain import compact_directory
-from overfit_cli.sweep.part_file import digest_of_numbers, key_of_cells
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.maintain import compact_directory
+from overfit_cli.sweeps.part_file import digest_of_numbers, key_of_cells
+from overfit_cli.sweeps.store import RunDirectory
 from tests.toy_runs import parts_in, sweep_toy
 
 CELLS = pd.DataFrame(

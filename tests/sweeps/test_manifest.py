@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import overfit_cli
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.manifest import (
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.manifest import (
     MANIFEST,
     MOST_BYTES,
     planned_cells,

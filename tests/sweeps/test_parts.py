@@ -19,9 +19,9 @@ import pytest
 import overfit_cli
 from overfit_cli.core.study import CellResult, find_study
 from overfit_cli.core.text import UserError
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.manifest import MANIFEST, record_run
-from overfit_cli.sweep.part_file import (
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.manifest import MANIFEST, record_run
+from overfit_cli.sweeps.part_file import (
     CELLS,
     KIND_MARK,
     STUDY_MARK,
@@ -31,8 +31,8 @@ from overfit_cli.sweep.part_file import (
     read_part,
     write_part,
 )
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY, parts_in, rows, sweep_toy, toy_cells
 
@@ -408,7 +408,7 @@ def test_a_plan_reads_what_it_needs_only_once(
         read.append(path)
         return read_part(path, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("overfit_cli.sweep.store.read_part", counted)
+    monkeypatch.setattr("overfit_cli.sweeps.store.read_part", counted)
     directory = RunDirectory(swept.path)
     record_run(swept.path, make_grid(TOY, {"n": "1"}, (0,), {}), {})
     for _ in range(3):

@@ -12,10 +12,10 @@ import pytest
 
 from overfit_cli.core.parameters import describe, parse_value
 from overfit_cli.core.study import Cell
-from overfit_cli.studies.benign_vit.study import study as benign_vit
-from overfit_cli.sweep.grid import Grid, make_grid
-from overfit_cli.sweep.plan import estimate, make_plan
-from overfit_cli.sweep.store import Contents, Known, RunDirectory
+from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.plan import estimate, make_plan
+from overfit_cli.sweeps.store import Contents, Known, RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY, sweep_toy
 
@@ -63,7 +63,7 @@ def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of the cells are there already; the outline looks at one in twenty."""
-    monkeypatch.setattr("overfit_cli.sweep.plan.MOST_CELLS_OUTLINED", 2000)
+    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_CELLS_OUTLINED", 2000)
     directory = RunDirectory(tmp_path, "--out")
     directory.prepare()
     grid = grid_of("1:1000", "1:2:20", seeds=2)
@@ -90,7 +90,7 @@ def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:
 def test_an_outline_of_a_finished_directory_has_nothing_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overfit_cli.sweep.plan.MOST_PARTS_OUTLINED", 10)
+    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_PARTS_OUTLINED", 10)
     sweep_toy(tmp_path, n="1:60")
     plan = make_plan(grid_of("1:60", "1:2:2"), RunDirectory(tmp_path), "cpu", outlined=True)
     assert (plan.done, plan.to_run, plan.batches) == (120, 0, [])
@@ -111,7 +111,7 @@ def test_a_dry_run_of_a_vast_grid_answers_soon(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_probe_that_takes_long_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overfit_cli.sweep.runner.LONGEST_DRY_RUN", 1.0)
+    monkeypatch.setattr("overfit_cli.sweeps.runner.LONGEST_DRY_RUN", 1.0)
     began = time.monotonic()
     slow = ("--set=pause=60", "--n=2", "--seeds=1")
     done = call("sweep", "toy", *slow, "--dry-run", cwd=tmp_path)

@@ -7,8 +7,8 @@ import pytest
 
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.text import UserError
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.sweep.ranges import parse_range, parse_seeds
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.sweeps.ranges import parse_range, parse_seeds
 
 KNOWN = describe(BenignVitParameters)
 

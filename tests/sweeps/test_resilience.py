@@ -18,7 +18,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.processes import Interrupted, answering_interrupts, delaying_interrupts
-from overfit_cli.sweep.executors import Local, in_parallel
+from overfit_cli.sweeps.executors import Local, in_parallel
 from tests.command import run, start, wait_for
 from tests.toy_runs import one_part_per_batch, rows
 

@@ -10,8 +10,8 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.text import UserError
-from overfit_cli.sweep.load import chosen_data, load_figure_data
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.load import chosen_data, load_figure_data
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 
 

@@ -11,8 +11,8 @@ import pytest
 import overfit_cli
 from overfit_cli.core.study import Cell, CellResult, find_study
 from overfit_cli.core.text import UserError
-from overfit_cli.sweep.grid import Shard, parse_shard
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.grid import Shard, parse_shard
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run, start
 from tests.toy_runs import parts_in, rows, toy_cells
 

@@ -17,14 +17,14 @@ from overfit_cli.cli import progress
 from overfit_cli.cli import progress as time_left
 from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Execution
-from overfit_cli.studies.benign_vit.study import study as benign_vit
-from overfit_cli.sweep.executors import Local
-from overfit_cli.sweep.grid import Grid, make_grid
-from overfit_cli.sweep.manifest import planned_cells
-from overfit_cli.sweep.part_file import cell_schema
-from overfit_cli.sweep.plan import Plan, make_plan
-from overfit_cli.sweep.run import execute
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.manifest import planned_cells
+from overfit_cli.sweeps.part_file import cell_schema
+from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.run import execute
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run, start, wait_for
 from tests.toy_runs import TOY, rows
 
@@ -455,8 +455,8 @@ def test_a_preset_names_study_axes_and_figures(tmp_path: Path) -> None:
 def test_the_shipped_preset_is_the_papers_grid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overfit_cli.sweep.runner.LEAST_FOR_PROBE", 0.0)
-    monkeypatch.setattr("overfit_cli.sweep.runner.LONGEST_DRY_RUN", 0.0)
+    monkeypatch.setattr("overfit_cli.sweeps.runner.LEAST_FOR_PROBE", 0.0)
+    monkeypatch.setattr("overfit_cli.sweeps.runner.LONGEST_DRY_RUN", 0.0)
     plan = run("sweep", "fig1", "--profile", "paper", "--dry-run", cwd=tmp_path)
     assert "n 19 × snr 100 × seeds 40" in plan.stdout
 

@@ -9,12 +9,12 @@ import pytest
 
 from overfit_cli.core.study import Cell
 from overfit_cli.core.training import Execution
-from overfit_cli.sweep.executors import Local
-from overfit_cli.sweep.grid import make_grid
-from overfit_cli.sweep.plan import make_plan
-from overfit_cli.sweep.run import CHANCES, execute
-from overfit_cli.sweep.store import RunDirectory
-from overfit_cli.sweep.worker import MOST_BATCHES, MOST_GROWTH, TaskSize
+from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.run import CHANCES, execute
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import MOST_BATCHES, MOST_GROWTH, TaskSize
 from tests.toy_runs import TOY, parts_in
 
 EQUAL = [1.0] * (2 * MOST_BATCHES)
@@ -89,7 +89,7 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its task is halved until it is alone; the others of it are done."""
-    monkeypatch.setattr("overfit_cli.sweep.worker.MOST_GROWTH", 1000)
+    monkeypatch.setattr("overfit_cli.sweeps.worker.MOST_GROWTH", 1000)
     grid = make_grid(TOY, {"n": "1:6", "mood": "kills,well"}, (0,), {})
     cells: list[Cell] = [
         cell

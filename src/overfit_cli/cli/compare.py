@@ -20,17 +20,11 @@ from overfit_cli.cli.completion import columns, conditions, run_directories
 from overfit_cli.cli.console import console, next_lines, typed_command
 from overfit_cli.cli.options import Where, read_number, read_path
 from overfit_cli.core.text import UserError, visible
-from overfit_cli.report.contents import number_in_words
-from overfit_cli.report.difference_figure import (
-    MOST_AXES,
-    estimate_in_words,
-    largest_in_words,
-    noun,
-)
-from overfit_cli.report.differences import Comparison, Verdicts
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from overfit_cli.report.differences import Comparison, Verdicts
 
 
 _WIDEST = 22
@@ -39,6 +33,8 @@ _WIDEST = 22
 
 def difference_table(found: Comparison) -> Table:
     """Return the columns that differ, with the mean on each side and the differences."""
+    from overfit_cli.report.difference_words import estimate_in_words, largest_in_words, noun
+
     shown = [one for one in found.differences if not one.is_none]
     names = [visible(one.column) for one in shown]
     counted = {one.pairs for one in shown} != {found.pairs.both}
@@ -62,6 +58,8 @@ def difference_table(found: Comparison) -> Table:
 
 def verdict_changes(changed: Sequence[Verdicts]) -> Table:
     """Return the claims whose verdicts differ, with what was measured on each side."""
+    from overfit_cli.report.contents import number_in_words
+
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", overflow="fold")
     for heading in ("in A", "in B"):
@@ -138,6 +136,8 @@ def compare(
 
     Cells are paired by their parameters and seed; every difference is B less A.
     """
+    from overfit_cli.report.difference_figure import MOST_AXES
+
     most = None if tolerance is None else _read_tolerance(tolerance)
     picture_path, numbers_path = read_path("--out", out), read_path("--json", json_file)
     from overfit_cli.report.differences import compare_sides
@@ -186,7 +186,7 @@ def _read_tolerance(text: str) -> float:
 
 def _print(found: Comparison, output: Console) -> None:
     """Say what was paired and what differs."""
-    from overfit_cli.report.difference_figure import closing_lines, opening_lines
+    from overfit_cli.report.difference_words import closing_lines, opening_lines
 
     for line in opening_lines(found):
         output.print(line)

@@ -41,7 +41,6 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 import typer
 
 from overfit_cli.cli.console import RESULTS
-from overfit_cli.sweep.presets import DEFAULT_STUDY
 
 if TYPE_CHECKING:
     from overfit_cli.core.parameters import ParameterInfo
@@ -59,7 +58,7 @@ def parameters_of(subject: str) -> Mapping[str, ParameterInfo]:
         subject: how the user named it; empty for the study that is meant then.
     """
     from overfit_cli.core.study import find_study, study_names
-    from overfit_cli.sweep.presets import find_preset
+    from overfit_cli.sweeps.presets import DEFAULT_STUDY, find_preset
 
     subject = subject or DEFAULT_STUDY
     preset = None if subject in study_names() else find_preset(subject)
@@ -283,7 +282,7 @@ def studies(incomplete: str) -> Found:
 @silently
 def reproducible(incomplete: str) -> Found:
     """Complete papers, their figures, and presets."""
-    from overfit_cli.sweep.presets import everything
+    from overfit_cli.sweeps.presets import everything
 
     every = everything()
     papers = {one.paper.key: one.paper.title for one in every if one.paper}
@@ -339,8 +338,8 @@ def conditions(context: typer.Context, incomplete: str) -> Found:
     """Complete `NAME=VALUE` by the parameters of the run, and the values that it has."""
     run = _run(context)
     known = described(study_of_run(run))
-    choices = {name: choices(info) for name, info in known.items()}
-    return assignments(incomplete, known, {**choices, **values_in(run)})
+    words = {name: choices(info) for name, info in known.items()}
+    return assignments(incomplete, known, {**words, **values_in(run)})
 
 
 def _named_run(context: typer.Context) -> Path | None:
@@ -408,7 +407,7 @@ def subjects(context: typer.Context, incomplete: str) -> Found:
     """
     from overfit_cli.core.parameters import named_among
     from overfit_cli.core.study import study_names
-    from overfit_cli.sweep.presets import preset_names
+    from overfit_cli.sweeps.presets import preset_names
 
     typed = _typed(context)
     if typed.waiting:

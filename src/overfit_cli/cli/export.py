@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from overfit_cli.core.study import AnyStudy
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory
 
 
 Format = Literal["csv", "latex", "parquet"]
@@ -68,7 +68,7 @@ def in_parquet(study: AnyStudy, rows: pd.DataFrame) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from overfit_cli.sweep.part_file import STUDY_MARK
+    from overfit_cli.sweeps.part_file import STUDY_MARK
 
     table = pa.Table.from_pandas(rows, preserve_index=False)
     said = {STUDY_MARK: study.name, b"overfit.version": str(study.version)}
@@ -141,8 +141,13 @@ def export(
     ] = False,
 ) -> int:
     """Write the numbers of a run as CSV, a LaTeX table, or parquet."""
-    from overfit_cli.sweep.load import chosen_cells, in_order, load_study_and_cells, read_selections
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.load import (
+        chosen_cells,
+        in_order,
+        load_study_and_cells,
+        read_selections,
+    )
+    from overfit_cli.sweeps.store import RunDirectory
 
     path, target = read_path("DIR", directory), read_path("--out", out)
     assert path is not None
@@ -173,8 +178,8 @@ def _means(
     study: AnyStudy, run: RunDirectory, cells: pd.DataFrame, columns: str | None, form: Format
 ) -> tuple[pd.DataFrame, list[str]]:
     """Means over seeds, and the columns that they are of."""
-    from overfit_cli.sweep.load import means_over_seeds, measured_columns
-    from overfit_cli.sweep.manifest import read_manifest
+    from overfit_cli.sweeps.load import means_over_seeds, measured_columns
+    from overfit_cli.sweeps.manifest import read_manifest
 
     numbers = measured_columns(cells)
     settings = list(study.parameters.model_fields)
@@ -203,7 +208,7 @@ def _rows(
     trajectories: bool,
 ) -> pd.DataFrame:
     """A row for each cell, or for each logged step."""
-    from overfit_cli.sweep.load import varying_parameters
+    from overfit_cli.sweeps.load import varying_parameters
 
     rows = _logged_steps(run, cells) if trajectories else cells
     names = [str(name) for name in rows.columns]
@@ -219,7 +224,7 @@ def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
     """The logged steps of cells, in their order."""
     import numpy as np
 
-    from overfit_cli.sweep.load import load_logged_steps
+    from overfit_cli.sweeps.load import load_logged_steps
 
     steps = load_logged_steps(run, cells)
     if steps.empty:
@@ -264,7 +269,7 @@ def _latex(
 ) -> str:
     """The table, below comments that say what it is of and how it was made."""
     from overfit_cli.report.writers import cells_table, means_table
-    from overfit_cli.sweep.manifest import read_manifest
+    from overfit_cli.sweeps.manifest import read_manifest
 
     manifest = read_manifest(run.path)
     made = [run.command for run in manifest.runs if run.command] if manifest else []

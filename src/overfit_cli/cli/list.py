@@ -20,13 +20,11 @@ from rich.text import Text
 from overfit_cli.cli import completion
 from overfit_cli.cli.console import console
 from overfit_cli.cli.options import read_one_of
-from overfit_cli.core.claim import VERDICTS
-from overfit_cli.core.parameters import ParameterInfo, describe, plain
-from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import visible
-from overfit_cli.report.contents import number_in_words
 
 if TYPE_CHECKING:
+    from overfit_cli.core.parameters import ParameterInfo
+    from overfit_cli.core.study import AnyStudy
     from overfit_cli.report.contents import ReportedPaper
     from overfit_cli.report.judge import Judged
 
@@ -37,6 +35,8 @@ COLUMN_HEADINGS = ("column", "symbol", "meaning")
 
 def parameter_rows(study: AnyStudy) -> list[tuple[str, ...]]:
     """Return one row per parameter, under `PARAMETER_HEADINGS`."""
+    from overfit_cli.core.parameters import describe, plain
+
     return [
         (
             info.name,
@@ -57,6 +57,8 @@ def _default(info: ParameterInfo) -> str:
 
 def column_rows(study: AnyStudy, *, trajectories: bool = False) -> list[tuple[str, ...]]:
     """Return one row per measured column, of cells or of trajectories, under `COLUMN_HEADINGS`."""
+    from overfit_cli.core.parameters import plain
+
     columns = study.trajectory_columns if trajectories else study.columns
     return [
         (
@@ -89,6 +91,8 @@ _COLOURS = {
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts as a table for the terminal."""
+    from overfit_cli.report.contents import number_in_words
+
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
     table.add_column("verdict", no_wrap=True, min_width=len("inconclusive"))
@@ -105,6 +109,8 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
 
 def count_table(papers: Sequence[ReportedPaper]) -> Table:
     """Return how many claims of each paper have each verdict, as a table for the terminal."""
+    from overfit_cli.core.claim import VERDICTS
+
     rows = [(paper.cited, paper.counts) for paper in papers if paper.judged]
     table = Table(box=SIMPLE_HEAD)
     table.add_column("paper", overflow="fold")
@@ -185,7 +191,7 @@ def _studies(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
     from overfit_cli.core.study import find_study
-    from overfit_cli.sweep.presets import find_preset, preset_names
+    from overfit_cli.sweeps.presets import find_preset, preset_names
 
     wanted = {study.name for study in studies}
     for name in preset_names():

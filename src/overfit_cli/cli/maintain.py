@@ -29,8 +29,8 @@ def compact(
 ) -> int:
     """Join the many part files of a run directory into a few."""
     from overfit_cli.core.files import reason_of
-    from overfit_cli.sweep.maintain import compact_directory
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.maintain import compact_directory
+    from overfit_cli.sweeps.store import RunDirectory
 
     path = read_path("DIR", directory)
     assert path is not None
@@ -73,9 +73,9 @@ def merge(
     two directories that have other numbers of one cell.
     """
     from overfit_cli.core.files import reason_of
-    from overfit_cli.sweep.load import load_study_and_cells
-    from overfit_cli.sweep.maintain import merge_directories
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.load import load_study_and_cells
+    from overfit_cli.sweeps.maintain import merge_directories
+    from overfit_cli.sweeps.store import RunDirectory
 
     target = read_path("--out", out)
     assert target is not None

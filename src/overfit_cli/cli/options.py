@@ -28,13 +28,12 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.cli.completion import settings, subjects
 from overfit_cli.core.text import UserError, is_plain_number, is_text, nearest, shortened
-from overfit_cli.sweep.presets import DEFAULT_STUDY
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
     from overfit_cli.figures.picture import Look
     from overfit_cli.figures.record import LookRecord
-    from overfit_cli.sweep.executors import Executor
+    from overfit_cli.sweeps.executors import Executor
 
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
@@ -212,7 +211,7 @@ def read_executor(
         UserError: if one of them isn't taken, or no cluster answers.
     """
     from overfit_cli.core.training import DeviceChoice
-    from overfit_cli.sweep.executors import Backend, executor_of
+    from overfit_cli.sweeps.executors import Backend, executor_of
 
     return executor_of(
         read_one_of("--backend", backend, get_args(Backend)),
@@ -430,6 +429,8 @@ def subject_and_settings(
     Raises:
         UserError: if an option has no value, a name is given twice, or there are two subjects.
     """
+    from overfit_cli.sweeps.presets import DEFAULT_STUDY
+
     subjects, given = _read_words(words, own)
     given += [_read_setting(setting) for setting in settings]
     if len(subjects) > 1:

@@ -27,12 +27,11 @@ from overfit_cli.cli.options import (
     read_whole,
     use_data,
 )
-from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.text import UserError, nearest
-from overfit_cli.figures.draw import Request, draw_figure, figure_and_data
 
 if TYPE_CHECKING:
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.core.figure import Figure, FigureOptions
+    from overfit_cli.sweeps.store import RunDirectory
 
 
 def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDirectory:
@@ -48,7 +47,7 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
     """
     from overfit_cli.core.figure import any_grid
     from overfit_cli.core.study import figures_of, installed_studies
-    from overfit_cli.sweep.load import function_of, usable_directories
+    from overfit_cli.sweeps.load import function_of, usable_directories
 
     figures = {study.name: figures_of(study) for study in installed_studies()}
     known = {name for of_study in figures.values() for name in of_study}
@@ -69,8 +68,9 @@ def _fits(
     directory: RunDirectory, figure: Figure, asked: FigureOptions, where: Sequence[str]
 ) -> bool:
     """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
-    from overfit_cli.figures.axes import parameter_values
+    from overfit_cli.figures.draw import figure_and_data
     from overfit_cli.figures.inputs import resolved_options, spelled_out
+    from overfit_cli.figures.labels import parameter_values
 
     if figure.reads == "trajectories" and not directory.logged_keys():
         return False
@@ -209,6 +209,9 @@ def plot(
     data_folder: DataFolder = None,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""
+    from overfit_cli.core.figure import FigureOptions
+    from overfit_cli.figures.draw import Request, draw_figure
+
     use_data(data_folder)
     from overfit_cli.figures.picture import save_with_caption
 
@@ -262,7 +265,7 @@ def _directories(
 
 
 def _directory(flag: str, text: str) -> RunDirectory:
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory
 
     path = read_path(flag, text)
     assert path is not None

@@ -36,20 +36,20 @@ from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.study import figures_of
 from overfit_cli.core.text import UserError, about, duration, plural, size
 from overfit_cli.figures.terminal import phase_diagram
-from overfit_cli.sweep.executors import Executor
-from overfit_cli.sweep.load import load_headlines
-from overfit_cli.sweep.plan import Plan, estimate
-from overfit_cli.sweep.presets import Preset, Subject
-from overfit_cli.sweep.run import Summary
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.executors import Executor
+from overfit_cli.sweeps.load import load_headlines
+from overfit_cli.sweeps.plan import Plan, estimate
+from overfit_cli.sweeps.presets import Preset, Subject
+from overfit_cli.sweeps.run import Summary
+from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import Cell
-    from overfit_cli.sweep.grid import Grid
+    from overfit_cli.sweeps.grid import Grid
 
     Point = tuple[Value, Value]
-    from overfit_cli.sweep.executors import Staffed
-    from overfit_cli.sweep.worker import TaskRecord
+    from overfit_cli.sweeps.executors import Staffed
+    from overfit_cli.sweeps.worker import TaskRecord
 
 
 MOST_REASONS = 4
@@ -365,9 +365,9 @@ class Remaining:
 def _missing(preset: Preset, profile: str, results: Path) -> float:
     """The share of a preset's cells that its run directory lacks."""
     from overfit_cli.cli.sweep import grid_of
-    from overfit_cli.sweep.plan import make_plan
-    from overfit_cli.sweep.presets import find_subject
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.plan import make_plan
+    from overfit_cli.sweeps.presets import find_subject
+    from overfit_cli.sweeps.store import RunDirectory
 
     directory = RunDirectory(results / preset.run_name(profile), "run directory")
     if not directory.path.exists():

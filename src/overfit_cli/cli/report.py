@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from overfit_cli.cli.progress import Remaining
     from overfit_cli.report.contents import ReportedPaper
     from overfit_cli.report.judge import Comparison, Judged, LoadedRun
-    from overfit_cli.sweep.executors import Executor
-    from overfit_cli.sweep.presets import Reproducible
+    from overfit_cli.sweeps.executors import Executor
+    from overfit_cli.sweeps.presets import Reproducible
 
 
 MOST_LISTED = 20
@@ -109,7 +109,7 @@ def write_and_say(output: Console, asked: Asked, held: Held) -> int:
     """
     from overfit_cli.report.contents import contents
     from overfit_cli.report.judge import compare, judge_runs, load_runs, read_expected
-    from overfit_cli.report.writers import write_report
+    from overfit_cli.report.page import write_report
 
     if held.folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(held.folder, held.flag)
@@ -178,7 +178,7 @@ def _say_verdicts(
 
 def _presets_of(sources: Sequence[Path]) -> frozenset[str]:
     """The presets that are run into directories of these names."""
-    from overfit_cli.sweep.presets import presets_run_into
+    from overfit_cli.sweeps.presets import presets_run_into
 
     names = [path.resolve().name for path in sources]
     return frozenset(preset.name for name in names for preset in presets_run_into(name))
@@ -279,7 +279,7 @@ def reproduce(
     is named are said; the page results/report has those of every run in results/.
     """
     from overfit_cli.report.judge import read_expected
-    from overfit_cli.sweep.presets import PROFILES, reproducible
+    from overfit_cli.sweeps.presets import PROFILES, reproducible
 
     use_data(data)
     read_one_of("--profile", profile, PROFILES)
@@ -393,9 +393,9 @@ def _directory(one: Reproducible) -> str:
 def _run(how: _How, one: Reproducible, path: Path, remaining: Remaining) -> bool:
     """Run a preset into its directory, and return whether a cell failed."""
     from overfit_cli.cli.sweep import grid_of
-    from overfit_cli.sweep.presets import find_subject
-    from overfit_cli.sweep.runner import Runner
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.presets import find_subject
+    from overfit_cli.sweeps.runner import Runner
+    from overfit_cli.sweeps.store import RunDirectory
 
     subject = find_subject(one.preset.name, how.profile)
     of_profile = [] if how.profile == "quick" else ["--profile", how.profile]
@@ -416,7 +416,7 @@ def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
     from overfit_cli.core.figure import FigureOptions
     from overfit_cli.figures.draw import Request, draw_figure
     from overfit_cli.figures.picture import save_with_caption
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory
 
     drawn = True
     for name in names:

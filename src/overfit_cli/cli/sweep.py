@@ -30,12 +30,12 @@ from overfit_cli.cli.options import (
     use_data,
 )
 from overfit_cli.core.text import UserError
-from overfit_cli.sweep.presets import Subject, find_subject, sweep_name
 
 if TYPE_CHECKING:
-    from overfit_cli.sweep.grid import Grid
-    from overfit_cli.sweep.refine import Refinement
-    from overfit_cli.sweep.runner import Runner
+    from overfit_cli.sweeps.grid import Grid
+    from overfit_cli.sweeps.presets import Subject
+    from overfit_cli.sweeps.refine import Refinement
+    from overfit_cli.sweeps.runner import Runner
 
 
 def _flag(name: str, words: str) -> Any:
@@ -107,6 +107,8 @@ def sweep(
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
     """
+    from overfit_cli.sweeps.presets import find_subject, sweep_name
+
     began = time.monotonic()
     own = own_options(context)
     typed, texts, flags = subject_and_settings(words or [], settings or [], own)
@@ -114,9 +116,9 @@ def sweep(
     if show_help:
         _print_help(context, chosen)
         return 0
-    from overfit_cli.sweep.grid import parse_shard
-    from overfit_cli.sweep.runner import Runner, outline
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.grid import parse_shard
+    from overfit_cli.sweeps.runner import Runner, outline
+    from overfit_cli.sweeps.store import RunDirectory
 
     texts, flags = by_name(texts, flags, chosen.study)
     check_parameters(flags, chosen.study, own, context)
@@ -141,7 +143,7 @@ def sweep(
             outline(runner, grid, refinement, rounds or 0, time.monotonic() - began)
             return 0
         if refinement is not None and rounds is not None:
-            from overfit_cli.sweep.refine import refine as run_rounds
+            from overfit_cli.sweeps.refine import refine as run_rounds
 
             return 1 if run_rounds(runner, refinement, rounds).failed else 0
         return _run(runner, grid, chosen)
@@ -183,7 +185,7 @@ def _refinement(
             if given is not None:
                 raise UserError(f"{name} {given}: it requires --refine ROUNDS.")
         return None
-    from overfit_cli.sweep.refine import Refinement, boundary_target
+    from overfit_cli.sweeps.refine import Refinement, boundary_target
 
     accepts = "a number above 0"
     half_width = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
@@ -210,8 +212,8 @@ def grid_of(
     Raises:
         UserError: if a value isn't taken.
     """
-    from overfit_cli.sweep.grid import check_seeds, make_grid
-    from overfit_cli.sweep.ranges import parse_seeds
+    from overfit_cli.sweeps.grid import check_seeds, make_grid
+    from overfit_cli.sweeps.ranges import parse_seeds
 
     found = parse_seeds(chosen.seeds if seeds is None else seeds)
     check_seeds(chosen.study, found)

@@ -24,15 +24,15 @@ from overfit_cli.cli.options import (
     use_data,
 )
 from overfit_cli.core.text import UserError, duration
-from overfit_cli.sweep.presets import Subject, find_subject, named_after
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from overfit_cli.core.parameters import Value
     from overfit_cli.core.study import AnyStudy, CellResult
-    from overfit_cli.sweep.grid import Grid
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.grid import Grid
+    from overfit_cli.sweeps.presets import Subject
+    from overfit_cli.sweeps.store import RunDirectory
 
 
 def train(
@@ -54,9 +54,10 @@ def train(
     --n 20 --snr 10.
     """
     from overfit_cli.core.training import DeviceChoice, resolve_device
-    from overfit_cli.sweep.grid import check_seeds, make_grid
-    from overfit_cli.sweep.store import RunDirectory
-    from overfit_cli.sweep.worker import FOUND_HERE
+    from overfit_cli.sweeps.grid import check_seeds, make_grid
+    from overfit_cli.sweeps.presets import find_subject
+    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweeps.worker import FOUND_HERE
 
     own = own_options(context)
     typed, texts, flags = subject_and_settings(words or [], settings or [], own)
@@ -90,9 +91,9 @@ def _train(
     from overfit_cli.core.files import reason_of
     from overfit_cli.core.processes import answering_interrupts
     from overfit_cli.core.training import Execution, training_conditions
-    from overfit_cli.sweep.manifest import check_data, record_run
-    from overfit_cli.sweep.plan import make_plan
-    from overfit_cli.sweep.worker import storable, train_all
+    from overfit_cli.sweeps.manifest import check_data, record_run
+    from overfit_cli.sweeps.plan import make_plan
+    from overfit_cli.sweeps.worker import storable, train_all
 
     study = grid.study
     cell = make_plan(grid, directory, device).cells[0]
@@ -200,6 +201,8 @@ def _number(value: float | None) -> str:
 
 def _name(chosen: Subject, given: Collection[str], grid: Grid) -> str:
     """What the training's directory is called: the study or preset, and what was given."""
+    from overfit_cli.sweeps.presets import named_after
+
     if chosen.preset is not None and chosen.preset.content.directory and not given:
         return chosen.run_name
     [seed] = grid.seeds

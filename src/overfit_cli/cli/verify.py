@@ -32,9 +32,6 @@ from overfit_cli.cli.options import (
 )
 from overfit_cli.core.files import read_bounded, reason_of
 from overfit_cli.core.text import UserError, plural, visible
-from overfit_cli.figures.draw import Request, draw_parts, figure_and_data
-from overfit_cli.figures.record import run_record, versions
-from overfit_cli.report.difference_figure import draw_difference
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Picture
@@ -195,7 +192,7 @@ def unusable(path: Path, flag: str, error: UserError) -> str:
 
 def _copy(redrawing: Redrawing, run: RunRecord, path: Path) -> list[Found | str]:
     """What a directory holds that nobody named, if it is of the run's study, without a word."""
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory
 
     with warnings.catch_warnings(), contextlib.suppress(UserError):
         warnings.simplefilter("ignore")
@@ -247,7 +244,9 @@ class Plotted:
 
     def load(self, path: Path) -> list[Found | str]:
         """Return the directory at `path`: every run of the figure would be read in the same way."""
-        from overfit_cli.sweep.store import RunDirectory
+        from overfit_cli.figures.draw import figure_and_data
+        from overfit_cli.figures.record import run_record
+        from overfit_cli.sweeps.store import RunDirectory
 
         record, directory = self.record, RunDirectory(path)
         found: Found | str
@@ -266,7 +265,8 @@ class Plotted:
             UserError: as `draw_parts` does, and for a look or colours that nothing can have.
         """
         from overfit_cli.core.study import figures_of
-        from overfit_cli.sweep.store import RunDirectory
+        from overfit_cli.figures.draw import Request, draw_parts
+        from overfit_cli.sweeps.store import RunDirectory
 
         record = self.record
         checked_colour_map(record.options.cmap)
@@ -328,6 +328,7 @@ class Compared:
         Raises:
             UserError: as `compare_sides` and `draw_difference` do.
         """
+        from overfit_cli.report.difference_figure import draw_difference
         from overfit_cli.report.differences import compare_loaded, load_points
 
         compared, sides = self.compared, [one.held for one in found]
@@ -492,6 +493,8 @@ def _compare(
 
 def _why(record: Provenance, *, unchanged: bool) -> str:
     """What may be why a picture is another one, in a sentence; empty where its data is why."""
+    from overfit_cli.figures.record import versions
+
     then = {"overfit": record.overfit, **record.packages}
     here = {"overfit": __version__, **versions()}
     others = [f"{name} {here[name]}" for name in here if then.get(name) != here[name]]

@@ -14,16 +14,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn import functional
 
 from overfit_cli.core.study import Column
 from overfit_cli.core.training import Row, failure, named_rng
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 Rows = NDArray[np.int64]
 
@@ -142,6 +143,8 @@ TRAJECTORY_COLUMNS = (
 
 def on_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return tokens, labels and mask as tensors; the mask is None where nothing is padding."""
+    import torch
+
     tokens = torch.from_numpy(examples.tokens.astype(np.int64)).to(device)
     labels = torch.from_numpy(examples.labels).to(device)
     if examples.lengths is None:
@@ -161,6 +164,9 @@ def loss_and_accuracy(
         samples: all of them.
         at_a_time: how many are evaluated together, which bounds the memory.
     """
+    import torch
+    from torch.nn import functional
+
     count = len(samples.labels)
     loss, correct = 0.0, 0
     with torch.inference_mode():
@@ -231,6 +237,8 @@ def train_with_evaluations(
         every: steps between two evaluations.
         log: takes each evaluation's step and row.
     """
+    import torch
+
     rows: dict[int, Row] = {0: {"train_loss": math.nan, **evaluate()}}
     log(0, rows[0])
     since: list[Tensor] = []

@@ -177,9 +177,6 @@ class Study(ABC, Generic[P]):
     claims_in: str = ""
     """The module that has its `CLAIMS`, which is imported when they are asked for."""
 
-    worlds_in: str = ""
-    """The module that has `WORLDS`, made-up cells for each claim: see `claims/calibration.py`."""
-
     problem: str = ""
     """Why it can't train in this process; empty where it can."""
 

@@ -7,123 +7,28 @@ A parameter along an axis: its values in order, their scale, and their ticks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 import matplotlib.axes
 import numpy as np
-import pandas as pd
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
 from numpy.typing import NDArray
 
 from overfit_cli.core.figure import FigureData
-from overfit_cli.core.parameters import Value, describe, parameter_named
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.text import UserError, nearest
-from overfit_cli.figures.style import HIGH, WIDE, brief, literal, log_ticks, plain, wrapped
+from overfit_cli.figures.labels import (
+    RUN,
+    axis_label,
+    literal,
+    parameter_values,
+    plain,
+    varying_parameters,
+    wrapped,
+)
+from overfit_cli.figures.style import HIGH, WIDE, log_ticks
 from overfit_cli.stats.pairs import by_ratio
-
-RUN = "run directory"
-"""The name under which run directories vary, as a parameter does; no parameter can have it."""
-
-
-def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
-    """Return the label of a parameter or column: a few words, symbol and unit, in mathtext.
-
-    What has no words given is called by its name.
-
-    Args:
-        study: whose parameter or column it is.
-        name: its name.
-        logged: whether a column of trajectories is meant, if one of cells has the same name.
-
-    Raises:
-        UserError: if the study has neither a parameter nor a column of that name.
-    """
-    if name in {"steps", "step"}:
-        return study.step
-    if name in {"seconds", RUN}:
-        return {"seconds": "time (s)", RUN: "run"}[name]
-    parameters = describe(study.parameters)
-    of_cells, of_steps = study.columns, study.trajectory_columns
-    both = (*of_cells, *of_steps) if logged else (*of_steps, *of_cells)  # the last of a name stays
-    columns = {column.name: column for column in both}
-    if name not in parameters and name not in columns:
-        known = [*parameters, *columns, "steps"]
-        raise UserError(f"{study.name} has no column {name!r}; {nearest(name, known)}")
-    described = parameters[name] if name in parameters else columns[name]
-    words = described.label or described.meaning or name.replace("_", " ")
-    symbol = f" ${described.symbol}$" if described.symbol else ""
-    unit = f" ({described.unit})" if described.unit else ""
-    return f"{words}{symbol}{unit}"
-
-
-def opening(label: str) -> str:
-    """Return a label as a sentence begins with it: capital, and a comma after it if it has one."""
-    return f"{label[:1].upper()}{label[1:]}{',' if ',' in label else ''}"
-
-
-def symbol_of(study: AnyStudy, name: str) -> str:
-    """Return what stands for a parameter or column in a formula, in mathtext without dollars."""
-    columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
-    described = describe(study.parameters).get(name) or columns.get(name)
-    if described is not None and described.symbol:
-        return described.symbol
-    word = name.replace("_", r"\_")
-    return rf"\mathrm{{{word}}}"
-
-
-def setting(study: AnyStudy, name: str, value: object) -> str:
-    """Return a parameter's value for a title: `$N$ = 5`, `attention kernel: softmax`, `seed 3`."""
-    if is_word(study, name):
-        return f"{describe(study.parameters)[name].label}: {literal(str(value))}"
-    return short_setting(study, name, value)
-
-
-def short_setting(study: AnyStudy, name: str, value: object) -> str:
-    """Return a parameter's value for a legend, where words stand for themselves: `softmax`."""
-    if name in (RUN, "seed"):
-        return literal(str(value)) if name == RUN else f"seed {value}"
-    info = describe(study.parameters)[name]
-    if is_word(study, name):
-        return literal(str(value))
-    called = f"${info.symbol}$" if info.symbol else info.label
-    unit = f" {info.unit}" if info.unit else ""
-    return f"{called} = {brief(value)}{unit}"
-
-
-def is_word(study: AnyStudy, name: str) -> bool:
-    """Return whether a parameter's values are words."""
-    described = describe(study.parameters)
-    return name in described and described[name].kind in ("literal", "text")
-
-
-def settings(study: AnyStudy, values: Mapping[str, object]) -> str:
-    """Return several parameters' values for a title, with commas between."""
-    return ", ".join(setting(study, name, value) for name, value in values.items())
-
-
-def short_settings(study: AnyStudy, values: Mapping[str, object]) -> str:
-    """Return several parameters' values for a legend, whose heading names what words are of."""
-    return ", ".join(short_setting(study, name, value) for name, value in values.items())
-
-
-def heading(study: AnyStudy, names: Collection[str]) -> str:
-    """Return a legend's heading: the parameters whose values stand in it as words."""
-    described = describe(study.parameters)
-    return ", ".join(described[name].label for name in names if is_word(study, name))
-
-
-def spellings(study: AnyStudy, names: Collection[str]) -> dict[str, str]:
-    """Return how each of some parameters may be spelled in an equation: its name, its symbol."""
-    found = {name: name for name in names}
-    for name, info in describe(study.parameters).items():
-        for symbol in info.spelled_symbols if name in names else ():
-            if parameter_named(study.parameters, symbol) == name:
-                found[symbol] = name
-    return found
-
 
 Floats = NDArray[np.float64]
 FEW = 8  # up to so many values, each has its own tick
@@ -201,48 +106,6 @@ class Axis:
     def _has_room_for_each(self) -> bool:
         at = self.scaled(self.positions)
         return bool(at.size <= FEW and np.diff(at).min() > 0.08 * (at[-1] - at[0]))
-
-
-def parameter_values(data: FigureData) -> dict[str, tuple[Value, ...]]:
-    """Return the values that each parameter takes in cells and plan, in order, by its name."""
-    found: dict[str, tuple[Value, ...]] = {RUN: data.runs} if data.runs else {}
-    for name, info in describe(data.study.parameters).items():
-        columns = [frame[name] for frame in (data.cells, data.planned) if name in frame]
-        values = {value for column in columns for value in column.dropna().unique().tolist()}
-        if info.kind == "literal":
-            found[name] = tuple(choice for choice in info.choices if choice in values)
-        else:
-            found[name] = tuple(sorted(values))
-        if data.runs and len(values) > 1 and not _varies_within_a_run(data, name):
-            found[name] = found[name][:1]  # the run says which
-    return found
-
-
-def _varies_within_a_run(data: FigureData, name: str) -> bool:
-    return bool((data.cells.groupby(RUN)[name].nunique() > 1).any())
-
-
-def varying_parameters(data: FigureData) -> list[str]:
-    """Return the names of the parameters that take several values, run directories among them."""
-    return [name for name, values in parameter_values(data).items() if len(values) > 1]
-
-
-def split_by(
-    data: FigureData, names: Sequence[str]
-) -> Iterator[tuple[dict[str, Value], pd.DataFrame]]:
-    """Give the cells of each setting of some parameters with its values, in their order."""
-    if not names:
-        yield {}, data.cells
-        return
-    places = {
-        name: {value: place for place, value in enumerate(values)}
-        for name, values in parameter_values(data).items()
-    }
-    places["seed"] = {seed: seed for seed in data.cells["seed"].unique()}
-    order = pd.DataFrame({name: data.cells[name].map(places[name]) for name in names})
-    for _, at in order.reset_index(drop=True).groupby(list(names), sort=True):
-        cells = data.cells.iloc[at.index]
-        yield {name: cells[name].iloc[0] for name in names}, cells
 
 
 def parameter_axis(

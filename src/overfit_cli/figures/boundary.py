@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from overfit_cli.core.figure import FigureData, FigureOptions
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError, plural
-from overfit_cli.figures.axes import Axis, axis_label, symbol_of
+from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.curves import logarithms
 from overfit_cli.figures.inputs import (
     checked_threshold,
@@ -29,6 +29,7 @@ from overfit_cli.figures.inputs import (
     two_axes,
     with_numbers,
 )
+from overfit_cli.figures.labels import axis_label, plain, symbol_of, typeset, wrapped
 from overfit_cli.figures.laws import asked_equations, draw_equations
 from overfit_cli.figures.panels import panels_of_runs
 from overfit_cli.figures.picture import Picture, new_figure, styled
@@ -41,10 +42,7 @@ from overfit_cli.figures.style import (
     Legend,
     legend_below,
     log_ticks,
-    plain,
     points,
-    typeset,
-    wrapped,
 )
 from overfit_cli.stats.boundaries import PowerLaw, crossings, fit_power_law, medians_by_row
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, Estimate

@@ -25,15 +25,17 @@ from matplotlib.typing import ColorType, LineStyleType
 from overfit_cli.core.figure import FigureData, FigureOptions
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError, nearest, plural
-from overfit_cli.figures.axes import (
+from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log, value_is_log
+from overfit_cli.figures.labels import (
     axis_label,
     heading,
     parameter_values,
+    plain,
     short_settings,
     split_by,
     varying_parameters,
+    wrapped,
 )
-from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log, value_is_log
 from overfit_cli.figures.panels import Panel, panels, panels_for_lines
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
@@ -45,8 +47,6 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
     named_of,
-    plain,
-    wrapped,
 )
 from overfit_cli.stats.pairs import best_of_sweep
 

@@ -26,8 +26,9 @@ from overfit_cli.figures.heatmap import (
     new_map,
 )
 from overfit_cli.figures.inputs import middle_of, usable_cells, with_numbers
+from overfit_cli.figures.labels import plain, wrapped
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import HIGH, MUTED, Legend, plain, wrapped
+from overfit_cli.figures.style import HIGH, MUTED, Legend
 
 _LEAST_SHARE = 0.04
 """Of the places, how many a region needs for its name to stand in it."""

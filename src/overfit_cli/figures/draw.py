@@ -15,7 +15,7 @@ from overfit_cli.figures.record import record_of
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Look, Picture
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,9 @@ def drawn(
     Raises:
         UserError: if the data doesn't hold what it is drawn from, or nothing would be drawn.
     """
+    from overfit_cli.figures.caption import caption
     from overfit_cli.figures.inputs import resolved_options
-    from overfit_cli.figures.picture import Look, caption, looking
+    from overfit_cli.figures.picture import Look, looking
 
     look = look or Look()
     if asked.cmap is not None:
@@ -150,7 +151,7 @@ def figure_and_data(
         UserError: if there is no such figure, nothing that it is drawn from, or no chosen cell.
     """
     from overfit_cli.core.study import figures_of
-    from overfit_cli.sweep.load import chosen_data, load_figure_data
+    from overfit_cli.sweeps.load import chosen_data, load_figure_data
 
     data = chosen_data(load_figure_data(directory), where)
     figures = figures_of(data.study)
@@ -225,7 +226,7 @@ def commands_behind(directories: Sequence[Path], drawing: str) -> list[str]:
         directories: the run directories.
         drawing: what the user typed; empty where nothing was.
     """
-    from overfit_cli.sweep.manifest import read_manifest
+    from overfit_cli.sweeps.manifest import read_manifest
 
     made: list[str] = []
     for directory in directories:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.figure import FigureData, FigureOptions
 from overfit_cli.core.text import UserError, plural
-from overfit_cli.figures.axes import Axis, opening
+from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import (
     checked_scale,
     checked_threshold,
@@ -36,19 +36,11 @@ from overfit_cli.figures.inputs import (
     usable_cells,
     with_numbers,
 )
+from overfit_cli.figures.labels import opening, plain, wrapped
 from overfit_cli.figures.laws import asked_equations, draw_equations
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
-from overfit_cli.figures.style import (
-    DIVERGING,
-    HIGH,
-    MUTED,
-    Legend,
-    legend_below,
-    log_ticks,
-    plain,
-    wrapped,
-)
+from overfit_cli.figures.style import DIVERGING, HIGH, MUTED, Legend, legend_below, log_ticks
 from overfit_cli.stats.boundaries import crossings, medians_by_row, share_above
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN
 

@@ -17,8 +17,8 @@ from overfit_cli.core.figure import Figure, FigureData, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError, nearest
-from overfit_cli.figures.axes import RUN, Axis, axis_label, parameter_axis, parameter_values
-from overfit_cli.figures.style import literal
+from overfit_cli.figures.axes import Axis, parameter_axis
+from overfit_cli.figures.labels import RUN, axis_label, literal, parameter_values
 from overfit_cli.stats.equations import parse_equation
 
 

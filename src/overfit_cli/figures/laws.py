@@ -18,7 +18,8 @@ from matplotlib.typing import LineStyleType
 from numpy.typing import NDArray
 
 from overfit_cli.core.figure import FigureData, FigureOptions
-from overfit_cli.figures.axes import Axis, spellings, symbol_of
+from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.labels import spellings, symbol_of
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, Legend
 from overfit_cli.stats.equations import Equation, equation_in_mathtext, parse_equation

@@ -14,16 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.core.figure import MOST_PANELS, FigureData, FigureOptions
 from overfit_cli.core.text import UserError, plural
-from overfit_cli.figures.axes import (
-    Axis,
-    heading,
-    opening,
-    parameter_axis,
-    parameter_values,
-    short_settings,
-    split_by,
-    varying_parameters,
-)
+from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.curves import BAND, logarithms, spans_widely
 from overfit_cli.figures.heatmap import mean_of_seeds
 from overfit_cli.figures.inputs import (
@@ -33,6 +24,16 @@ from overfit_cli.figures.inputs import (
     measured,
     value_is_log,
     with_numbers,
+)
+from overfit_cli.figures.labels import (
+    heading,
+    opening,
+    parameter_values,
+    plain,
+    short_settings,
+    split_by,
+    varying_parameters,
+    wrapped,
 )
 from overfit_cli.figures.panels import (
     Panel,
@@ -52,8 +53,6 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
     named_of,
-    plain,
-    wrapped,
 )
 
 MARKERS = "os^Dvp*P"

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 from overfit_cli.core.figure import MOST_PANELS, FigureData
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.text import UserError, nearest
-from overfit_cli.figures.axes import (
+from overfit_cli.figures.labels import (
     RUN,
+    brief,
     is_word,
     parameter_values,
     setting,
@@ -29,7 +30,7 @@ from overfit_cli.figures.axes import (
     varying_parameters,
 )
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import COLUMN, brief
+from overfit_cli.figures.style import COLUMN
 from overfit_cli.stats.pairs import Pairs, pair_up
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from overfit_cli.figures.draw import Request
-    from overfit_cli.sweep.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory
 
 
 _REFERENCE = re.compile(rb"/Info\s+(\d{1,10})\s+(\d{1,5})\s+R")
@@ -481,8 +481,8 @@ def record_of_cells(
         out: the figure's file, if it is known.
         name: what the figure calls the directory.
     """
-    from overfit_cli.sweep.manifest import read_manifest
-    from overfit_cli.sweep.part_file import digest_of_numbers, key_of_cells
+    from overfit_cli.sweeps.manifest import read_manifest
+    from overfit_cli.sweeps.part_file import digest_of_numbers, key_of_cells
 
     manifest = read_manifest(path)
     commits = [run.git_commit for run in manifest.runs] if manifest is not None else []

@@ -7,8 +7,6 @@ Settings of matplotlib's as JSON, for a figure's record; anybody may have edited
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, cast
@@ -23,8 +21,8 @@ from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormat
 from matplotlib.typing import ColorType
 from pydantic import JsonValue
 
-from overfit_cli.core.parameters import plain as unicode_of
-from overfit_cli.core.text import UserError, shortened, visible
+from overfit_cli.core.text import UserError, shortened
+from overfit_cli.figures.labels import plain, power, typeset, wrapped
 
 COLUMN = 3.4  # inches: one column of a two-column paper
 PAGE = 7.0  # and both
@@ -133,36 +131,6 @@ def _letters_across(texts: list[str], columns: int) -> int:
     return sum(int(part.max()) + 4 for part in parts)
 
 
-def typeset(text: str) -> str:
-    """Return a text in plain Unicode, its mathtext as it will look: to measure, or to print."""
-    return _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text).replace(r"\$", "$")
-
-
-_MATH = re.compile(r"(?<!\\)\$[^$]*(?<!\\)\$")
-
-
-def literal(text: str) -> str:
-    """Return a name from outside so that a figure shows it as it is: one line, no mathtext."""
-    return visible(text).replace("$", r"\$")
-
-
-def wrapped(text: str, letters: int) -> str:
-    """Break lines longer than about `letters`, between words and not within mathtext."""
-    formulas = _MATH.findall(text)
-    # What stands for a formula is as long as it looks, and isn't broken.
-    places = [f"\0{number}\0".ljust(len(typeset(one)), "\0") for number, one in enumerate(formulas)]
-    for formula, place in zip(formulas, places, strict=True):
-        text = text.replace(formula, place, 1)
-    lines = [
-        textwrap.fill(line, letters, break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    ]
-    text = "\n".join(lines)
-    for formula, place in zip(formulas, places, strict=True):
-        text = text.replace(place, formula, 1)
-    return text
-
-
 def log_ticks(axis: Axis, low: float, high: float) -> None:
     """Give a logarithmic axis from `low` to `high` ticks, as plain numbers where short."""
     short = low >= 1e-3 and high < 1e5
@@ -175,32 +143,6 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
     else:
         subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
         axis.set_major_locator(LogLocator(subs=subs))
-
-
-def brief(value: object) -> str:
-    """Write a parameter's value for a title or a legend: real numbers with up to four digits.
-
-    The very small and large are powers of ten, whole numbers only where they are round.
-    """
-    if isinstance(value, float):
-        return plain(float(f"{value:.4g}"))
-    if isinstance(value, int) and value >= 1e5 and value == float(f"{value:.3g}"):
-        return power(value)
-    return str(value)
-
-
-def plain(value: float) -> str:
-    """Write a number for a tick: `0.05`, `200`, and the very small and large as powers of ten."""
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:g}".replace("-", "−")
-    return power(value)
-
-
-def power(value: float) -> str:
-    """Write a number other than zero with a power of ten, in mathtext."""
-    mantissa, exponent = f"{value:.2e}".split("e")
-    factor = "" if float(mantissa) == 1 else rf"{float(mantissa):g} \cdot "
-    return f"${factor}10^{{{int(exponent)}}}$"
 
 
 _CYCLE = "axes.prop_cycle"

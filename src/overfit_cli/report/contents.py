@@ -24,15 +24,14 @@ from overfit_cli.core.figure import FigureData
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import AnyStudy, Paper, find_study
 from overfit_cli.core.text import as_numbered, duration, plural, visible
-from overfit_cli.figures.axes import parameter_values
-from overfit_cli.figures.picture import cells_in_words, fixed_parameters, settings_in_words
-from overfit_cli.figures.style import typeset
+from overfit_cli.figures.caption import cells_in_words, fixed_parameters, settings_in_words
+from overfit_cli.figures.labels import parameter_values, typeset
 from overfit_cli.report.judge import Judged, LoadedRun
 from overfit_cli.stats.intervals import LEVEL, level_of_each
-from overfit_cli.sweep.load import chosen_data, load_figure_data
-from overfit_cli.sweep.manifest import Manifest, Run, read_manifest
-from overfit_cli.sweep.presets import PROFILES, all_presets, find_preset
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.load import chosen_data, load_figure_data
+from overfit_cli.sweeps.manifest import Manifest, Run, read_manifest
+from overfit_cli.sweeps.presets import PROFILES, all_presets, find_preset
+from overfit_cli.sweeps.store import RunDirectory
 
 
 def sentences(judged: Sequence[Judged]) -> list[str]:

@@ -12,10 +12,11 @@ from matplotlib.colors import LogNorm, Normalize, to_hex
 
 from overfit_cli.core.figure import Figure, FigureData, FigureOptions
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.axes import Axis, axis_label
+from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.heatmap import Map, lay_out_map
 from overfit_cli.figures.inputs import checked_scale, resolved_options, usable_cells
-from overfit_cli.figures.style import RC, brief, typeset
+from overfit_cli.figures.labels import axis_label, brief, typeset
+from overfit_cli.figures.style import RC
 from overfit_cli.stats.intervals import t_half_width
 
 Diagram = Mapping[str, Any]

@@ -49,14 +49,14 @@ from overfit_cli.stats.pairs import (
     pair_up,
     places,
 )
-from overfit_cli.sweep.load import (
+from overfit_cli.sweeps.load import (
     chosen_cells,
     load_study_and_cells,
     parameters_in,
     read_selections,
 )
-from overfit_cli.sweep.manifest import read_manifest
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.store import RunDirectory
 
 
 @dataclass(frozen=True)

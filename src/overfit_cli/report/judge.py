@@ -36,7 +36,7 @@ from overfit_cli.core.study import AnyStudy, claims_of, installed_studies
 from overfit_cli.core.text import UserError, most_alike, shortened
 from overfit_cli.functions.function_study import study_of_record
 from overfit_cli.stats.intervals import at_level, level_of_each
-from overfit_cli.sweep.load import (
+from overfit_cli.sweeps.load import (
     chosen_cells,
     function_of,
     load_logged_steps,
@@ -44,8 +44,8 @@ from overfit_cli.sweep.load import (
     read_selections,
     usable_directories,
 )
-from overfit_cli.sweep.presets import PROFILES, find_preset
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.sweeps.presets import PROFILES, find_preset
+from overfit_cli.sweeps.store import RunDirectory
 
 
 def own_runs(claim: Claim, profile: str) -> list[str]:

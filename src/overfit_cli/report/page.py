@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
@@ -36,6 +36,7 @@ from PIL import Image
 from overfit_cli import __version__
 from overfit_cli.core.claim import VERDICTS
 from overfit_cli.core.figure import FigureOptions, any_grid
+from overfit_cli.core.files import make_folder, reason_of, write_whole
 from overfit_cli.core.study import AnyStudy, figures_of
 from overfit_cli.core.text import UserError, plural, visible
 from overfit_cli.figures.draw import Request, draw_figure
@@ -50,11 +51,15 @@ from overfit_cli.report.contents import (
     with_interval,
 )
 from overfit_cli.report.diagrams import explorable
-from overfit_cli.report.judge import Judged
-from overfit_cli.sweep.load import chosen_data, load_figure_data
-from overfit_cli.sweep.manifest import git_commit
-from overfit_cli.sweep.presets import all_presets, presets_run_into
-from overfit_cli.sweep.store import RunDirectory
+from overfit_cli.report.judge import Judged, as_expected
+from overfit_cli.report.writers import claims_json, junit, markdown
+from overfit_cli.sweeps.load import chosen_data, load_figure_data
+from overfit_cli.sweeps.manifest import git_commit
+from overfit_cli.sweeps.presets import all_presets, presets_run_into
+from overfit_cli.sweeps.store import RunDirectory
+
+if TYPE_CHECKING:
+    pass
 
 
 class Room:
@@ -493,3 +498,41 @@ def _counted(papers: Sequence[ReportedPaper]) -> str:
     own = [paper for paper in papers if paper.paper]
     by = f"by {runs} run {'directory' if runs == 1 else 'directories'}"
     return f"{plural(claims, 'claim')} of {plural(len(own), 'paper')} {by}"
+
+
+def write_report(
+    papers: Sequence[ReportedPaper],
+    folder: Path,
+    where: Sequence[str] = (),
+    unexpected: Mapping[str, str] | None = None,
+    *,
+    flag: str = "--out",
+) -> list[Path]:
+    """Write a report as a page, in Markdown, JSON and JUnit, with its verdicts; return the paths.
+
+    Args:
+        papers: what is reported.
+        folder: where to write.
+        where: the conditions that chose the cells.
+        unexpected: what is wrong with the verdict of a claim, by `study/claim`, where they were
+            held to expected ones.
+        flag: what names the folder, for messages.
+
+    Raises:
+        UserError: if they can't be written.
+    """
+    make_folder(folder, flag)
+    judged = [one for paper in papers for one in paper.judged]
+    contents = {
+        "index.html": page(papers, where),
+        "report.md": markdown(papers, unexpected),
+        "claims.json": claims_json(papers),
+        "junit.xml": junit(judged, unexpected),
+        "verdicts.toml": as_expected(judged),
+    }
+    for name, text in contents.items():
+        try:
+            write_whole(folder / name, text.encode())
+        except OSError as error:
+            raise UserError(f"{flag} {folder}: {name}: {reason_of(error)}.", exit_code=1) from error
+    return [folder / name for name in contents]

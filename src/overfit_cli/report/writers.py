@@ -19,15 +19,13 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from overfit_cli.core.claim import VERDICTS, Interval
-from overfit_cli.core.files import make_folder, reason_of, write_whole
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError, in_markdown, visible
+from overfit_cli.core.text import in_markdown, visible
 from overfit_cli.report.contents import (
     ReportedPaper,
     ReportedRun,
@@ -37,8 +35,7 @@ from overfit_cli.report.contents import (
     in_words,
     number_in_words,
 )
-from overfit_cli.report.judge import Judged, as_expected
-from overfit_cli.report.page import page
+from overfit_cli.report.judge import Judged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -422,41 +419,3 @@ def _as_formula(letters: str) -> str:
         return f"\\{name.lower() if letters.islower() else name.capitalize()}"
     plain = unicodedata.normalize("NFKC", letters).replace("−", "-")
     return f"{'^' if letters[0] in _RAISED else '_'}{{{plain}}}"
-
-
-def write_report(
-    papers: Sequence[ReportedPaper],
-    folder: Path,
-    where: Sequence[str] = (),
-    unexpected: Mapping[str, str] | None = None,
-    *,
-    flag: str = "--out",
-) -> list[Path]:
-    """Write a report as a page, in Markdown, JSON and JUnit, with its verdicts; return the paths.
-
-    Args:
-        papers: what is reported.
-        folder: where to write.
-        where: the conditions that chose the cells.
-        unexpected: what is wrong with the verdict of a claim, by `study/claim`, where they were
-            held to expected ones.
-        flag: what names the folder, for messages.
-
-    Raises:
-        UserError: if they can't be written.
-    """
-    make_folder(folder, flag)
-    judged = [one for paper in papers for one in paper.judged]
-    contents = {
-        "index.html": page(papers, where),
-        "report.md": markdown(papers, unexpected),
-        "claims.json": claims_json(papers),
-        "junit.xml": junit(judged, unexpected),
-        "verdicts.toml": as_expected(judged),
-    }
-    for name, text in contents.items():
-        try:
-            write_whole(folder / name, text.encode())
-        except OSError as error:
-            raise UserError(f"{flag} {folder}: {name}: {reason_of(error)}.", exit_code=1) from error
-    return [folder / name for name in contents]

@@ -26,8 +26,6 @@ from typing import Literal, NamedTuple, cast
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.optimize import isotonic_regression
 
 from overfit_cli.stats.intervals import (
     Estimate,
@@ -181,6 +179,8 @@ def monotone_levels(value: Floats, threshold: float) -> Floats:
         return value
     if threshold > 0 and value.min() > 0:
         value, threshold = np.log(value), float(np.log(threshold))
+    from scipy.optimize import isotonic_regression
+
     fits = [isotonic_regression(value, increasing=rising).x for rising in (False, True)]
     residuals = [float(np.sum((fit - value) ** 2)) for fit in fits]
     return np.asarray(fits[int(np.argmin(residuals))] - threshold, dtype=np.float64)
@@ -593,6 +593,8 @@ def between_points(curves: list[Curve]) -> float:
     if len(widths) < len(of_median) or not of_median:
         return 0.0
     deviation = math.sqrt(float((widths**2).sum()) / 12) / len(widths)
+    from scipy import stats
+
     return float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * deviation
 
 
@@ -634,6 +636,8 @@ class Spread(NamedTuple):
             return math.inf
         largest = max(self.variance, float(own.var(ddof=1)) if len(own) > 1 else 0.0)
         variance = largest if sampled else max(largest - self.sampling, 0.0)
+        from scipy import stats
+
         quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.freedom))
         return quantile * math.sqrt(variance * (1 - count / every) / max(crossing, 1))
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, betaincinv, stdtrit
 
 LEVEL = 0.95
 """How often a single claim's interval holds its number."""
@@ -84,6 +83,8 @@ def t_half_width(
             there are fewer.
         level: how often such intervals hold the mean; by default that of one interval.
     """
+    from scipy.special import stdtrit
+
     count = np.asarray(count)
     quantile = stdtrit(count - 1, (1 + (level or level_of_each(1))) / 2)
     half: NDArray[np.float64] = quantile * np.asarray(deviation) / np.sqrt(count)
@@ -98,6 +99,8 @@ def difference_estimate(values: ArrayLike, less: ArrayLike, level: float | None 
         less: shape (other seeds,), finite.
         level: how often such intervals hold the difference; by default that of one interval.
     """
+    from scipy.special import stdtrit
+
     level = level or level_of_each(1)
     samples = [np.asarray(one, dtype=np.float64) for one in (values, less)]
     counts = [len(one) for one in samples]
@@ -123,6 +126,8 @@ def share_estimate(successes: int, tries: int, level: float | None = None) -> Es
         tries: at least one.
         level: how often such intervals hold the probability, at least; by default that of one.
     """
+    from scipy.special import betaincinv
+
     tail = (1 - (level or level_of_each(1))) / 2
     failures = tries - successes
     low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
@@ -143,6 +148,8 @@ def median_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
     Returns:
         The median; its interval is infinite on both sides with fewer than `FEWEST_FOR_MEDIAN`.
     """
+    from scipy.special import bdtr
+
     level = level or level_of_each(1)
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     count = len(ordered)

@@ -14,13 +14,13 @@ from torch.nn import functional
 from overfit_cli.core.classification import Examples, Task, minibatches
 from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Execution, Training, named_rng
-from overfit_cli.studies.attention_kernel.classifier import reference, training
-from overfit_cli.studies.attention_kernel.classifier.model import Dropout, Shape, Transformer
+from overfit_cli.studies.attention_kernel import classifier, reference
+from overfit_cli.studies.attention_kernel.classifier import Dropout, Shape, Transformer
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 
 SHAPE = Shape(vocabulary=11, length=6, layers=2, heads=2, d=6, hidden=5)
 SMALL = {
@@ -228,7 +228,7 @@ def test_minibatches_go_through_every_sample_once_an_epoch() -> None:
 def one_step(parameters: KernelTextParameters) -> tuple[dict[str, torch.Tensor], ...]:
     """Weights before a step, gradients by hand, and weights after it."""
     task = text_task(parameters, 0)
-    model = training.build_model(parameters, task, 0, "cpu")
+    model = classifier.build_model(parameters, task, 0, "cpu")
     rows = next(minibatches(parameters.n, parameters.batch_size, 0))
     tokens = torch.tensor(task.train.tokens[rows].astype(np.int64))
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
@@ -237,7 +237,7 @@ def one_step(parameters: KernelTextParameters) -> tuple[dict[str, torch.Tensor],
     loss = -torch.stack([scores[i, label] for i, label in enumerate(labels)]).mean()
     gradients = torch.autograd.grad(loss, list(model.parameters()))
     every = minibatches(parameters.n, parameters.batch_size, 0)
-    found = next(training.training_steps(model, parameters, task.train, every, "cpu"))
+    found = next(classifier.training_steps(model, parameters, task.train, every, "cpu"))
     assert float(found) == pytest.approx(loss.item(), rel=1e-12)
     after = {name: value.detach() for name, value in model.named_parameters()}
     return before, dict(zip(before, gradients, strict=True)), after
@@ -272,7 +272,7 @@ def test_a_training_learns_what_the_labels_depend_on() -> None:
     examples = Examples(tokens, (tokens[:, 2] > 1).astype(np.int64))
     task = Task(examples, examples, 4, math.nan)
     parameters = settings(learning_rate=0.02, training_steps=60, n=200, batch_size=50)
-    result = training.train_cell(cell(parameters), task, Training(Execution()))
+    result = classifier.train_cell(cell(parameters), task, Training(Execution()))
     assert result.measurements["test_accuracy"] > 0.95
     assert "shortcut_accuracy" not in result.measurements
 
@@ -280,10 +280,10 @@ def test_a_training_learns_what_the_labels_depend_on() -> None:
 # Evaluation
 
 
-def evaluated(model: Transformer, count: int = 4) -> training.Evaluation:
+def evaluated(model: Transformer, count: int = 4) -> classifier.Evaluation:
     tokens, mask = samples(count)
     examples = Examples(tokens, np.arange(count) % 2, mask.sum(1))
-    return training.evaluate(model, examples, "cpu")
+    return classifier.evaluate(model, examples, "cpu")
 
 
 def test_an_evaluation_is_what_the_logits_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +295,7 @@ def test_an_evaluation_is_what_the_logits_say(monkeypatch: pytest.MonkeyPatch) -
     chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     assert found.loss == pytest.approx(-np.log(chances[np.arange(4), labels]).mean(), rel=1e-10)
     assert found.accuracy == (logits.argmax(1) == labels).mean()
-    monkeypatch.setattr(training, "EVALUATED_TOKENS", SHAPE.length)
+    monkeypatch.setattr(classifier, "EVALUATED_TOKENS", SHAPE.length)
     piecewise = evaluated(model)
     assert piecewise.loss == pytest.approx(found.loss, rel=1e-12)
     assert (piecewise.accuracy, piecewise.silent) == (found.accuracy, found.silent)

@@ -15,9 +15,8 @@ import pytest
 import torch
 from torch.nn import functional
 
+from calibration.kernel_landscape import WORLDS
 from calibration.rates import TRUTHS, errors, rates
-from overfit_cli import landscapes
-from overfit_cli.analysis import surfaces
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import FigureData, FigureOptions
@@ -26,18 +25,16 @@ from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
-from overfit_cli.landscapes import SavedLosses
-from overfit_cli.studies.attention_kernel.classifier.model import Shape, Transformer
-from overfit_cli.studies.attention_kernel.classifier.training import evaluate
-from overfit_cli.studies.attention_kernel.landscape import networks, plane
+from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
+from overfit_cli.studies.attention_kernel.landscape import engine, theory
 from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
+from overfit_cli.studies.attention_kernel.landscape.engine import Plane, draw_directions
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
-from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
 from overfit_cli.studies.attention_kernel.landscape.study import study
+from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
 from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
-from overfit_cli.studies.attention_kernel.landscape.worlds import WORLDS
-from overfit_cli.sweep.part_file import cell_table, trajectory_table
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.part_file import cell_table, trajectory_table
+from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import words
 
 SMALL: dict[str, Value] = {
@@ -73,7 +70,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Note the stage of each training."""
     noted: list[int] = []
-    train = networks._train_stage
+    train = engine._train_stage
 
     def counted(
         model: Transformer,
@@ -86,7 +83,7 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         noted.append(stage)
         train(model, parameters, task, seed, stage, device)
 
-    monkeypatch.setattr(networks, "_train_stage", counted)
+    monkeypatch.setattr(engine, "_train_stage", counted)
     return noted
 
 
@@ -141,7 +138,7 @@ def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
     kernel: str, padded: bool, at_a_time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Points and samples one by one, some at a time, or all at once."""
-    monkeypatch.setitem(plane.AT_A_TIME, "cpu", at_a_time)
+    monkeypatch.setitem(engine.AT_A_TIME, "cpu", at_a_time)
     model, (tokens, labels, mask) = network(kernel), fixed(padded)
     before = copy.deepcopy(model.state_dict())
     directions = draw_directions(model, "filter", 0, 0)
@@ -290,8 +287,8 @@ POINTS = np.random.default_rng(0).standard_normal((20, 2))
 
 @pytest.fixture
 def saved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landscapes, "SAVED_EVERY", -1.0)
-    monkeypatch.setattr(landscapes, "BLOCK", 4)
+    monkeypatch.setattr(theory, "SAVED_EVERY", -1.0)
+    monkeypatch.setattr(theory, "BLOCK", 4)
 
 
 @pytest.mark.usefixtures("saved_at_once")
@@ -364,67 +361,67 @@ def test_a_killed_surface_goes_on_to_the_same_numbers(
 # Metrics
 
 
-AT = landscapes.offsets(50, 0.02)
+AT = theory.offsets(50, 0.02)
 A, B = np.meshgrid(AT, AT, indexing="ij")
 
 
 def test_offsets_are_the_papers() -> None:
     assert AT.tolist() == pytest.approx([0.02 * (r - 25) for r in range(1, 51)])
     assert (AT[0], AT[24], AT[-1]) == (-0.48, 0, 0.5)
-    assert landscapes.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
+    assert theory.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
 
 
 def test_a_bowl_has_one_minimum_and_its_own_laplacian_and_no_residual() -> None:
     bowl = 2 + (A - 0.1) ** 2 + 3 * (B + 0.2) ** 2 + 0.5 * A * B
-    assert surfaces.interior_minima(bowl) == 1
-    assert surfaces.rms_laplacian(bowl, 0.02) == pytest.approx(8, rel=1e-9)
-    assert surfaces.quadratic_residual(bowl, AT) == pytest.approx(0, abs=1e-12)
-    assert surfaces.sharpness(bowl, 3.0) == pytest.approx((bowl.max() - 3) / 4)
-    assert surfaces.interior_minima(-bowl) == 0
+    assert theory.interior_minima(bowl) == 1
+    assert theory.rms_laplacian(bowl, 0.02) == pytest.approx(8, rel=1e-9)
+    assert theory.quadratic_residual(bowl, AT) == pytest.approx(0, abs=1e-12)
+    assert theory.sharpness(bowl, 3.0) == pytest.approx((bowl.max() - 3) / 4)
+    assert theory.interior_minima(-bowl) == 0
 
 
 def test_a_slope_and_a_saddle_have_no_minimum_and_no_laplacian() -> None:
     for surface in (A + 2 * B, A**2 - B**2):
-        assert surfaces.interior_minima(surface) == 0
-        assert surfaces.rms_laplacian(surface, 0.02) == pytest.approx(0, abs=1e-10)
-        assert surfaces.quadratic_residual(surface, AT) == pytest.approx(0, abs=1e-12)
+        assert theory.interior_minima(surface) == 0
+        assert theory.rms_laplacian(surface, 0.02) == pytest.approx(0, abs=1e-10)
+        assert theory.quadratic_residual(surface, AT) == pytest.approx(0, abs=1e-12)
 
 
 def test_waves_have_as_many_minima_as_can_be_counted() -> None:
     """cos 10πa + cos 10πb is lowest at ±0.1 and ±0.3; those at ±0.5 lie on or off the edge."""
     waves = np.cos(10 * np.pi * A) + np.cos(10 * np.pi * B)
-    assert surfaces.interior_minima(waves) == 16
-    assert surfaces.quadratic_residual(waves, AT) > 0.9
-    laplacian = surfaces.rms_laplacian(waves, 0.02)
+    assert theory.interior_minima(waves) == 16
+    assert theory.quadratic_residual(waves, AT) > 0.9
+    laplacian = theory.rms_laplacian(waves, 0.02)
     assert laplacian == pytest.approx((10 * np.pi) ** 2 * np.sqrt(np.mean(waves**2)), rel=0.1)
 
 
 def test_noise_has_a_minimum_at_every_ninth_point() -> None:
     noise = np.random.default_rng(0).standard_normal((50, 50))
-    assert surfaces.interior_minima(noise) == pytest.approx(48**2 / 9, rel=0.1)
-    assert surfaces.quadratic_residual(noise, AT) > 0.99
+    assert theory.interior_minima(noise) == pytest.approx(48**2 / 9, rel=0.1)
+    assert theory.quadratic_residual(noise, AT) > 0.99
 
 
 def test_minima_are_below_all_eight_neighbours_and_off_the_edge() -> None:
     for place in ((0, 2), (2, 0), (4, 2), (2, 4)):
         surface = np.ones((5, 5))
         surface[place] = 0
-        assert surfaces.interior_minima(surface) == 0
+        assert theory.interior_minima(surface) == 0
     surface = np.ones((5, 5))
     surface[2, 2] = 0
-    assert surfaces.interior_minima(surface) == 1
+    assert theory.interior_minima(surface) == 1
     for neighbour in ((1, 1), (1, 2), (3, 1), (2, 3)):
         tied = surface.copy()
         tied[neighbour] = 0
-        assert surfaces.interior_minima(tied) == 0
+        assert theory.interior_minima(tied) == 0
 
 
 def test_a_flat_surface_has_nothing() -> None:
     flat = np.full((50, 50), 0.7)
-    assert surfaces.interior_minima(flat) == 0
-    assert surfaces.rms_laplacian(flat, 0.02) == pytest.approx(0, abs=1e-9)
-    assert surfaces.quadratic_residual(flat, AT) == 0
-    assert surfaces.sharpness(flat, 0.7) == 0
+    assert theory.interior_minima(flat) == 0
+    assert theory.rms_laplacian(flat, 0.02) == pytest.approx(0, abs=1e-9)
+    assert theory.quadratic_residual(flat, AT) == 0
+    assert theory.sharpness(flat, 0.7) == 0
 
 
 # The study
@@ -441,18 +438,18 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     logged = result.trajectory
     assert logged.keys() == {"step", *(column.name for column in study.trajectory_columns)}
     assert list(logged["step"]) == list(range(36))
-    at = landscapes.offsets(6, 0.02)
+    at = theory.offsets(6, 0.02)
     assert list(logged["a"]) == np.repeat(at, 6).tolist()
     assert list(logged["b"]) == np.tile(at, 6).tolist()
     surface = np.array(logged["loss"]).reshape(6, 6)
     got = result.measurements
     assert surface[2, 2] == pytest.approx(got["centre_loss"], rel=1e-12)
     assert (surface.min(), surface.max()) == (got["lowest_loss"], got["highest_loss"])
-    assert got["rms_laplacian"] == surfaces.rms_laplacian(surface, 0.02)
-    assert got["interior_minima"] == surfaces.interior_minima(surface)
+    assert got["rms_laplacian"] == theory.rms_laplacian(surface, 0.02)
+    assert got["interior_minima"] == theory.interior_minima(surface)
     parameters = settings(values)
     task = study.task(parameters, 0)
-    model = networks.trained_network(parameters, task, 0, 2, "cpu")
+    model = engine.trained_network(parameters, task, 0, 2, "cpu")
     batch = fixed_batch(parameters, task, 0)
     assert len(batch.labels) == 5
     assert got["centre_loss"] == evaluate(model, batch, "cpu").loss

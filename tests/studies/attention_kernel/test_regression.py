@@ -15,17 +15,12 @@ from overfit_cli.core.training import Execution, logged_steps
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
-from overfit_cli.studies.attention_kernel.regression import (
-    engine,
-    lemmas,
-    measures,
-    reference,
-    theory,
-)
+from overfit_cli.studies.attention_kernel.regression import engine, lemmas, reference, theory
+from overfit_cli.studies.attention_kernel.regression import lemmas as measures
 from overfit_cli.studies.attention_kernel.regression.data import draw_problem, token_values
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 from tests.studies.attention_kernel import regression_oracle as oracle
 
 SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "heads": 2, "training_steps": 40}

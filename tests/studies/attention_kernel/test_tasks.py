@@ -30,9 +30,9 @@ from overfit_cli.studies.attention_kernel.text.data import (
 )
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study as text
-from overfit_cli.sweep.part_file import cell_table
-from overfit_cli.sweep.store import RunDirectory
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.part_file import cell_table
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import train_all
 from tests.command import run
 from tests.datasets.imdb_files import REVIEWS, write_folder
 

@@ -9,10 +9,10 @@ import pandas as pd
 
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.study import Cell
-from overfit_cli.studies.benign_vit.claims import CLAIMS
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.sweep.grid import make_grid
+from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.study import study
+from overfit_cli.sweeps.grid import make_grid
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 PRESETS = Path(__file__).parents[3] / "experiments"

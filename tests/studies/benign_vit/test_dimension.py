@@ -12,15 +12,18 @@ import torch
 
 import overfit_cli
 from overfit_cli.core.figure import FigureData, FigureOptions
-from overfit_cli.studies.benign_vit.data import Weights, draw
-from overfit_cli.studies.benign_vit.figures import FIGURES
-from overfit_cli.studies.benign_vit.figures.dimension import draw_dimension
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
-from overfit_cli.studies.benign_vit.scales import token_scales
-from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.theory.boundaries import balance_at, boundaries, why_no_boundary
-from overfit_cli.studies.benign_vit.theory.predictions import learning_balance, predicted_boundary
+from overfit_cli.studies.benign_vit.vit.data import Weights, draw
+from overfit_cli.studies.benign_vit.vit.figures import draw_dimension
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
+from overfit_cli.studies.benign_vit.vit.study import FIGURES, study
+from overfit_cli.studies.benign_vit.vit.theory import (
+    balance_at,
+    boundaries,
+    learning_balance,
+    predicted_boundary,
+    why_no_boundary,
+)
 from tests.command import run
 from tests.fake_study import words
 from tests.studies.benign_vit.cells import measure, small

@@ -12,18 +12,15 @@ import torch
 
 from overfit_cli.core.study import Cell
 from overfit_cli.core.training import Execution
-from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.engine.dynamics import logged
-from overfit_cli.studies.benign_vit.engine.projections import projections_of
-from overfit_cli.studies.benign_vit.engine.token_space import ForwardPass, initial_state
-from overfit_cli.studies.benign_vit.engine.training import descend_until_fitted
-from overfit_cli.studies.benign_vit.engine.true_scale import TrueScaleTokens
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
-from overfit_cli.studies.benign_vit.scales import token_scales
-from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.theory.steps import stage_ends
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
+from overfit_cli.studies.benign_vit.vit.engine import ForwardPass, initial_state, projections_of
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
+from overfit_cli.studies.benign_vit.vit.study import study
+from overfit_cli.studies.benign_vit.vit.theory import stage_ends
+from overfit_cli.studies.benign_vit.vit.training import descend_until_fitted, logged
+from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
+from overfit_cli.sweeps.worker import train_all
 from tests.command import run
 
 SMALL: dict[str, object] = {

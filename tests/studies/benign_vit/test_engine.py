@@ -10,16 +10,14 @@ import torch
 
 from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Execution, Training
-from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.engine.projections import projections_of
-from overfit_cli.studies.benign_vit.engine.token_space import initial_state
-from overfit_cli.studies.benign_vit.engine.training import descend_until_fitted, train_together
-from overfit_cli.studies.benign_vit.engine.true_scale import TrueScaleTokens
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
-from overfit_cli.studies.benign_vit.scales import token_scales
-from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
+from overfit_cli.studies.benign_vit.vit.engine import initial_state, projections_of
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
+from overfit_cli.studies.benign_vit.vit.study import study
+from overfit_cli.studies.benign_vit.vit.training import descend_until_fitted, train_together
+from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
+from overfit_cli.sweeps.worker import train_all
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 

@@ -16,6 +16,7 @@ import torch
 from torch.nn import functional
 
 import overfit_cli
+from calibration.benign_vit_images import WORLDS
 from calibration.rates import TRUTHS, errors, rates
 from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.text import UserError
@@ -30,11 +31,10 @@ from overfit_cli.datasets.images import (
 )
 from overfit_cli.studies.benign_vit.images.claims import CLAIMS
 from overfit_cli.studies.benign_vit.images.data import image_task, ring_noise
-from overfit_cli.studies.benign_vit.images.model import AttentionLayer, ImageTransformer
+from overfit_cli.studies.benign_vit.images.engine import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.images.study import study
-from overfit_cli.studies.benign_vit.images.worlds import WORLDS
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 from tests.command import run
 
 TINY = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "batch_size": 16, "max_epochs": 200}

@@ -11,17 +11,15 @@ import pytest
 import torch
 from scipy.stats import ks_2samp
 
-from overfit_cli.analysis.wishart import bartlett_rows
 from overfit_cli.core.study import Cell
 from overfit_cli.core.training import Execution, Training, named_rng
-from overfit_cli.studies.benign_vit.data import draw
-from overfit_cli.studies.benign_vit.engine.projections import projections_of
-from overfit_cli.studies.benign_vit.engine.training import train_together
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import train_one_cell
-from overfit_cli.studies.benign_vit.scales import token_scales
-from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.studies.benign_vit.vit.data import bartlett_rows, draw
+from overfit_cli.studies.benign_vit.vit.engine import projections_of
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
+from overfit_cli.studies.benign_vit.vit.study import study
+from overfit_cli.studies.benign_vit.vit.training import train_together
+from overfit_cli.sweeps.worker import train_all
 
 SEEDS = 200
 SMALL = {"initialisation": "gaussian", "tokens": 4, "test_samples": 12, "d_v": 5, "sigma_p": 0.3}

@@ -11,12 +11,16 @@ import pytest
 
 from overfit_cli.core.claim import Measurement
 from overfit_cli.stats.boundaries import scaling_exponents
-from overfit_cli.studies.benign_vit.claims import CLAIMS
-from overfit_cli.studies.benign_vit.claims.dynamics import SETTING
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory.condition import condition_items
-from overfit_cli.studies.benign_vit.theory.predictions import STEP_POWERS, Regime, predicted_steps
-from overfit_cli.studies.benign_vit.theory.steps import step_scaling
+from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
+from overfit_cli.studies.benign_vit.vit.claims.dynamics import SETTING
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.theory import (
+    STEP_POWERS,
+    Regime,
+    condition_items,
+    predicted_steps,
+    step_scaling,
+)
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 GRIDS: dict[Regime, dict[str, tuple[float, ...]]] = {

@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.theory.condition import condition_in_words, condition_items
-from overfit_cli.studies.benign_vit.theory.predictions import Regime, predicted_steps
+from overfit_cli.studies.benign_vit.vit.study import study
+from overfit_cli.studies.benign_vit.vit.theory import (
+    Regime,
+    condition_in_words,
+    condition_items,
+    predicted_steps,
+)
 from tests.command import run
 from tests.studies.benign_vit.cells import BY_NAME, measure, preset, settings, small
 

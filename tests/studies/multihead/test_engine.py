@@ -16,25 +16,18 @@ from overfit_cli.core.parameters import build
 from overfit_cli.core.study import AnyStudy, Cell, CellResult
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
-from overfit_cli.studies.multihead import (
-    attention_machine,
-    certificates,
-    curvature,
-    engine,
-    heads,
-    measures,
-    reference,
-)
+from overfit_cli.studies.multihead import curvature, engine, reference, theory, training
+from overfit_cli.studies.multihead import engine as heads
+from overfit_cli.studies.multihead import first_phase as attention_machine
+from overfit_cli.studies.multihead.engine import Steps
 from overfit_cli.studies.multihead.mixture.data import draw_problem, patterns
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.mixture.study import study as mixture
-from overfit_cli.studies.multihead.optimisers import Steps
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Optimiser
 from overfit_cli.studies.multihead.planted import data as planted_data
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.planted.study import study as planted
-from overfit_cli.studies.multihead.theory import margins
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 
 STEPS = 150
 OPTIMISERS: dict[Optimiser, float] = {
@@ -356,7 +349,7 @@ def test_measures_are_those_of_their_definitions() -> None:
     each = [0, 0, 0, 1, 1]
     us = [weights["projection"][0, place] for place in each]
     ws = [weights["attention"][0, place] for place in each]
-    sizes = measures.sizes_of_heads(found)
+    sizes = training.sizes_of_heads(found)
     assert float(sizes["norm_w"]) == pytest.approx(sum(float(w.norm()) for w in ws) / 5)
     assert float(sizes["norm_u"]) == pytest.approx(sum(float(u.norm()) for u in us) / math.sqrt(5))
     problem = draw_problem(MultiheadMixtureParameters(n=7), 0)
@@ -365,17 +358,17 @@ def test_measures_are_those_of_their_definitions() -> None:
     on_relevant = [
         float((torch.softmax(x @ w @ x.mT, -1) * relevant[:, None]).sum(-1).mean()) for w in ws
     ]
-    assert float(measures.attention_on_relevant(found, x, relevant)) == pytest.approx(
+    assert float(training.attention_on_relevant(found, x, relevant)) == pytest.approx(
         np.mean(on_relevant)
     )
     logits = reference.plain_model(x, us, ws)
-    tested = measures.on_test(found, x, y)
+    tested = training.on_test(found, x, y)
     assert float(tested["test_loss"]) == pytest.approx(
         float(torch.nn.functional.softplus(-y * logits).mean())
     )
     assert float(tested["test_error"]) == pytest.approx(float((y * logits < 0).double().mean()))
     least = (y * logits).min()
-    of_margin = measures.margins(found, least[None])
+    of_margin = training.margins(found, least[None])
     norm = torch.stack(us).norm()
     assert float(of_margin["margin"]) == pytest.approx(float(least / norm))
     head = planted_data.draw_head(10, 4, 0)
@@ -383,7 +376,7 @@ def test_measures_are_those_of_their_definitions() -> None:
     cosine = sum((w * target).sum() for w in ws) / (
         torch.stack(ws).norm() * math.sqrt(5) * target.norm()
     )
-    assert float(measures.alignments(found, head)["alignment_w"]) == pytest.approx(float(cosine))
+    assert float(training.alignments(found, head)["alignment_w"]) == pytest.approx(float(cosine))
 
 
 @pytest.mark.parametrize(
@@ -408,7 +401,7 @@ def test_the_largest_margin_is_certified_from_both_sides() -> None:
     for dimensions, count in ((3, 20), (8, 40), (30, 12)):
         away = random.standard_normal(dimensions)
         vectors = random.standard_normal((count, dimensions)) + 2 * away
-        found = margins.largest_margin(vectors)
+        found = theory.largest_margin(vectors)
         assert np.linalg.norm(found.direction) == pytest.approx(1)
         assert found.margin == pytest.approx(found.bound, rel=1e-9)
         others = random.standard_normal((2000, dimensions)) + 5 * found.direction
@@ -417,7 +410,7 @@ def test_the_largest_margin_is_certified_from_both_sides() -> None:
 
 
 def test_the_margin_of_inseparable_vectors_is_zero() -> None:
-    found = margins.largest_margin(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]))
+    found = theory.largest_margin(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]))
     assert found.bound == pytest.approx(0, abs=1e-12)
 
 
@@ -429,7 +422,7 @@ def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
     assert samples.relevant is not None
     noise = samples.inputs[~samples.relevant]
     noise = noise - means[2:][(noise @ means[2:].T).argmax(1)]
-    stated = margins.MixtureMargins(
+    stated = theory.MixtureMargins(
         tokens=10,
         sparsity=0.1,
         strength=2.0,
@@ -440,7 +433,7 @@ def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
         deviation=0.0,
     )
     assert stated.noise_on_patterns < 0.5, "Proposition 3's bound on the noise, S²/8"
-    weights = stated.norm_needed(0.01) * margins.optimal_attention(means)
+    weights = stated.norm_needed(0.01) * theory.optimal_attention(means)
     x = torch.tensor(samples.inputs)
     scores = torch.softmax(x @ torch.tensor(weights) @ x.mT, -1)
     relevant = torch.tensor(samples.relevant).double()
@@ -460,7 +453,7 @@ def test_the_attention_machine_separates_the_best_tokens() -> None:
     vectors = attention_machine.constraints(samples.inputs, samples.labels, projection)
     assert vectors.shape == (20 * 10 * 9, 16)
     assert samples.relevant is not None
-    found = margins.largest_margin(vectors)
+    found = theory.largest_margin(vectors)
     assert found.margin == pytest.approx(found.bound, rel=1e-8)
     scores = samples.inputs @ found.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)
     assert (scores.argmax(-1) == samples.relevant.argmax(1)[:, None]).all()
@@ -519,7 +512,7 @@ def test_normalised_descent_comes_to_point_where_the_attention_machine_does() ->
 
 def test_there_is_no_cosine_where_no_attention_separates_the_best_tokens() -> None:
     samples = draw_problem(MultiheadMixtureParameters(), 0).train
-    weights = certificates.Weights(
+    weights = theory.Weights(
         torch.randn(1, 10, 4, dtype=torch.float64),
         torch.ones(1, 4, 4, dtype=torch.float64),
         torch.ones(1, dtype=torch.float64),

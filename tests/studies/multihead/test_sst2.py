@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 from torch import nn
 
 import overfit_cli
-from overfit_cli.analysis.shortcut_rules import word_counts_accuracy
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Course
 from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.datasets.text import END, PADDING, START, UNKNOWN, known_words, padded, read_sst2
+from overfit_cli.stats.shortcut_rules import word_counts_accuracy
 from overfit_cli.studies.multihead.sst2.claims import CLAIMS
 from overfit_cli.studies.multihead.sst2.data import sst2_task
-from overfit_cli.studies.multihead.sst2.model import PRETRAINED, build_model
+from overfit_cli.studies.multihead.sst2.engine import PRETRAINED, build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 from overfit_cli.studies.multihead.sst2.study import study
 from overfit_cli.studies.multihead.sst2.training import logits_of
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 from tests.command import environment, run
 
 REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
@@ -245,7 +245,7 @@ def test_what_is_missing_is_said_before_anything_runs(
 
 def test_neither_the_study_nor_its_claims_import_anything_heavy() -> None:
     script = (
-        "import sys; from overfit_cli.studies.multihead.sst2 import study, data, claims, model\n"
+        "import sys; from overfit_cli.studies.multihead.sst2 import study, data, claims, engine\n"
         "assert not {'torch', 'transformers', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], env=environment(), check=True)

@@ -18,13 +18,15 @@ from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data
-from overfit_cli.studies.softmax_network.convergence.checks import jacobian_by_autograd
+from overfit_cli.studies.softmax_network.convergence.engine import (
+    KernelRegression,
+    jacobian_by_autograd,
+)
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-from overfit_cli.studies.softmax_network.convergence.regression import KernelRegression
 from overfit_cli.studies.softmax_network.convergence.study import study
-from overfit_cli.studies.softmax_network.names import Activation
+from overfit_cli.studies.softmax_network.paper import Activation
 from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 
 ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
 

@@ -16,22 +16,24 @@ from overfit_cli.core.parameters import build
 from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, logged_steps
-from overfit_cli.studies.softmax_network.diffusion import measures, networks, process
+from overfit_cli.studies.softmax_network.activations import initial_weights
+from overfit_cli.studies.softmax_network.diffusion import data, engine
+from overfit_cli.studies.softmax_network.diffusion import training as measures
+from overfit_cli.studies.softmax_network.diffusion.data import (
+    Floats,
+    Mixture,
+    Pairs,
+    draw_problem,
+    measured_times,
+)
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
     Model,
     SoftmaxDiffusionParameters,
 )
-from overfit_cli.studies.softmax_network.diffusion.process import Floats, Pairs
 from overfit_cli.studies.softmax_network.diffusion.study import study
-from overfit_cli.studies.softmax_network.diffusion.targets import (
-    Mixture,
-    draw_problem,
-    measured_times,
-)
-from overfit_cli.studies.softmax_network.initial import initial_weights
-from overfit_cli.studies.softmax_network.names import NAMES, Activation
+from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 from overfit_cli.studies.softmax_network.reference import plain_network
-from overfit_cli.sweep.worker import train_all
+from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import words
 
 SMALL = {"n": 40, "m": 16, "training_steps": 30, "samples": 200, "validation": 50}
@@ -59,7 +61,7 @@ def test_noised_points_are_where_the_forward_equation_takes_them() -> None:
     for _ in range(steps):
         x += -x * time / steps + np.sqrt(2 * time / steps) * random.normal(size=len(x))
     clean = np.full((40_000, 1), start)
-    found = process.noised(clean, np.full(40_000, time), random).noisy[:, 0]
+    found = data.noised(clean, np.full(40_000, time), random).noisy[:, 0]
     assert found.mean() == pytest.approx(x.mean(), abs=0.02)
     assert found.std() == pytest.approx(x.std(), abs=0.02)
     assert stats.ks_2samp(found, x).pvalue > 1e-3
@@ -91,7 +93,7 @@ def test_a_mixture_denoises_as_bayes_rule_by_quadrature_does(deviation: float) -
 def test_the_score_is_the_gradient_of_the_logarithm_of_the_density() -> None:
     mixture, small = Mixture(points(4, 2), 0.2), 1e-5
     noisy, times = points(6, 2, 1), np.linspace(0.1, 1.0, 6)
-    found = process.score(mixture.denoise(noisy, times), Pairs(noisy, times, noisy))
+    found = data.score(mixture.denoise(noisy, times), Pairs(noisy, times, noisy))
     for axis in range(2):
         step = small * np.eye(2)[axis]
         above, below = (np.log(mixture.density(noisy + way * step, times)) for way in (1, -1))
@@ -102,9 +104,9 @@ def test_the_backward_process_with_the_true_score_ends_at_the_target() -> None:
     mixture = Mixture(np.array([[0.7, 0.0], [-0.3, 0.5]]), 0.1)
     random = np.random.default_rng(0)
     times = np.geomspace(4.0, 0.02, 200)
-    samples = process.backward(mixture.denoise, random.normal(size=(4000, 2)), times, random)
+    samples = data.backward(mixture.denoise, random.normal(size=(4000, 2)), times, random)
     fresh, again = (
-        process.noised(mixture.draw(4000, 0, name), np.full(4000, 0.02), random).noisy
+        data.noised(mixture.draw(4000, 0, name), np.full(4000, 0.02), random).noisy
         for name in ("one", "other")
     )
     near, floor, far = (
@@ -123,7 +125,7 @@ def test_the_backward_process_brings_estimates_into_the_unit_ball() -> None:
         return np.full(noisy.shape, 100.0)
 
     times, random = np.geomspace(3.0, 0.001, 400), np.random.default_rng(0)
-    end = process.backward(far, np.zeros((50, 2)), times, random)
+    end = data.backward(far, np.zeros((50, 2)), times, random)
     np.testing.assert_allclose(np.linalg.norm(end, axis=1), 1.0, atol=0.2)
     np.testing.assert_array_equal(seen, times[:-1])
 
@@ -154,7 +156,7 @@ def test_both_weightings_are_of_one_error() -> None:
         found = measures.errors_at(lambda noisy, _: 0.3 * noisy, test, problem.truth)
         weight = 4 * math.sinh(time) ** 2
         assert found.denoiser_error == pytest.approx(weight * found.score_error, rel=1e-9)
-        scores = process.score(problem.truth.denoise(test.noisy, test.times), test)
+        scores = data.score(problem.truth.denoise(test.noisy, test.times), test)
         assert found.score_square == pytest.approx((scores**2).sum(axis=1).mean())
 
 
@@ -171,12 +173,12 @@ def plain_tuning(of: SoftmaxDiffusionParameters, seed: int) -> tuple[float, floa
     w, a = initial_weights("symmetric", (of.m, 1 + of.d, of.d), of.sigma, seed)
     scale = 1.0 if of.output_scale == "paper" else of.m**-0.5
     found = []
-    for size in networks.STEP_SIZES[of.optimiser]:
+    for size in engine.STEP_SIZES[of.optimiser]:
         weights = torch.tensor(w, requires_grad=True)
         rate = size
         if of.optimiser == "gd":
-            start = networks.initial_network(of, seed, problem.train, "cpu")
-            curvature = networks.tangent_spectrum(of, problem.train, start.radius)[0]
+            start = engine.initial_network(of, seed, problem.train, "cpu")
+            curvature = engine.tangent_spectrum(of, problem.train, start.radius)[0]
             rate = size / (scale**2 * of.m * curvature)
         kind = torch.optim.Adam if of.optimiser == "adam" else torch.optim.SGD
         optimiser = kind([weights], lr=rate)
@@ -208,11 +210,9 @@ def test_the_curvature_is_that_of_a_wide_network() -> None:
     """λ_max(JJᵀ) over m; that of 50,000 units by autograd differs by a few per cent."""
     of = parameters(n=12, m=50_000, dtype="float64", output_scale="paper")
     problem = draw_problem(of, 0)
-    start = networks.initial_network(of, 0, problem.train, "cpu")
-    largest, smallest = networks.tangent_spectrum(of, problem.train, start.radius)
-    inputs = torch.as_tensor(
-        networks.scaled(problem.train.noisy, problem.train.times, start.radius)
-    )
+    start = engine.initial_network(of, 0, problem.train, "cpu")
+    largest, smallest = engine.tangent_spectrum(of, problem.train, start.radius)
+    inputs = torch.as_tensor(engine.scaled(problem.train.noisy, problem.train.times, start.radius))
     weights = start.net.weights[0].clone().requires_grad_()
     values = plain_network("softmax", inputs, weights, start.net.signs[0])[:, 0]
     rows = torch.stack([torch.autograd.grad(one, weights, retain_graph=True)[0] for one in values])
@@ -231,7 +231,7 @@ def test_training_ends_where_the_best_step_is_far_behind() -> None:
         )
         if loss is not None
     ]
-    assert max(networks.LEAST_STEPS, 3 * found.measurements["best_step"]) < steps[-1] < 1000
+    assert max(engine.LEAST_STEPS, 3 * found.measurements["best_step"]) < steps[-1] < 1000
     assert found.steps == steps[-1]
 
 

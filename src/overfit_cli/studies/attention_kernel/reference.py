@@ -1,11 +1,18 @@
-"""Attention entry by entry, as its definition says: what the fast one is tested against."""
+"""Plain and slow: kernel attention, and the classifier.
+
+Attention entry by entry, as its definition says: what the fast one is tested against.
+
+The transformer in plain NumPy: one sample, head and token at a time, in float64.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 
 import numpy as np
+import torch
 
 
 def attention_by_definition(kernel: str, query: np.ndarray, key: np.ndarray) -> np.ndarray:
@@ -28,3 +35,88 @@ def attention_by_definition(kernel: str, query: np.ndarray, key: np.ndarray) -> 
         kernel, 1
     )
     return scaled
+
+
+Weights = Mapping[str, np.ndarray]
+_EPSILON = 1e-5  # which LayerNorm adds to the variance
+
+
+def weights_of(model: torch.nn.Module) -> dict[str, np.ndarray]:
+    """Return the weights by name, as arrays."""
+    return {name: value.detach().numpy() for name, value in model.state_dict().items()}
+
+
+def logits(
+    weights: Weights, kernel: str, heads: int, tokens: np.ndarray, mask: np.ndarray | None = None
+) -> np.ndarray:
+    """Return logits, (samples, classes), of tokens (samples, tokens).
+
+    Args:
+        weights: by name, as in the state of a `Transformer`.
+        kernel: name of the attention kernel.
+        heads: attention heads of a layer.
+        tokens: whole numbers, shape (samples, tokens).
+        mask: true where a token isn't padding, in the same shape; None where none is.
+    """
+    masks = np.ones(tokens.shape, dtype=bool) if mask is None else mask
+    rows = []
+    for sample, own in zip(tokens, masks, strict=True):
+        units = head_units(weights, kernel, heads, sample, own)
+        rows.append(_linear(weights, "classes", units))
+    return np.array(rows)
+
+
+def head_units(
+    weights: Weights, kernel: str, heads: int, sample: np.ndarray, mask: np.ndarray
+) -> np.ndarray:
+    """Return the head's ReLU units, (hidden,), of one sample's tokens; padding is left out."""
+    places = np.flatnonzero(mask)
+    stream = [weights["embedding"][sample[at]] + weights["position"][at] for at in places]
+    layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
+    for layer in range(layers):
+        name = f"layers.{layer}."
+        stream = _attended(weights, name, kernel, heads, stream, len(sample))
+        stream = [x + _perceptron(weights, name, x) for x in stream]
+    mean = np.mean([_normalised(weights, "norm", x) for x in stream], axis=0)
+    return np.array([max(unit, 0.0) for unit in _linear(weights, "head", mean)])
+
+
+def _attended(
+    weights: Weights, name: str, kernel: str, heads: int, stream: list[np.ndarray], padded: int
+) -> list[np.ndarray]:
+    normed = [_normalised(weights, f"{name}attention_norm", x) for x in stream]
+    query, key, value = (
+        np.array([_linear(weights, f"{name}{which}", x) for x in normed])
+        for which in ("query", "key", "value")
+    )
+    # The n in these two kernels' names is the padded length.
+    share = padded / len(stream)
+    scale = {"softmax-times-n": share, "gaussian-over-n": 1 / share}.get(kernel, 1.0)
+    width = query.shape[1] // heads
+    mixed = np.zeros_like(query)
+    for head in range(heads):
+        own = slice(head * width, (head + 1) * width)
+        attention = scale * attention_by_definition(kernel, query[:, own], key[:, own])
+        for to in range(len(stream)):
+            for source in range(len(stream)):
+                mixed[to, own] += attention[to, source] * value[source, own]
+    return [
+        x + _linear(weights, f"{name}output", row) for x, row in zip(stream, mixed, strict=True)
+    ]
+
+
+def _perceptron(weights: Weights, name: str, x: np.ndarray) -> np.ndarray:
+    wide = _linear(weights, f"{name}widen", _normalised(weights, f"{name}perceptron_norm", x))
+    bent = np.array([unit * (1 + math.erf(unit / math.sqrt(2))) / 2 for unit in wide])
+    return _linear(weights, f"{name}narrow", bent)
+
+
+def _normalised(weights: Weights, name: str, x: np.ndarray) -> np.ndarray:
+    centred = x - x.sum() / len(x)
+    scaled: np.ndarray = centred / math.sqrt((centred**2).sum() / len(x) + _EPSILON)
+    return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+
+def _linear(weights: Weights, name: str, x: np.ndarray) -> np.ndarray:
+    product: np.ndarray = weights[f"{name}.weight"] @ x
+    return product + weights[f"{name}.bias"]

@@ -13,9 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from overfit_cli.studies.benign_vit.data import Floats, Realisation, Samples, Weights, draw
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.scales import token_scales, weight_scales
+from overfit_cli.studies.benign_vit.vit.data import Floats, Realisation, Samples, Weights, draw
+from overfit_cli.studies.benign_vit.vit.parameters import (
+    BenignVitParameters,
+    token_scales,
+    weight_scales,
+)
 
 
 def logistic_loss(margins: Tensor) -> Tensor:

@@ -1,4 +1,16 @@
-"""Logits and gradients of classes of heads, by hand, for cells that share their samples.
+"""The engine of one head or of classes of heads: weights, optimisers, gradients.
+
+Weights of heads, kept once for each class of heads that are alike.
+
+    Φ̃(X) = H^(−1/2) Σ_h ⟨U_h, softmax(X W_h Xᵀ) X⟩    (Deora et al. 2024, equation 2)
+
+Heads that begin alike get the same gradient at every step, so they stay alike under any optimiser
+that treats them alike. From zero all H heads are one class. After the first phase of section 5.1,
+whose steps are ±1, they are two. A class counts as often as it has heads; nothing else changes.
+
+Steps of the optimisers, for cells that are trained together.
+
+Logits and gradients of classes of heads, by hand, for cells that share their samples.
 
 Arrays over pairs of tokens are ordered (token s, sample, token t and class), so that sums over s
 run over long rows, and each sample's scores are one small matrix product. No table of products of
@@ -10,12 +22,257 @@ in a processor's cache.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from overfit_cli.core.training import named_rng
+from overfit_cli.studies.multihead.parameters import Floats, MultiheadParameters, Optimiser, Samples
+
+Weights = dict[str, Tensor]
+"""What is trained, by name: `projection` (U) and `attention` (W), or the factors of both.
+
+Each has shape (cells, classes, ...).
+"""
+
+FACTORS = {"projection": ("places", "values"), "attention": ("queries", "keys")}
+"""The factors of U = P Vᵀ and of W = Q Kᵀ, where heads have a width."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The heads of cells that are trained together.
+
+    Attributes:
+        weights: what is trained.
+        counts: how many heads each class has, shape (cells, classes).
+        heads: H, shape (cells,).
+    """
+
+    weights: Weights
+    counts: Tensor
+    heads: Tensor
+
+    @cached_property
+    def mixing(self) -> Tensor:
+        """What a class's output counts in the logit, counts / √H, shape (cells, classes)."""
+        return self.counts / self.heads.sqrt()[:, None]
+
+    def of(self, cells: Tensor) -> Heads:
+        """Return those of some of the cells."""
+        weights = {name: one[cells] for name, one in self.weights.items()}
+        return Heads(weights, self.counts[cells], self.heads[cells])
+
+    def copied(self) -> Heads:
+        """Return a copy that steps don't change."""
+        weights = {name: one.clone() for name, one in self.weights.items()}
+        return Heads(weights, self.counts, self.heads)
+
+
+def full_matrices(weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return U, (cells, classes, tokens, features), and W, (cells, classes, features, features)."""
+    if "projection" in weights:
+        return weights["projection"], weights["attention"]
+    return (
+        weights["places"] @ weights["values"].mT,
+        weights["queries"] @ weights["keys"].mT,
+    )
+
+
+def gradients_of(weights: Mapping[str, Tensor], projection: Tensor, attention: Tensor) -> Weights:
+    """Return the gradients in what is trained, from those in U and W."""
+    if "projection" in weights:
+        return {"projection": projection, "attention": attention}
+    return {
+        "places": projection @ weights["values"],
+        "values": projection.mT @ weights["places"],
+        "queries": attention @ weights["keys"],
+        "keys": attention.mT @ weights["queries"],
+    }
+
+
+def initial_heads(
+    settings: Sequence[MultiheadParameters],
+    seed: int,
+    first: Samples,
+    *,
+    dtype: torch.dtype,
+    device: str,
+) -> Heads:
+    """Return the heads of a seed's cells before the first step.
+
+    Args:
+        settings: the cells', which all have as many classes.
+        seed: of all of them.
+        first: samples of the first phase.
+        dtype, device: of the tensors.
+    """
+
+    def tensor(arrays: Sequence[Floats]) -> Tensor:
+        return torch.tensor(np.stack(arrays), dtype=dtype, device=device)
+
+    each = [_initial_classes(one, seed, first) for one in settings]
+    names = each[0][0]
+    return Heads(
+        weights={name: tensor([weights[name] for weights, _ in each]) for name in names},
+        counts=tensor([counts for _, counts in each]),
+        heads=tensor([np.array(float(one.heads)) for one in settings]),
+    )
+
+
+def classes(parameters: MultiheadParameters) -> int:
+    """Return how many classes of heads there are."""
+    if parameters.each_head:
+        return parameters.heads
+    return 2 if parameters.first_phase == "signs" else 1
+
+
+def first_step_sizes(parameters: MultiheadParameters, seed: int) -> Floats:
+    """Return α_h, the step size of each head in the first phase, (heads,); zeros without it."""
+    if parameters.first_phase == "none":
+        return np.zeros(parameters.heads)
+    if parameters.first_phase == "positive":
+        return np.ones(parameters.heads)
+    return named_rng(seed, "init", "signs").choice([1.0, -1.0], parameters.heads)
+
+
+def first_gradient(first: Samples) -> Floats:
+    """Return what the first phase adds to U for a step size of 1, the same row for each token.
+
+    It is Σ_i y_i Σ_t x_it / (2 n₁ T) (equation 120); W has no gradient at zero.
+    """
+    n, tokens, _ = first.inputs.shape
+    row: Floats = np.einsum("n,ntd->d", first.labels, first.inputs) / (2 * n * tokens)
+    return np.broadcast_to(row, first.inputs.shape[1:])
+
+
+def _initial_classes(
+    parameters: MultiheadParameters, seed: int, first: Samples
+) -> tuple[dict[str, Floats], Floats]:
+    """The first weights of each class, and how many heads it has."""
+    features, heads = parameters.d, parameters.heads
+    if parameters.initialisation == "gaussian":
+        return _gaussian(parameters, seed), np.ones(heads)
+    signs = first_step_sizes(parameters, seed)
+    counts = np.ones(heads)
+    if not parameters.separate_heads and parameters.first_phase == "signs":
+        counts = np.array([(signs > 0).sum(), (signs < 0).sum()], dtype=np.float64)
+        signs = np.array([1.0, -1.0])
+    elif not parameters.separate_heads:
+        counts, signs = np.array([float(heads)]), signs[:1]
+    return {
+        "projection": signs[:, None, None] * first_gradient(first),
+        "attention": np.zeros((len(signs), features, features)),
+    }, counts
+
+
+def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
+    tokens, features = parameters.tokens, parameters.d
+    shapes = {"projection": (tokens, features), "attention": (features, features)}
+    if parameters.head_width == "shared":
+        width = features // parameters.heads
+        shapes = {
+            "places": (tokens, width),
+            "values": (features, width),
+            "queries": (features, width),
+            "keys": (features, width),
+        }
+    return {
+        name: parameters.sigma_init
+        * named_rng(seed, "init", name).standard_normal((parameters.heads, *shape))
+        for name, shape in shapes.items()
+    }
+
+
+BETAS = (0.9, 0.999)
+SMALL = 1e-8
+"""What Adam adds to the root of the mean square; PyTorch's default, as the betas are."""
+
+
+class Steps:
+    """Takes steps with one optimiser, and keeps what it remembers.
+
+    Args:
+        optimiser: which.
+        step_sizes: of each cell, shape (cells,).
+        momentum: for `momentum`, of each cell, shape (cells,).
+        counts: how many heads each class has, shape (cells, classes): a norm is over all heads.
+    """
+
+    def __init__(
+        self, optimiser: Optimiser, step_sizes: Tensor, momentum: Tensor, counts: Tensor
+    ) -> None:
+        self._optimiser = optimiser
+        self._step_sizes = step_sizes[:, None, None, None]
+        self._momentum = momentum[:, None, None, None]
+        self._counts = counts
+        self._first: Weights = {}
+        self._second: Weights = {}
+        self._taken = 0
+
+    @property
+    def by_loss(self) -> bool:
+        """Whether the gradients it is to be given are divided by the loss."""
+        return self._optimiser in ("loss-normalised", "gradient-normalised")
+
+    def take(self, weights: Weights, gradients: Mapping[str, Tensor]) -> None:
+        """Change the weights by a step, in place."""
+        self._taken += 1
+        size = self._step_sizes
+        if self._optimiser == "gradient-normalised":
+            size = size / _norm(gradients, self._counts)[:, None, None, None]
+        for name, gradient in gradients.items():
+            weights[name].addcmul_(size, self._direction(name, gradient), value=-1)
+
+    def _direction(self, name: str, gradient: Tensor) -> Tensor:
+        if self._optimiser == "momentum":
+            before = _kept(self._first, name, gradient)
+            return before.mul_(self._momentum).add_(gradient)
+        if self._optimiser == "adam":
+            return self._adam(name, gradient)
+        return gradient
+
+    def _adam(self, name: str, gradient: Tensor) -> Tensor:
+        first = _kept(self._first, name, gradient)
+        second = _kept(self._second, name, gradient)
+        first.lerp_(gradient, 1 - BETAS[0])
+        second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+        mean, square = (1 - beta**self._taken for beta in BETAS)
+        return (first / mean) / ((second / square).sqrt() + SMALL)
+
+    def keep(self, cells: Tensor) -> None:
+        """Go on with some of the cells alone."""
+        self._step_sizes, self._momentum = self._step_sizes[cells], self._momentum[cells]
+        self._counts = self._counts[cells]
+        self._first = {name: one[cells] for name, one in self._first.items()}
+        self._second = {name: one[cells] for name, one in self._second.items()}
+
+
+def _kept(kept: Weights, name: str, gradient: Tensor) -> Tensor:
+    """What is remembered of the gradients so far; zeros before the first."""
+    if name not in kept:
+        kept[name] = torch.zeros_like(gradient)
+    return kept[name]
+
+
+def _norm(gradients: Mapping[str, Tensor], counts: Tensor) -> Tensor:
+    """The Frobenius norm of all heads together, (cells,), whose squares needn't be floats."""
+    largest = torch.stack([one.abs().amax((-3, -2, -1)) for one in gradients.values()]).amax(0)
+    largest = largest.clamp(min=torch.finfo(largest.dtype).tiny)
+    scaled = {name: one / largest[:, None, None, None] for name, one in gradients.items()}
+    return largest * squared_norm(scaled, counts).sqrt()
+
+
+def squared_norm(weights: Mapping[str, Tensor], counts: Tensor) -> Tensor:
+    """Return the squared Frobenius norm of all heads together, (cells,)."""
+    of_class = torch.stack([one.square().sum((-2, -1)) for one in weights.values()]).sum(0)
+    return (counts * of_class).sum(-1)
+
 
 _AT_ONCE = {"cpu": 150_000, "cuda": 200_000_000}
 """The numbers of an array over pairs of tokens, of all classes, at most."""

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.studies.multihead.heads import first_gradient, first_step_sizes
-from overfit_cli.studies.multihead.parameters import MultiheadParameters
-from overfit_cli.studies.multihead.problem import Problem
+from overfit_cli.studies.multihead.engine import first_gradient, first_step_sizes
+from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,9 @@
-"""Training of a seed's cells together, with measurements at logged steps."""
+"""Training of heads, and what is measured on the way.
+
+Measurements of heads at a step: norms, attention, margins and alignments (figures 2 to 5).
+
+Training of a seed's cells together, with measurements at logged steps.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +17,115 @@ from torch import Tensor
 
 from overfit_cli.core.study import Cell, CellResult, Results
 from overfit_cli.core.training import Training, failure, logged_steps
-from overfit_cli.studies.multihead import attention_machine, certificates, measures
-from overfit_cli.studies.multihead.engine import Gradients, HeadGradients, log_mean_loss
+from overfit_cli.studies.multihead import first_phase, theory
+from overfit_cli.studies.multihead.engine import (
+    Gradients,
+    HeadGradients,
+    Heads,
+    Steps,
+    attention_scores,
+    full_matrices,
+    gradients_of,
+    initial_heads,
+    log_mean_loss,
+    logits_of,
+    squared_norm,
+)
 from overfit_cli.studies.multihead.first_phase import first_phase_columns
-from overfit_cli.studies.multihead.heads import full_matrices, gradients_of, initial_heads
-from overfit_cli.studies.multihead.optimisers import Steps
-from overfit_cli.studies.multihead.parameters import MultiheadParameters
-from overfit_cli.studies.multihead.problem import Problem
+from overfit_cli.studies.multihead.parameters import Head, MultiheadParameters, Problem
+
+Columns = dict[str, Tensor]
+"""Values of each cell, (cells,), by column."""
+
+
+def sizes_of_heads(heads: Heads) -> Columns:
+    """Return the averaged norms of W and U (figure 2): 1/H Σ ‖W_h‖ and H^(−1/2) Σ ‖U_h‖."""
+    projection, attention = full_matrices(heads.weights)
+    return {
+        "norm_w": _over_heads(heads, _norms(attention)) / heads.heads,
+        "norm_u": _over_heads(heads, _norms(projection)) / heads.heads.sqrt(),
+    }
+
+
+def margins(heads: Heads, least: Tensor) -> Columns:
+    """Return the least margin over ‖Ũ‖_F, and over the averaged norm; nan where U is zero.
+
+    Args:
+        heads: the heads.
+        least: the least of y Φ̃ over the training samples, (cells,).
+    """
+    projection, _ = full_matrices(heads.weights)
+    whole = squared_norm({"projection": projection}, heads.counts).sqrt()
+    averaged = _over_heads(heads, _norms(projection)) / heads.heads.sqrt()
+    return {"margin": _over(least, whole), "margin_average": _over(least, averaged)}
+
+
+def attention_on_relevant(heads: Heads, inputs: Tensor, relevant: Tensor) -> Tensor:
+    """Return the softmax on relevant tokens, over all heads, tokens and samples, (cells,).
+
+    Args:
+        heads: the heads.
+        inputs: X, shape (samples, tokens, features).
+        relevant: shape (samples, tokens).
+    """
+    _, attention = full_matrices(heads.weights)
+    weights = attention_scores(inputs, attention)  # (cells, classes, t, s, samples)
+    on_relevant = (weights * relevant.T).sum(3).mean((2, 3))
+    return _over_heads(heads, on_relevant) / heads.heads
+
+
+def alignments(heads: Heads, planted: Head) -> Columns:
+    """Return the cosines between all heads and the planted one repeated (figure 4's caption)."""
+    projection, attention = full_matrices(heads.weights)
+    found = {}
+    for name, own, other in (
+        ("alignment_w", attention, planted.attention),
+        ("alignment_u", projection, planted.projection),
+    ):
+        target = torch.as_tensor(other).to(own)
+        inner = _over_heads(heads, (own * target).sum((-2, -1)))
+        whole = squared_norm({name: own}, heads.counts).sqrt()
+        found[name] = _over(inner, whole * heads.heads.sqrt() * target.norm())
+    return found
+
+
+def spread_of_heads(heads: Heads) -> Tensor:
+    """Return the distance of heads from their mean over the mean's length, at most, (cells,)."""
+    parts = [one.flatten(2) for one in full_matrices(heads.weights)]
+    each = torch.cat(parts, 2)  # (cells, classes, parameters)
+    share = (heads.counts / heads.heads[:, None])[..., None]
+    mean = (share * each).sum(1, keepdim=True)
+    far = torch.where(heads.counts > 0, (each - mean).norm(dim=-1), 0.0).amax(1)
+    return _over(far, mean.norm(dim=-1).squeeze(1))
+
+
+def on_test(heads: Heads, inputs: Tensor, labels: Tensor) -> Columns:
+    """Return the test loss and the share of test samples of the wrong sign."""
+    projection, attention = full_matrices(heads.weights)
+    found = labels * logits_of(inputs, projection, attention, heads.mixing)
+    return {
+        "test_loss": torch.nn.functional.softplus(-found).mean(-1),
+        "test_error": wrong(found),
+    }
+
+
+def wrong(margins: Tensor) -> Tensor:
+    """Return the share of margins that aren't positive; one of zero counts as half, (cells,)."""
+    return ((margins < 0).to(margins) + (margins == 0).to(margins) / 2).mean(-1)
+
+
+def _norms(matrices: Tensor) -> Tensor:
+    return matrices.square().sum((-2, -1)).sqrt()
+
+
+def _over_heads(heads: Heads, of_class: Tensor) -> Tensor:
+    """Sum over heads of what each class has, (cells,)."""
+    return (heads.counts * of_class).sum(-1)
+
+
+def _over(number: Tensor, size: Tensor) -> Tensor:
+    return torch.where(size > 0, number / size, torch.nan)
+
 
 RATIO = 1.25
 """The ratio of a logged step to the one before, after the first ten."""
@@ -81,7 +188,7 @@ class _Run(Generic[P]):
         settings = self._settings
         if not settings.certify or settings.first_phase == "none" or not self._of_mixture:
             return {}
-        weights = certificates.of_cell(self._heads, place)
+        weights = theory.of_cell(self._heads, place)
         signs = np.array([1.0, -1.0]) if settings.first_phase == "signs" else np.ones(1)
         there = (self._heads.counts[place] > 0).cpu().numpy()
         return first_phase_columns(self._problem, weights, signs[there])
@@ -157,25 +264,23 @@ class _Run(Generic[P]):
 
     def _measure(self, step: int, found: Gradients, due: Sequence[bool]) -> list[dict[str, float]]:
         """Measure all cells at a step, and log it for those that are due and haven't diverged."""
-        margins = found.logits * self._labels
+        signed = found.logits * self._labels
         heads = self._heads
         columns = {
             "train_loss": found.loss,
-            "log10_train_loss": log_mean_loss(margins) * _PER_LOG_10,
-            "train_error": measures.wrong(margins),
-            **measures.on_test(heads, *self._test),
-            **measures.sizes_of_heads(heads),
-            **measures.margins(heads, margins.amin(-1)),
-            "head_spread": measures.spread_of_heads(heads),
+            "log10_train_loss": log_mean_loss(signed) * _PER_LOG_10,
+            "train_error": wrong(signed),
+            **on_test(heads, *self._test),
+            **sizes_of_heads(heads),
+            **margins(heads, signed.amin(-1)),
+            "head_spread": spread_of_heads(heads),
         }
         if self._relevant is not None:
-            columns["attention"] = measures.attention_on_relevant(
-                heads, self._inputs, self._relevant
-            )
+            columns["attention"] = attention_on_relevant(heads, self._inputs, self._relevant)
         if self._problem.planted is not None:
-            columns |= measures.alignments(heads, self._problem.planted)
+            columns |= alignments(heads, self._problem.planted)
         values = {name: one.tolist() for name, one in columns.items()}
-        rows = [{name: one[place] for name, one in values.items()} for place in range(len(margins))]
+        rows = [{name: one[place] for name, one in values.items()} for place in range(len(signed))]
         for place, row in enumerate(rows):
             if due[place]:
                 self._log(place, step, row)
@@ -185,11 +290,11 @@ class _Run(Generic[P]):
         if not math.isfinite(row["train_loss"]):
             return
         if self._settings.machine:
-            of_cell = certificates.of_cell(self._heads, place)
-            row |= attention_machine.columns(self._problem.train, of_cell)
+            of_cell = theory.of_cell(self._heads, place)
+            row |= first_phase.columns(self._problem.train, of_cell)
         if self._settings.certify:
-            of_cell = certificates.of_cell(self._heads, place)
-            ratios = certificates.certificates(of_cell, self._inputs, self._labels)
+            of_cell = theory.of_cell(self._heads, place)
+            ratios = theory.certificates(of_cell, self._inputs, self._labels)
             worst = self._worst[place]
             worst |= {name: max(one, worst.get(name, -math.inf)) for name, one in ratios.items()}
             row |= ratios
@@ -213,14 +318,14 @@ class _Run(Generic[P]):
     def _theorems(self, place: int, step: int, step_size: float, loss: float) -> dict[str, float]:
         """Theorems 1 and 2 for one cell, with the last step as their target θ."""
         assert self._start_losses is not None
-        hypotheses = certificates.hypotheses(
-            certificates.of_cell(self._start, place),
-            certificates.of_cell(self._heads, place),
+        hypotheses = theory.hypotheses(
+            theory.of_cell(self._start, place),
+            theory.of_cell(self._heads, place),
             self._inputs,
             (float(self._start_losses[place]), loss),
             step,
         )
-        return certificates.theorem_columns(hypotheses, step_size, len(self._labels))
+        return theory.theorem_columns(hypotheses, step_size, len(self._labels))
 
 
 def _known(row: dict[str, float]) -> dict[str, float]:

@@ -1,4 +1,6 @@
-"""The three networks, their Jacobians and their tangent kernels, by formula and in batches.
+"""The three networks: softmax, exponential, rectified linear.
+
+The three networks, their Jacobians and their tangent kernels, by formula and in batches.
 
     F_ℓ(x) = Σ_r a_ℓr h_r(z),   z = W x;   h = m softmax(z), exp(z) or max(z, 0)
 
@@ -6,16 +8,21 @@ Only W is trained. All three have ∂F_ℓ/∂w_r = B_ℓr x with B_ℓr = (a_�
 for softmax and zero for the others. So JJᵀ = m H, where (Cao et al. 2024, Definition 3.6)
 
     H_(ℓi)(kj) = 1/m ⟨x_i, x_j⟩ Σ_r B_iℓr B_jkr.
+
+Initial weights of the two-layer networks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from overfit_cli.studies.softmax_network.names import Activation
+from overfit_cli.core.training import named_rng
+from overfit_cli.studies.softmax_network.paper import Activation, Initialisation
 
 
 @dataclass(frozen=True)
@@ -133,3 +140,29 @@ def limit_gram_matrix(
         kernel = 0.5 - cosines.acos() / (2 * torch.pi)
     same_output = torch.eye(outputs, dtype=one.dtype, device=one.device)
     return torch.kron(same_output, inner * kernel)
+
+
+Floats = NDArray[np.float64]
+
+
+def initial_weights(
+    way: Initialisation, shape: tuple[int, int, int], sigma: float, seed: int
+) -> tuple[Floats, Floats]:
+    """Draw W(0), (m, d), and a, (outputs, m); a wider network extends a narrower one.
+
+    In the symmetric case each hidden unit stands twice, with opposite signs (Definition 3.7).
+
+    Args:
+        way: which case.
+        shape: m, d and outputs; m is even in the symmetric case.
+        sigma: σ, the deviation of a weight.
+        seed: the cell's.
+    """
+    m, d, outputs = shape
+    units = m // 2 if way == "symmetric" else m
+    weights = named_rng(seed, "init", "weights").standard_normal((units, d))
+    signs = named_rng(seed, "init", "signs").choice([-1.0, 1.0], (units, outputs)).T
+    if way == "symmetric":
+        weights = np.repeat(weights, 2, axis=0)
+        signs = np.stack([signs, -signs], axis=-1).reshape(outputs, -1)
+    return sigma * weights, signs

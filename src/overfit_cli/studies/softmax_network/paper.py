@@ -1,6 +1,19 @@
-"""The paper of these studies."""
+"""The paper of these studies, and the names of its networks.
+
+The paper of these studies.
+
+The names of the three networks.
+
+The built-in handwritten digits of 8 × 8 pixels, as points in few dimensions.
+"""
 
 from __future__ import annotations
+
+import functools
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from overfit_cli.core.study import Paper
 
@@ -11,3 +24,30 @@ PAPER = Paper(
     "Diffusion Model, and Beyond",
     url="https://arxiv.org/abs/2405.03251",
 )
+
+
+Activation = Literal["softmax", "exp", "relu"]
+Initialisation = Literal["symmetric", "independent"]
+
+NAMES: dict[Activation, str] = {"softmax": "softmax", "exp": "exp", "relu": "ReLU"}
+"""What each is called in sentences and legends."""
+
+
+PIXELS, DIGITS = 64, 1797
+"""How many a digit has, and how many digits there are."""
+
+
+@functools.lru_cache(maxsize=8)
+def digit_components(d: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the digits' first d principal components, (1797, d), and which digits they are.
+
+    All are scaled alike, so that the longest has norm 1.
+    """
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    pixels = found.data - found.data.mean(axis=0)
+    _, _, axes = np.linalg.svd(pixels, full_matrices=False)
+    points = pixels @ axes[:d].T
+    points /= np.linalg.norm(points, axis=1).max()
+    return points, found.target

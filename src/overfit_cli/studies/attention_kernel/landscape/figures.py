@@ -1,17 +1,113 @@
-"""Figure 4 of Song et al. 2024: the surfaces of one network, one row per kernel."""
+"""The figure `landscape`.
+
+Surfaces over a plane, each in three dimensions and as contours, with a table of measures.
+
+Figure 4 of Song et al. 2024: the surfaces of one network, one row per kernel.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from overfit_cli.core.figure import FigureData, FigureOptions
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.axes import short_settings, split_by, varying_parameters
-from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.surface import Surface, draw_surfaces
+from overfit_cli.figures.labels import short_settings, split_by, varying_parameters
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import DIVERGING, PAGE
+
+Floats = NDArray[np.float64]
+LEVELS = 14
+
+
+@dataclass(frozen=True)
+class Surface:
+    """One surface.
+
+    Attributes:
+        title: what it is of.
+        measures: numbers that are told of it, by what they are.
+        across, up: where its points lie, shapes (n,) and (m,).
+        heights: shape (n, m); 0 at the centre.
+    """
+
+    title: str
+    measures: Mapping[str, str]
+    across: Floats
+    up: Floats
+    heights: Floats
+
+
+@styled
+def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> Picture:
+    """Draw each surface as a row: in three dimensions, as contours, and its measures beside.
+
+    Args:
+        surfaces: one a row; heights and colours have one scale over all of them, whose middle
+            colour is 0.
+        labels: of the two directions, d₁ and d₂, and of the heights.
+    """
+    lowest = min(float(surface.heights.min()) for surface in surfaces)
+    highest = max(float(surface.heights.max()) for surface in surfaces)
+    most = max(-lowest, highest) or 1.0
+    scale, levels = Normalize(-most, most), MaxNLocator(LEVELS).tick_values(lowest, highest)
+    figure = Picture(PAGE, 0.4 + 2.3 * len(surfaces), least=6.0)
+    grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.45, 1, 0.72))
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(wspace=0.06)  # the solids' numbers stand outside of their axes
+    for row, surface in enumerate(surfaces):
+        solid: Any = figure.add_subplot(grid[row, 0], projection="3d")
+        _draw_solid(solid, surface, scale, (lowest, highest))
+        axes = figure.add_subplot(grid[row, 1])
+        filled = axes.contourf(
+            surface.across, surface.up, surface.heights.T, levels, cmap=DIVERGING, norm=scale
+        )
+        axes.contour(filled, colors="0.25", linewidths=0.35)
+        axes.plot(0, 0, "+", color="black", markersize=6)
+        axes.set(xlabel=labels[0], ylabel=labels[1], aspect="equal", title=surface.title)
+        figure.colorbar(filled, ax=axes, label=labels[2], shrink=0.9, pad=0.02)
+        _write_measures(figure.add_subplot(grid[row, 2]), surface)
+    return figure
+
+
+def _draw_solid(
+    axes: Any, surface: Surface, scale: Normalize, heights: tuple[float, float]
+) -> None:
+    across, up = np.meshgrid(surface.across, surface.up, indexing="ij")
+    axes.plot_surface(
+        across, up, surface.heights, cmap=DIVERGING, norm=scale, rstride=1, cstride=1, linewidth=0
+    )
+    axes.set_zlim(*heights)
+    axes.set(xlabel="$d_1$", ylabel="$d_2$")
+    axes.tick_params(labelsize=6, pad=-2)
+    axes.set(xticklabels=[], yticklabels=[])  # the contours beside have them
+    axes.zaxis.set_major_locator(MaxNLocator(4))
+    axes.tick_params(axis="z", pad=1)
+    axes.xaxis.labelpad = axes.yaxis.labelpad = -14
+    axes.view_init(elev=28, azim=-60)
+    axes.set_box_aspect((1, 1, 0.75), zoom=1.08)
+
+
+def _write_measures(axes: Axes, surface: Surface) -> None:
+    """Write a surface's measures as a small table, a line for each."""
+    axes.axis("off")
+    for row, (name, number) in enumerate(surface.measures.items()):
+        height = 0.86 - 0.14 * row
+        axes.text(0.0, height, name, transform=axes.transAxes, fontsize=6.5)
+        axes.text(1.0, height, number, transform=axes.transAxes, fontsize=6.5, ha="right")
+        axes.plot((0, 1), (height - 0.04,) * 2, color="0.8", linewidth=0.4, clip_on=False)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+
 
 DIRECTIONS = ("direction $d_1$ in $W^Q$", "direction $d_2$ in $W^K$")
 

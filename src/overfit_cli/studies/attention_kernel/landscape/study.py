@@ -8,9 +8,9 @@ from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import Figure, by_name, drawn_by
 from overfit_cli.core.study import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.training import Training
-from overfit_cli.landscapes import MEASURES
-from overfit_cli.studies.attention_kernel.classifier.study import TransformerStudy
+from overfit_cli.studies.attention_kernel.classifier_study import TransformerStudy
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+from overfit_cli.studies.attention_kernel.landscape.theory import MEASURES
 
 LANDSCAPE = Figure(
     name="landscape",
@@ -48,7 +48,6 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
     )
     progress_columns = ()
     claims_in = "overfit_cli.studies.attention_kernel.landscape.claims"
-    worlds_in = "overfit_cli.studies.attention_kernel.landscape.worlds"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""

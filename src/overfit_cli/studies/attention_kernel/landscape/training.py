@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import torch
 
-from overfit_cli.analysis.surfaces import Floats
 from overfit_cli.core.classification import Examples, Task, on_device
 from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Training, failure, named_rng
-from overfit_cli.landscapes import Losses, measure_landscape
-from overfit_cli.studies.attention_kernel.classifier.model import Transformer
-from overfit_cli.studies.attention_kernel.classifier.training import evaluate
-from overfit_cli.studies.attention_kernel.landscape.networks import (
+from overfit_cli.studies.attention_kernel.classifier import Transformer, evaluate
+from overfit_cli.studies.attention_kernel.landscape.engine import (
+    Plane,
     data_fingerprint,
+    draw_directions,
     trained_network,
 )
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
-from overfit_cli.studies.attention_kernel.landscape.plane import Plane, draw_directions
+from overfit_cli.studies.attention_kernel.landscape.theory import Floats, Losses, measure_landscape
 
 LandscapeCell = Cell[KernelLandscapeParameters]
 LandscapeResult = CellResult[KernelLandscapeParameters]

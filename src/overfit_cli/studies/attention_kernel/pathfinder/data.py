@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from overfit_cli.analysis.shortcut_rules import best_accuracy_by_places
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
 from overfit_cli.core.text import UserError
@@ -17,6 +16,7 @@ from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.pathfinder.lra import read_lra
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
 from overfit_cli.datasets.pathfinder.samples import PathfinderImages, Stream, images
+from overfit_cli.stats.shortcut_rules import best_accuracy_by_places
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import Figure, drawn_by
-from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
+from overfit_cli.studies.attention_kernel.classifier_study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 SAMPLES = Figure(
@@ -24,7 +24,6 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
     name = "kernel-pathfinder"
     version = 3
     title = "Softmax against Gaussian attention on Pathfinder"
-    worlds_in = "overfit_cli.studies.attention_kernel.classifier.worlds"
     parameters = KernelPathfinderParameters
     source_of_curves = "Song et al. 2024, figure 3"
 
@@ -34,7 +33,7 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of section 5.3.1."""
-        from overfit_cli.studies.attention_kernel.classifier.claims import ClassifierClaims
+        from overfit_cli.studies.attention_kernel.classifier_claims import ClassifierClaims
 
         places = "the best rule that sees the discs' places alone"
         claims = ClassifierClaims(

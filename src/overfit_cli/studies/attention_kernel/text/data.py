@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.analysis.shortcut_rules import ridge_accuracy
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
 from overfit_cli.datasets.text import PADDING, ReviewSettings, Stream, Texts, generated_reviews
+from overfit_cli.stats.shortcut_rules import ridge_accuracy
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 
 WORDS = 64

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from overfit_cli.core.parameters import parameter
-from overfit_cli.studies.attention_kernel.classifier.parameters import ClassifierParameters
+from overfit_cli.studies.attention_kernel.classifier_study import ClassifierParameters
 
 IMDB_REVIEWS = 25_000
 """IMDb's training reviews, and its test reviews."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
-from overfit_cli.studies.attention_kernel.classifier.study import ClassifierStudy
+from overfit_cli.studies.attention_kernel.classifier_study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 
 
@@ -16,13 +16,12 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
     name = "kernel-text"
     version = 2
     title = "Softmax against Gaussian attention on text classification"
-    worlds_in = "overfit_cli.studies.attention_kernel.classifier.worlds"
     parameters = KernelTextParameters
     source_of_curves = "Song et al. 2024, figure 2"
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of section 5.3.1, and what the controls say."""
-        from overfit_cli.studies.attention_kernel.classifier.claims import ClassifierClaims
+        from overfit_cli.studies.attention_kernel.classifier_claims import ClassifierClaims
 
         claims = ClassifierClaims(
             "text", self.parameters, "the bag-of-words rule", "kernel-fig2", paper_rate=1e-4

@@ -19,8 +19,8 @@ from overfit_cli.claims.rules import (
 )
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
-from overfit_cli.studies.benign_vit.claims.fitted import every_cell_fitted
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import every_cell_fitted
 
 _AXES = {"n": LEAST_VALUES, "snr": LEAST_VALUES}
 GRID = Selection(

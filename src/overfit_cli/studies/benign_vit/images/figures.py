@@ -10,9 +10,9 @@ import pandas as pd
 from overfit_cli.core.figure import FigureData, FigureOptions
 from overfit_cli.core.parameters import describe, of_row
 from overfit_cli.core.text import UserError
+from overfit_cli.figures.labels import brief
 from overfit_cli.figures.panels import ImageRow, draw_image_rows
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import brief
 from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 

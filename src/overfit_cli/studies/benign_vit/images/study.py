@@ -51,7 +51,6 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
     trajectory_columns = _LOGGED
     headline = "test_loss"
     claims_in = "overfit_cli.studies.benign_vit.images.claims"
-    worlds_in = "overfit_cli.studies.benign_vit.images.worlds"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""

@@ -14,7 +14,7 @@ from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Training, failure
 from overfit_cli.datasets.images import Digits
 from overfit_cli.studies.benign_vit.images.data import image_task
-from overfit_cli.studies.benign_vit.images.model import ImageTransformer
+from overfit_cli.studies.benign_vit.images.engine import ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
 NEAR = 3.0

@@ -18,10 +18,15 @@ from overfit_cli.claims.rules import (
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.multihead.claims.bounds import bound_claims, theorem_claims
-from overfit_cli.studies.multihead.claims.directions import DIRECTION_CLAIMS
-from overfit_cli.studies.multihead.claims.first_phase import FIRST_PHASE_CLAIMS
-from overfit_cli.studies.multihead.claims.speed import FASTER, REACHED, SLOWER, power_of_heads
-from overfit_cli.studies.multihead.claims.step_sizes import contour_claims, second_head_claims
+from overfit_cli.studies.multihead.claims.first_phase import DIRECTION_CLAIMS, FIRST_PHASE_CLAIMS
+from overfit_cli.studies.multihead.claims.step_sizes import (
+    FASTER,
+    REACHED,
+    SLOWER,
+    contour_claims,
+    power_of_heads,
+    second_head_claims,
+)
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 
 ALIKE_UP_TO = 1e-9

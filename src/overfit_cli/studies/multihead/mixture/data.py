@@ -13,7 +13,7 @@ import numpy as np
 
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
-from overfit_cli.studies.multihead.problem import Floats, Problem, Samples
+from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
 
 
 def draw_problem(parameters: MultiheadMixtureParameters, seed: int) -> Problem:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from overfit_cli.studies.multihead.columns import (
+from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
+from overfit_cli.studies.multihead.parameters import Problem
+from overfit_cli.studies.multihead.study import (
     FIRST_PHASE,
     MIXTURE_COLUMNS,
+    MultiheadStudy,
     cell_columns,
     step_columns,
 )
-from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
-from overfit_cli.studies.multihead.problem import Problem
-from overfit_cli.studies.multihead.study import MultiheadStudy
 
 
 class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
@@ -24,7 +24,6 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
     columns = cell_columns(*MIXTURE_COLUMNS, *FIRST_PHASE)
     trajectory_columns = step_columns(*MIXTURE_COLUMNS)
     claims_in = "overfit_cli.studies.multihead.mixture.claims"
-    worlds_in = "overfit_cli.studies.multihead.mixture.worlds"
     source_of_heads = "Deora et al. 2024, figures 2 and 3"
 
     def draw(self, parameters: MultiheadMixtureParameters, seed: int) -> Problem:

@@ -13,14 +13,14 @@ from overfit_cli.claims.rules import Margin, judged, share_of_seeds
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.multihead.claims.bounds import bound_claims
-from overfit_cli.studies.multihead.claims.speed import (
+from overfit_cli.studies.multihead.claims.step_sizes import (
     FASTER,
     REACHED,
     SOONER,
     power_of_heads,
     ratio_of_steps,
+    second_head_claims,
 )
-from overfit_cli.studies.multihead.claims.step_sizes import second_head_claims
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 
 FOUND_AT = 0.9

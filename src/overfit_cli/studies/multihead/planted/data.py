@@ -13,8 +13,8 @@ import numpy as np
 
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import named_rng
+from overfit_cli.studies.multihead.parameters import Floats, Head, Problem, Samples
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
-from overfit_cli.studies.multihead.problem import Floats, Head, Problem, Samples
 
 _CHUNK = 1024
 _MOST_DRAWS = 1000

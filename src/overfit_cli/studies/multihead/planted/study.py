@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from overfit_cli.studies.multihead.columns import PLANTED_COLUMNS, cell_columns, step_columns
+from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
-from overfit_cli.studies.multihead.problem import Problem
-from overfit_cli.studies.multihead.study import MultiheadStudy
+from overfit_cli.studies.multihead.study import (
+    PLANTED_COLUMNS,
+    MultiheadStudy,
+    cell_columns,
+    step_columns,
+)
 
 
 class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
@@ -19,7 +23,6 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
     columns = cell_columns(*PLANTED_COLUMNS)
     trajectory_columns = step_columns(*PLANTED_COLUMNS)
     claims_in = "overfit_cli.studies.multihead.planted.claims"
-    worlds_in = "overfit_cli.studies.multihead.planted.worlds"
     source_of_heads = "Deora et al. 2024, figures 4 and 5"
 
     def draw(self, parameters: MultiheadPlantedParameters, seed: int) -> Problem:

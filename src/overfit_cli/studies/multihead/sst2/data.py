@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from overfit_cli.analysis.shortcut_rules import word_counts_accuracy
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
 from overfit_cli.core.text import UserError
@@ -22,6 +21,7 @@ from overfit_cli.datasets.text import (
     read_sst2,
     tokens_of_words,
 )
+from overfit_cli.stats.shortcut_rules import word_counts_accuracy
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 
@@ -90,7 +90,7 @@ def _encoded(
     """Both splits as tokens, and how many different ones there are."""
     train, test = _read(folder)
     if weights == "pretrained":
-        from overfit_cli.studies.multihead.sst2.model import pretrained_tokenizer
+        from overfit_cli.studies.multihead.sst2.engine import pretrained_tokenizer
 
         tokenize, vocabulary, padding = pretrained_tokenizer(folder, tokens)
     else:

@@ -41,7 +41,6 @@ class MultiheadSst2(Study[P]):
     )
     trajectory_columns = TRAJECTORY_COLUMNS
     claims_in = "overfit_cli.studies.multihead.sst2.claims"
-    worlds_in = "overfit_cli.studies.multihead.sst2.worlds"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
@@ -49,7 +48,7 @@ class MultiheadSst2(Study[P]):
 
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
         """Look for `transformers`, SST-2 and, where cells take them, the pretrained weights."""
-        from overfit_cli.studies.multihead.sst2 import data, model
+        from overfit_cli.studies.multihead.sst2 import data, engine
 
         require_extra("transformers", "text", self.name)
         folder = data.sst2_folder()
@@ -57,7 +56,7 @@ class MultiheadSst2(Study[P]):
         pretrained = [one for one in asked if one.weights == "pretrained"]
         found = dict(data.check_enough(folder, asked))
         if pretrained:
-            found |= model.check_pretrained(folder, pretrained)
+            found |= engine.check_pretrained(folder, pretrained)
         return found
 
     def cost(self, cell: Cell[P]) -> float:

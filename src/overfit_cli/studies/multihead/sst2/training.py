@@ -23,7 +23,7 @@ from overfit_cli.core.classification import (
 from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Training, named_rng, torch_draws
 from overfit_cli.studies.multihead.sst2.data import sst2_folder
-from overfit_cli.studies.multihead.sst2.model import build_model
+from overfit_cli.studies.multihead.sst2.engine import build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 TARGET = math.log(2) / 2

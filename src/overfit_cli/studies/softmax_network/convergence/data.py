@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.training import named_rng
+from overfit_cli.studies.softmax_network.activations import initial_weights
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-from overfit_cli.studies.softmax_network.digits import digit_components
-from overfit_cli.studies.softmax_network.initial import initial_weights
+from overfit_cli.studies.softmax_network.paper import digit_components
 
 Floats = NDArray[np.float64]
 

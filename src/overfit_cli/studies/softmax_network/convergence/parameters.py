@@ -7,9 +7,7 @@ from typing import Literal
 
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import Cell
-from overfit_cli.studies.softmax_network.digits import DIGITS, PIXELS
-from overfit_cli.studies.softmax_network.initial import Initialisation
-from overfit_cli.studies.softmax_network.names import Activation
+from overfit_cli.studies.softmax_network.paper import DIGITS, PIXELS, Activation, Initialisation
 
 
 class SoftmaxConvergenceParameters(StudyParameters):

@@ -1,4 +1,9 @@
-"""The study `softmax-convergence`: Table 1, Theorem 4.2 and Lemmas 5.1 and 5.3 of Cao et al."""
+"""The study `softmax-convergence` of Cao et al. 2024.
+
+Columns of a cell of `softmax-convergence`, and of its logged steps (Cao et al. 2024).
+
+The study `softmax-convergence`: Table 1, Theorem 4.2 and Lemmas 5.1 and 5.3 of Cao et al.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +22,177 @@ from overfit_cli.core.figure import (
     drawn_by,
     fitted_by,
 )
-from overfit_cli.core.study import Batches, CellResult, Cells, Results, Study
+from overfit_cli.core.study import Batches, CellResult, Cells, Column, Results, Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
-from overfit_cli.studies.softmax_network.convergence.columns import AT_STEPS, MEASUREMENTS
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,
 )
 from overfit_cli.studies.softmax_network.paper import PAPER
+
+AT_STEPS = (
+    Column("train_loss", "training loss, ½‖F − Y‖²", symbol="L", label="training loss"),
+    Column(
+        "ntk_loss",
+        "the same of regression with the tangent kernel",
+        symbol=r"L_{\mathrm{ntk}}",
+        label="tangent kernel's loss",
+    ),
+    Column(
+        "lambda_min",
+        "smallest eigenvalue of the Gram matrix",
+        symbol=r"\lambda_{\mathrm{min}}(H)",
+        label="smallest eigenvalue",
+    ),
+    Column(
+        "lambda_max",
+        "largest eigenvalue of the Gram matrix",
+        symbol=r"\lambda_{\mathrm{max}}(H)",
+        label="largest eigenvalue",
+    ),
+    Column(
+        "movement",
+        "farthest that a hidden unit's weights have moved",
+        symbol="R",
+        label="largest weight movement",
+    ),
+    Column("kernel_drift", "change of the Gram matrix", symbol=r"\|H - H^*\|_F"),
+    Column(
+        "test_drift",
+        "change of the kernel at a test input, most",
+        symbol=r"\epsilon_{\mathrm{test}}",
+        label="kernel change at test inputs",
+    ),
+    Column(
+        "train_gap",
+        "network less kernel regression by (24), over the labels' norm",
+        label="training gap",
+    ),
+    Column(
+        "gradient_gap",
+        "the same with the gradient of (23), step size η / (m λ_max)",
+        label="training gap by (23)",
+    ),
+    Column(
+        "test_gap",
+        "network less kernel regression at test inputs, root mean square",
+        label="test gap",
+    ),
+    Column("test_gap_most", "the same at the worst test input", label="largest test gap"),
+)
+
+MEASUREMENTS = (
+    Column(
+        "steps_to_epsilon",
+        "steps until ‖F − Y‖² is ε",
+        kind="int",
+        label="steps until convergence",
+    ),
+    Column(
+        "ntk_steps",
+        "the same of regression with the tangent kernel",
+        kind="int",
+        label="tangent kernel's steps",
+    ),
+    Column(
+        "limit_steps",
+        "the same with that of infinitely many hidden units",
+        kind="int",
+        label="steps at infinite width",
+    ),
+    Column(
+        "steps_over_ntk",
+        "steps over those of the tangent kernel",
+        label="steps over tangent kernel's",
+    ),
+    Column(
+        "steps_over_limit",
+        "steps over those of infinitely many hidden units",
+        label="steps over infinite width's",
+    ),
+    *AT_STEPS,
+    Column(
+        "lambda_start",
+        "smallest eigenvalue at the start",
+        symbol=r"\lambda",
+        label="smallest initial eigenvalue",
+    ),
+    Column(
+        "kappa",
+        "condition number at the start",
+        symbol=r"\kappa",
+        label="initial condition number",
+    ),
+    Column(
+        "lambda_limit",
+        "smallest eigenvalue for infinitely many hidden units",
+        label="eigenvalue at infinite width",
+    ),
+    Column(
+        "kappa_limit",
+        "condition number for infinitely many hidden units",
+        label="condition at infinite width",
+    ),
+    Column("step_size", "step size", symbol=r"\eta"),
+    Column(
+        "rate_ratio",
+        "‖F − Y‖² over what Theorem 4.2's rate leaves of it, most",
+        label="error over Theorem 4.2's",
+    ),
+    Column(
+        "contraction",
+        "mean contraction of log ‖F − Y‖² over that of the stated rate",
+        label="contraction over stated rate",
+    ),
+    Column(
+        "gradient_growth",
+        "decades by which a step along the gradient of (23) grows",
+        label="decades of growth by (23)",
+    ),
+    Column(
+        "gram_error",
+        "JJᵀ by autograd less mH, over its largest entry",
+        label="error of the Gram matrix",
+    ),
+    Column("start_output", "largest output before the first step", label="largest initial output"),
+    Column(
+        "shift_change",
+        "change of outputs where all hidden units move alike",
+        label="output change under a shift",
+    ),
+    Column(
+        "width_missing",
+        "decades of hidden units that Theorem 4.2 lacks",
+        label="decades of width missing",
+    ),
+    Column(
+        "step_size_beyond",
+        "decades by which the step size is above Theorem 4.2's",
+        label="decades of excess step size",
+    ),
+    Column(
+        "drift_share",
+        "change of the Gram matrix over R n outputs",
+        label="drift over R n outputs",
+    ),
+    Column(
+        "drift_over_bound",
+        "decades of the change of the Gram matrix over Lemma 5.1's bound",
+        label="log₁₀ drift over bound",
+    ),
+    Column(
+        "movement_over_bound",
+        "decades of the movement over Lemma 5.3's bound",
+        label="log₁₀ movement over bound",
+    ),
+    Column(
+        "gap_over_bound",
+        "worst test gap over Theorem F.2's bound, its O taken for 1",
+        label="largest test gap over bound",
+    ),
+)
+
 
 APART = frozenset({"sigma", "data", "initialisation", "step_rule", "step_factor"})
 """Parameters in which cells that are trained together may differ."""
@@ -52,7 +219,6 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
     columns = MEASUREMENTS
     trajectory_columns = AT_STEPS
     claims_in = "overfit_cli.studies.softmax_network.convergence.claims"
-    worlds_in = "overfit_cli.studies.softmax_network.convergence.claims.worlds"
     progress_columns = ("train_loss", "ntk_loss", "movement", "kernel_drift", "test_gap")
 
     def figures(self) -> Mapping[str, Figure]:
@@ -63,39 +229,39 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
                 HEATMAP,
                 title="Steps to ε, or another column, over n and m, with the widths that suffice",
                 options=FigureOptions(x="n", y="m", value="steps_to_epsilon", by=by),
-                draw=drawn_by(f"{folder}.diagram:draw_diagram"),
-                fits=fitted_by(f"{folder}.diagram:has_grid"),
+                draw=drawn_by(f"{folder}:draw_diagram"),
+                fits=fitted_by(f"{folder}:has_grid"),
             ),
             Figure(
                 name="table1",
                 title="Steps, sufficient width and condition number against n, by activation",
                 reads="cells",
-                draw=drawn_by(f"{folder}.table1:draw_table1"),
-                fits=fitted_by(f"{folder}.diagram:has_grid"),
+                draw=drawn_by(f"{folder}:draw_table1"),
+                fits=fitted_by(f"{folder}:has_grid"),
                 source="Cao et al. 2024, Table 1",
             ),
             Figure(
                 name="kernel-drift",
                 title="How far kernels and weights move, against m",
                 reads="cells",
-                draw=drawn_by(f"{folder}.drift:draw_kernel_drift"),
-                fits=fitted_by(f"{folder}.drift:has_widths"),
+                draw=drawn_by(f"{folder}:draw_kernel_drift"),
+                fits=fitted_by(f"{folder}:has_widths"),
                 source="Cao et al. 2024, Lemmas 5.1 and 5.3",
             ),
             Figure(
                 name="ntk-gap",
                 title="Networks less kernel regression at test inputs, against m and over steps",
                 reads="trajectories",
-                draw=drawn_by(f"{folder}.drift:draw_ntk_gap"),
-                fits=fitted_by(f"{folder}.drift:has_widths"),
+                draw=drawn_by(f"{folder}:draw_ntk_gap"),
+                fits=fitted_by(f"{folder}:has_widths"),
                 source="Cao et al. 2024, Theorem F.2",
             ),
             Figure(
                 name="eigenvalues",
                 title="Smallest eigenvalues of the tangent kernel against n/m and d",
                 reads="cells",
-                draw=drawn_by(f"{folder}.eigenvalues:draw_eigenvalues"),
-                fits=fitted_by(f"{folder}.eigenvalues:has_dimensions"),
+                draw=drawn_by(f"{folder}:draw_eigenvalues"),
+                fits=fitted_by(f"{folder}:has_dimensions"),
             ),
             replace(
                 BOUNDARY,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-from overfit_cli.studies.softmax_network.statements import Statement
+from overfit_cli.studies.softmax_network.theory import Statement
 
 ROUND_OFF = 1e-14
 """The share of the starting ‖F − Y‖² below which what is left is round-off."""

@@ -13,9 +13,14 @@ from overfit_cli.core.study import CellResult, Results
 from overfit_cli.core.training import Training, failure, logged_steps
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence import theory
-from overfit_cli.studies.softmax_network.convergence.beside import Beside, flat, set_up
-from overfit_cli.studies.softmax_network.convergence.checks import kernel_checks, shift_change
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
+from overfit_cli.studies.softmax_network.convergence.engine import (
+    Beside,
+    flat,
+    kernel_checks,
+    set_up,
+    shift_change,
+)
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,

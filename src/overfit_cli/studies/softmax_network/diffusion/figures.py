@@ -12,10 +12,9 @@ from overfit_cli.core.figure import FigureData, FigureOptions
 from overfit_cli.core.text import UserError
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import PALETTE, legend_below
+from overfit_cli.studies.softmax_network.diffusion.data import mixture
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
-from overfit_cli.studies.softmax_network.diffusion.targets import mixture
-from overfit_cli.studies.softmax_network.digits import digit_components
-from overfit_cli.studies.softmax_network.series import (
+from overfit_cli.studies.softmax_network.figures import (
     NETWORKS,
     Look,
     done_cells,
@@ -25,6 +24,7 @@ from overfit_cli.studies.softmax_network.series import (
     say_how_averaged,
     varying_parameters,
 )
+from overfit_cli.studies.softmax_network.paper import digit_components
 
 LOOKS: Mapping[str, Look] = {
     **NETWORKS,

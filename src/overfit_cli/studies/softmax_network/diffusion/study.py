@@ -145,7 +145,6 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
     )
     progress_columns = ("train_loss", "validation_loss", "step_size")
     claims_in = "overfit_cli.studies.softmax_network.diffusion.claims"
-    worlds_in = "overfit_cli.studies.softmax_network.diffusion.claims.worlds"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""

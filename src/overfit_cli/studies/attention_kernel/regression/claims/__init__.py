@@ -10,14 +10,14 @@ from overfit_cli.studies.attention_kernel.regression.claims import (
     convergence,
     example,
     lemmas,
-    linear_rates,
-    sizes,
+    rates,
 )
+from overfit_cli.studies.attention_kernel.regression.claims import lemmas as sizes
 
 CLAIMS = (
-    *linear_rates.CLAIMS,
+    *rates.CLAIMS,
     *convergence.CLAIMS,
     *example.CLAIMS,
-    *sizes.CLAIMS,
+    *sizes.SIZES,
     *lemmas.CLAIMS,
 )

@@ -18,19 +18,17 @@ from overfit_cli.claims.rules import (
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.stats.intervals import level_of_each, median_estimate, share_estimate
-from overfit_cli.studies.attention_kernel.regression.claims.linear_rates import (
-    condition_claim,
-    meeting,
-    unless_condition,
-    zero_where,
-)
-from overfit_cli.studies.attention_kernel.regression.claims.selection import (
+from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     AT_BEST,
     ON_FEW_DRAWS,
     SOURCE,
     at_zero,
+    condition_claim,
+    meeting,
     selection,
+    unless_condition,
     zero_loss_of,
+    zero_where,
 )
 
 AT_FLOOR = Margin(most=1.05, because="a loss within a twentieth of its floor", fewest_seeds=7)

@@ -14,10 +14,10 @@ import pandas as pd
 from overfit_cli.claims.cells import Values, done, numbers, trained
 from overfit_cli.claims.rules import EXACTLY, WITHOUT_EXCEPTION, exactly, without_exception
 from overfit_cli.core.claim import Claim, Measurement, not_run
-from overfit_cli.studies.attention_kernel.regression.claims.linear_rates import unless_condition
-from overfit_cli.studies.attention_kernel.regression.claims.selection import (
+from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     SOURCE,
     selection,
+    unless_condition,
     zero_by_step_size,
 )
 

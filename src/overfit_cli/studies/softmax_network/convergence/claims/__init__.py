@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import BOUND_CLAIMS
-from overfit_cli.studies.softmax_network.convergence.claims.kernels import KERNEL_CLAIMS
-from overfit_cli.studies.softmax_network.convergence.claims.powers import POWER_CLAIMS
+from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
+    KERNEL_CLAIMS,
+    POWER_CLAIMS,
+)
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import TABLE_CLAIMS
 
 CLAIMS = (*KERNEL_CLAIMS, *TABLE_CLAIMS, *POWER_CLAIMS, *BOUND_CLAIMS)

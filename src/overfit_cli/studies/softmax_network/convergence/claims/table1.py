@@ -20,14 +20,14 @@ from overfit_cli.claims.rules import (
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import contour
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
-from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-from overfit_cli.studies.softmax_network.convergence.widths import (
+from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
     ENOUGH,
     sufficient_widths,
     widest,
     with_slow_cells,
 )
-from overfit_cli.studies.softmax_network.names import NAMES, Activation
+from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
+from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 
 ALMOST_THE_SAME = within_a_factor(1.0, 2.0, "a factor of two", fewest_seeds=10)
 SQUARE = around(2.0, 0.5, "half the way to 1 and to 3", fewest_seeds=10)

@@ -1,0 +1,103 @@
+"""Error rates of all claims, as `docs/error-rates.md`: `python -m calibration`.
+
+Each claim is judged many times in its made-up worlds, at the design of its preset. It takes about
+half an hour, so the page is made when a claim, a rule or a preset has changed; a test says where it
+lists other claims than there are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from joblib import Parallel, delayed
+
+from calibration.rates import Calibrated, Rates, calibrate, worlds_of
+from overfit_cli.core.study import AnyStudy, claims_of, installed_studies
+
+PAGE = Path(__file__).parents[1] / "docs" / "error-rates.md"
+RUNS = 200
+
+HEADINGS = (
+    "claim",
+    "cells",
+    "seeds",
+    "true: holds",
+    "true: fails",
+    "false: holds",
+    "false: fails",
+    "open: holds or fails",
+)
+
+INTRODUCTION = """# Error rates of the verdicts
+
+Every claim is judged in three made-up worlds, {runs} times in each. The cells and seeds are those
+of the claim's preset. Seeds differ by as much as was measured.
+
+- *True*: the number lies in the middle of the margin, or well inside a margin with one end.
+- *False*: the number lies at an end of the margin. This is the hardest false case for "holds". It
+  is also the hardest true case for "fails", so the column "false: fails" is an upper bound on how
+  often "fails" is wrong. A claim "without exception" is broken on a third of the seeds there, so
+  that "fails" is right.
+- *Open*: as false, but with half of the seeds, or the fewest that the claim takes, and with twice
+  the noise. A claim "without exception" is not broken, but has one seed too few. A claim that one
+  cell decides has no number.
+
+These verdicts are errors: "holds" in a false or open world, and "fails" in a true or open one. Up
+to 5 % of them are allowed; with {runs} runs this may show as up to {most:.0%}. All other runs are
+`inconclusive`. This is common for true claims too: the column "true: holds" says how often a true
+claim is confirmed.
+
+`python -m calibration` makes this page. [verdicts.md](verdicts.md) explains the rules, and
+`overfit_cli.judge(cells)` judges worlds of your own.
+"""
+
+
+def page(runs: int) -> str:
+    """Return the page, from so many runs in each world."""
+    from scipy.stats import binom
+
+    most = float(binom.ppf(0.999, runs, 0.05)) / runs
+    parts = [INTRODUCTION.format(runs=runs, most=most)]
+    for study in studies():
+        names = [claim.name for claim in claims_of(study)]
+        rows = Parallel(n_jobs=-1)(delayed(row)(study.name, name, runs) for name in names)
+        lines = [HEADINGS, ["---"] * len(HEADINGS), *rows]
+        table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
+        parts.append(f"\n## {study.name}\n\n{table}")
+    return "".join(parts)
+
+
+def studies() -> list[AnyStudy]:
+    """Return the studies that make claims."""
+    return [study for study in installed_studies() if worlds_of(study)]
+
+
+def row(study_name: str, claim_name: str, runs: int) -> Sequence[str]:
+    """Return a claim's row of the table."""
+    study = next(study for study in studies() if study.name == study_name)
+    [found] = calibrate(study, runs, frozenset({claim_name}))
+    return cells_of_row(found)
+
+
+def cells_of_row(found: Calibrated) -> Sequence[str]:
+    """Return the cells of a claim's row."""
+    true, false, neither = (found.found[truth] for truth in ("true", "false", "open"))
+    shares = [
+        true.share("holds"),
+        true.share("fails"),
+        false.share("holds"),
+        false.share("fails"),
+        _decided(neither),
+    ]
+    counts = (f"{found.cells}", f"{found.seeds}")
+    return (found.claim.name, *counts, *(f"{100 * share:.1f} %" for share in shares))
+
+
+def _decided(found: Rates) -> float:
+    return found.share("holds") + found.share("fails")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS))

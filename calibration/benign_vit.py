@@ -1,0 +1,158 @@
+"""Made-up worlds for all claims of `benign-vit`.
+
+Made-up worlds for the claims on T: how the number of steps scales with each parameter.
+
+Made-up worlds for the claims of Theorems 4.1 and 4.2 where their condition is met.
+
+Made-up worlds for all claims of the study, in which it is known what is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from calibration.benign_vit_figures import BOUNDARIES, DYNAMICS, FIGURE_1, shifts, test_loss
+from calibration.rates import Worlds
+from calibration.worlds import number_worlds
+from overfit_cli.claims.rules import around
+from overfit_cli.core.parameters import of_rows
+from overfit_cli.studies.benign_vit.vit.claims import theorem_regime as claims
+from overfit_cli.studies.benign_vit.vit.claims.steps import TOLERANCE
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.theory import STEP_POWERS, Regime, predicted_steps
+
+FEWEST = 200.0
+"""The steps of the quickest cell."""
+
+SPREAD = 0.02
+"""How much a power varies with the seed."""
+
+
+def _scaled(
+    design: pd.DataFrame,
+    powers: NDArray[np.float64],
+    random: np.random.Generator,
+    regime: Regime,
+    axis: str,
+) -> pd.DataFrame:
+    """Cells whose steps scale as T does, but for one axis with a power of their own."""
+    logs = sum(
+        (powers if name == axis else power) * np.log(design[name].to_numpy(dtype=np.float64))
+        for name, power in STEP_POWERS[regime].items()
+    )
+    steps = FEWEST * np.exp(logs - np.min(logs) + 0.01 * random.standard_normal(len(design)))
+    return design.assign(steps=np.ceil(steps), train_loss=design["epsilon"])
+
+
+STEPS: Mapping[str, Worlds] = {
+    f"steps-{regime}-{axis.replace('_', '-')}": number_worlds(
+        partial(_scaled, regime=regime, axis=axis), around(power, TOLERANCE, ""), SPREAD
+    )
+    for regime, axes in STEP_POWERS.items()
+    for axis, power in axes.items()
+}
+
+
+MIDDLE_N, MIDDLE_SNR = 64.0, 1.8
+"""Where the boundaries of worlds of any power meet."""
+
+
+def _cells(design: pd.DataFrame) -> pd.DataFrame:
+    """Cells that are fitted and of which nothing else is known."""
+    return design.assign(train_loss=design["epsilon"], test_error=0.0, steps=1e6)
+
+
+def _steps(
+    design: pd.DataFrame,
+    ratios: NDArray[np.float64],
+    random: np.random.Generator,
+    side: Regime,
+    *,
+    strong: bool = False,
+) -> pd.DataFrame:
+    """Cells that take so many times T steps."""
+    predicted = np.array(
+        of_rows(
+            BenignVitParameters,
+            design,
+            lambda one: predicted_steps(one, one.output_scale, side),
+        )
+    )
+    if strong:
+        predicted /= (design["sigma_p_tilde"] / design["sigma_p"]).to_numpy() ** 2
+    return _cells(design).assign(steps=ratios * predicted)
+
+
+def _powers(
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator, side: Regime
+) -> pd.DataFrame:
+    """Cells whose steps scale with ‖μ‖ by a power of their own, and with the rest as T does."""
+    theory = {**STEP_POWERS[side], "snr": powers}
+    logs = sum(theory[name] * np.log(design[name].to_numpy(dtype=np.float64)) for name in theory)
+    return _cells(design).assign(
+        steps=1e8 * np.exp(logs + 0.01 * random.standard_normal(len(design)))
+    )
+
+
+def _loss(
+    design: pd.DataFrame, losses: NDArray[np.float64], random: np.random.Generator, side: Regime
+) -> pd.DataFrame:
+    """Cells whose test loss is so large at the largest ε, and falls with it where it should."""
+    share = design["epsilon"] / design["epsilon"].max()
+    falls = share.to_numpy() if side == "benign" else 1.0
+    scatter = np.exp(1e-5 * random.standard_normal(len(design)))
+    return _cells(design).assign(test_loss=np.abs(losses) * falls * scatter)
+
+
+def _attention(
+    design: pd.DataFrame, attention: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    return _cells(design).assign(train_attention_signal=attention)
+
+
+def _test_margin(
+    design: pd.DataFrame, slopes: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    return _cells(design).assign(test_margin=2 + slopes * np.log(1 / design["epsilon"]))
+
+
+def _boundary(
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    """Cells whose boundary is N·SNR^p = C, with half of figure 1's noise."""
+    at = np.log(MIDDLE_SNR) - np.log(design["n"] / MIDDLE_N) / powers[0]
+    away = np.log(design["snr"]) - at - shifts(design, random) / 2
+    return _cells(design).assign(test_loss=test_loss(away.to_numpy()))
+
+
+def _of_side(side: Regime) -> dict[str, Worlds]:
+    power = around(STEP_POWERS[side]["snr"], TOLERANCE, "")
+    return {
+        f"theorem-{side}-steps": number_worlds(
+            partial(_steps, side=side), claims.ORDER_OF_T, 0.001, logs=True
+        ),
+        f"theorem-{side}-powers": number_worlds(partial(_powers, side=side), power, 0.001),
+        f"theorem-{side}-test-loss": number_worlds(
+            partial(_loss, side=side), claims.LOSS[side], 0.002
+        ),
+    }
+
+
+THEOREM_REGIME: Mapping[str, Worlds] = {
+    **_of_side("benign"),
+    **_of_side("harmful"),
+    "theorem-harmful-steps-strong-noise": number_worlds(
+        partial(_steps, side="harmful", strong=True), claims.ORDER_OF_T, 0.001, logs=True
+    ),
+    "theorem-benign-attention": number_worlds(_attention, claims.NEAR_ONE, 0.0003),
+    "theorem-benign-test-margin": number_worlds(_test_margin, claims.GROWS, 0.0003),
+    "theorem-transition": number_worlds(_boundary, claims.TRANSITION, 0.0),
+}
+
+
+WORLDS: Mapping[str, Worlds] = {**FIGURE_1, **DYNAMICS, **STEPS, **THEOREM_REGIME, **BOUNDARIES}

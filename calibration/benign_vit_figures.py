@@ -1,0 +1,404 @@
+"""Made-up worlds for the claims of `benign-vit` on figure 1, its boundaries and its dynamics.
+
+Made-up worlds for the claims on figure 1's boundary along other parameters.
+
+Made-up worlds for the claims on dynamics: figures 3 and 4, and the lemmas of section 5.
+
+Made-up worlds for the claims of figure 1, with noise as it was measured on forty seeds.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from calibration.rates import Worlds
+from calibration.worlds import number_worlds, share_worlds, worlds_from
+from overfit_cli.claims.rules import FALLING
+from overfit_cli.studies.benign_vit.vit.claims import lemmas
+from overfit_cli.studies.benign_vit.vit.claims.boundaries import PROPORTIONAL, SAME
+from overfit_cli.studies.benign_vit.vit.claims.dynamics import GROWN, ON_MOST_SEEDS
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import CONTOUR, EXPONENT, FITTED, SHARE
+from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
+from overfit_cli.studies.benign_vit.vit.study import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.vit.theory import (
+    FIGURE_1_CONSTANT,
+    FIGURE_1_EXPONENT,
+    FIGURE_1_STRONG_NOISE,
+    Regime,
+    learning_balance,
+)
+
+
+def _curves(
+    design: pd.DataFrame,
+    random: np.random.Generator,
+    *,
+    factors: NDArray[np.float64] | float = 1.0,
+    power: float = 2.0,
+    stretch: NDArray[np.float64] | float = 1.0,
+) -> pd.DataFrame:
+    """Cells whose curves cross at N·SNR^p = C.
+
+    Args:
+        design: parameters and seeds.
+        random: the source of its noise, the same seeds' shifts at each value of the axis.
+        factors: C over figure 1's, at the middle N, for each cell.
+        power: p.
+        stretch: how much wider than figure 1's transition each cell's is, in log(SNR).
+    """
+    at = np.log(np.sqrt(FIGURE_1_CONSTANT * factors / MIDDLE_N))
+    at = at - np.log(design["n"].to_numpy() / MIDDLE_N) / power
+    at = at + shifts(design, random)
+    away = (np.log(design["snr"].to_numpy()) - at) / stretch
+    return design.assign(train_loss=0.009, test_loss=test_loss(away))
+
+
+def _beyond_first(design: pd.DataFrame, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values where d is largest, and 1 elsewhere."""
+    return np.where(design["d"] == design["d"].max(), values, 1.0)
+
+
+def _constants(
+    design: pd.DataFrame, factors: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    return _curves(design, random, factors=_beyond_first(design, factors))
+
+
+def _exponent(
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    return _curves(design, random, power=powers[0])
+
+
+def _widths(
+    design: pd.DataFrame, factors: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    """The width in N·SNR² is the square of that in SNR, and factors are of the former."""
+    logs = np.log(_beyond_first(design, factors))
+    stretch = 1 + logs / (2 * np.where(logs > 0, *WIDTH))
+    return _curves(design, random, stretch=stretch)
+
+
+WIDTH = (0.306, 0.277)
+"""By how much log(SNR) grows from a test loss of 0.5 to one of 0.2, as read off the preset's grid:
+where curves are stretched, and where they are squeezed."""
+
+
+def _balance(
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    """Both the onset and the crossing scale with a power of the balance of learning."""
+    strong = design["sigma_p_tilde"] / design["sigma_p"]
+    own = learning_balance(strong, design["tokens"])
+    figure_1 = learning_balance(FIGURE_1_STRONG_NOISE, design["tokens"])
+    return _curves(design, random, factors=(own / figure_1) ** powers)
+
+
+BOUNDARIES: Mapping[str, Worlds] = {
+    "dimension-constant": number_worlds(_constants, SAME, 0.05, logs=True),
+    "dimension-exponent": number_worlds(_exponent, EXPONENT, 0.0),
+    "dimension-sharpness": number_worlds(_widths, SAME, 0.05, logs=True),
+    "transition-balance": number_worlds(_balance, PROPORTIONAL, 0.03),
+    "constant-balance": number_worlds(_balance, PROPORTIONAL, 0.03),
+}
+
+
+STEPS = np.arange(0.0, 401.0, 8.0)
+"""Logged steps of a made-up training."""
+
+STAGE_2, STAGE_3 = 40.0, 200.0
+"""The steps at which the stages begin."""
+
+LEARNED, FORGOTTEN = 5.0, 1.0
+"""What wins grows to, and what loses."""
+
+
+def _ends(
+    design: pd.DataFrame, right: NDArray[np.bool_], random: np.random.Generator, regime: Regime
+) -> pd.DataFrame:
+    """Cells in which the one that should end above the other does, where it is right."""
+    signal = right if regime == "benign" else ~right
+    high = random.uniform(LEARNED, 2 * LEARNED, len(design))
+    low = random.uniform(0, LEARNED, len(design))
+    of_signal, of_noise = np.where(signal, high, low), np.where(signal, low, high)
+    return design.assign(
+        steps=30,
+        train_loss=0.009,
+        train_attention_signal=of_signal / (2 * LEARNED),
+        train_attention_noise=of_noise / (2 * LEARNED),
+        value_plus=of_signal,
+        value_minus=-of_signal,
+        value_noise=of_noise,
+    )
+
+
+def _grown(
+    design: pd.DataFrame, right: NDArray[np.bool_], random: np.random.Generator, regime: Regime
+) -> pd.DataFrame:
+    """Two logged steps of each cell, between which what should grow faster does, where right."""
+    start = design.assign(key=np.arange(len(design)).astype(str), step=0, steps=30)
+    ends = _ends(start, right, random, regime)
+    of_signal, of_noise = ends["value_plus"], ends["value_noise"]
+    names = {name for pairs in GROWN.values() for pair in pairs for name in pair}
+    last = start.assign(
+        step=30,
+        **{
+            name: of_signal if name.split("_")[-1] in ("signal", "plus", "minus") else of_noise
+            for name in names
+        },
+    )
+    return pd.concat([start.assign(**dict.fromkeys(names, 0.0)), last])
+
+
+def logged(design: pd.DataFrame, values: NDArray[np.float64]) -> pd.DataFrame:
+    """Return logged steps of each cell, with three stages, and its number in a column `number`.
+
+    The leads pass 3M where stage 2 begins, and the loss's slope falls where stage 3 does.
+    """
+    cells = design.assign(
+        key=np.arange(len(design)).astype(str), number=values, steps=int(STEPS[-1])
+    )
+    steps = cells.merge(pd.DataFrame({"step": STEPS}), how="cross")
+    lead = 3 * steps["tokens"] * steps["step"] / STAGE_2
+    return steps.assign(
+        signal_lead=lead,
+        noise_lead=lead,
+        loss_slope=np.where(steps["step"] < STAGE_3, 0.5, 0.1),
+        **{f"attention_{one}_{other}": 0.25 for one in TOKEN_CLASSES for other in TOKEN_CLASSES},
+    )
+
+
+def _updates(
+    design: pd.DataFrame, ratios: NDArray[np.float64], random: np.random.Generator, of: str
+) -> pd.DataFrame:
+    """Logged steps that add so many times what lemma 5.1 says."""
+    steps = logged(design, ratios)
+    noise = steps["sigma_p_tilde"] ** 2 * np.where(steps["noise_per"] == "token", 1, steps["d"])
+    strength = {"signal": (steps["snr"] * steps["sigma_p"]) ** 2, "noise": noise / steps["n"]}[of]
+    summed = (steps["loss_slope"] * strength).groupby(steps["key"]).cumsum()
+    added = steps["number"] * steps["learning_rate"] * summed * (STEPS[1] - STEPS[0])
+    # All tokens together pay M times a quarter, and M is divided by: a quarter of M stays.
+    added *= 0.25
+    return steps.assign(gamma_plus=added / 2, gamma_minus=-added / 2, rho_noise=added)
+
+
+def _leads(
+    design: pd.DataFrame, leads: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    """Logged steps whose lead grows to so many times 3M by the end of stage 2."""
+    steps = logged(design, leads)
+    lead = 3 * steps["tokens"] * steps["number"] * (steps["step"] / STAGE_3).clip(upper=1)
+    return steps.assign(signal_lead=lead, noise_lead=lead)
+
+
+def _powers(
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator, stage: float
+) -> pd.DataFrame:
+    """Logged steps in which what a lemma is about grows with a power of the steps since a stage."""
+    steps = logged(design, powers)
+    since = (steps["step"] - stage).clip(lower=0) / STAGE_3
+    grown = since ** steps["number"]
+    logarithm = np.log1p(grown)
+    value = grown if stage == STAGE_2 else logarithm
+    return steps.assign(
+        value_plus=value,
+        value_minus=-value,
+        product_signal_signal=logarithm,
+        product_signal_noise=0.0,
+    )
+
+
+def _attention(
+    design: pd.DataFrame, attention: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    """Logged steps whose tokens 3 to M pay the signal so much attention, and the others all."""
+    steps = logged(design, attention)
+    return steps.assign(
+        attention_signal_signal=0.999,
+        attention_noise_signal=0.99,
+        attention_rest_signal=steps["number"],
+    )
+
+
+_REGIMES: tuple[Regime, ...] = ("benign", "harmful")
+
+DYNAMICS: Mapping[str, Worlds] = {
+    **{
+        f"dynamics-{regime}-{what}": share_worlds(partial(_ends, regime=regime), ON_MOST_SEEDS)
+        for regime in _REGIMES
+        for what in ("attention", "value")
+    },
+    **{
+        f"dynamics-{regime}-{what}": share_worlds(partial(_grown, regime=regime), ON_MOST_SEEDS)
+        for regime in _REGIMES
+        for what in GROWN
+    },
+    "lemma51-signal": number_worlds(partial(_updates, of="signal"), lemmas.SAME, 0.01, logs=True),
+    "lemma51-noise": number_worlds(partial(_updates, of="noise"), lemmas.AT_MOST, 0.01, logs=True),
+    "lemma52-lead": number_worlds(_leads, lemmas.LEAD, 0.15, logs=True),
+    "lemma-e3-lead": number_worlds(_leads, lemmas.LEAD, 0.21, logs=True),
+    "lemma53-values": number_worlds(partial(_powers, stage=STAGE_2), lemmas.LINEAR, 0.01),
+    "lemma53-products": number_worlds(partial(_powers, stage=STAGE_2), lemmas.QUADRATIC, 0.16),
+    "lemma54-values": number_worlds(partial(_powers, stage=STAGE_3), lemmas.LINEAR, 0.003),
+    "stage3-attention": number_worlds(_attention, NEAR_ONE, 0.003),
+}
+
+
+GUESS = 0.69
+"""The test loss of a guess, which curves come down from."""
+
+SHAPE = (
+    (-1.45, -0.95, -0.65, -0.45, -0.35, -0.25, -0.15, -0.05, 0.0, 0.05, 0.15, 0.25, 0.45, 0.75),
+    (-3.60, -2.70, -2.10, -1.50, -1.10, -0.60, 0.0, 0.57, 0.896, 1.29, 1.60, 1.72, 1.93, 2.20),
+)
+"""How curves come down, as measured: log(SNR) beyond the crossing, and log(0.69/loss − 1) there."""
+
+LATE = 0.42
+"""The power of N / (2 min(N₊, N₋)) in the SNR at the crossing, as fitted over 40 seeds."""
+
+OF_SEEDS, OF_ROWS = 0.02, 0.04
+"""Standard deviations of log(SNR) at the crossing with balanced labels: of seeds, and of curves."""
+
+MIDDLE_N = 10.0
+"""Where the boundaries of worlds with other powers meet figure 1's."""
+
+
+def figure_1(
+    design: pd.DataFrame,
+    random: np.random.Generator,
+    *,
+    power: float = FIGURE_1_EXPONENT,
+    factor: float = 1.0,
+    noise: float = 1.0,
+) -> pd.DataFrame:
+    """Return cells whose median boundary is N · SNR^p = C.
+
+    Args:
+        design: parameters and seeds.
+        random: the source of its noise.
+        power: p.
+        factor: C over figure 1's, at the middle N.
+        noise: how many times as strong as measured.
+    """
+    middle = np.sqrt(factor * FIGURE_1_CONSTANT / MIDDLE_N)
+    median = np.log(middle) - np.log(design["n"] / MIDDLE_N) / power
+    at = median + noise * shifts(design, random)
+    away = np.log(design["snr"]) - at
+    return design.assign(steps=10, train_loss=0.009, test_loss=test_loss(away.to_numpy()))
+
+
+def test_loss(away: np.ndarray) -> np.ndarray:
+    """Return the test loss where log(SNR) is so far beyond the crossing."""
+    odds = np.exp(np.interp(away, *SHAPE) + 1.8 * np.minimum(away - SHAPE[0][0], 0))
+    return np.asarray(GUESS / (1 + odds))
+
+
+def shifts(design: pd.DataFrame, random: np.random.Generator) -> np.ndarray:
+    """Draw by how much each cell's curve crosses beyond the median one, in log(SNR).
+
+    Labels are fair coins, and a seed's samples come in one order: the rarer label's count decides.
+    """
+    ns, row = np.unique(design["n"], return_inverse=True)
+    seeds, column = np.unique(design["seed"], return_inverse=True)
+    ones = np.cumsum(random.random((ns[-1], len(seeds))) < 0.5, axis=0)[ns - 1]  # (n, seeds)
+    late = _late(np.minimum(ones, ns[:, None] - ones), ns[:, None])
+    late -= np.array([_median_late(n) for n in ns])[:, None]
+    noise = OF_SEEDS * random.standard_normal(len(seeds)) + _of_rows(random, len(ns), len(seeds))
+    return np.asarray((late + noise)[row, column])
+
+
+def _late(rarer: np.ndarray, n: np.ndarray | int) -> np.ndarray:
+    """By how much log(SNR) at the crossing grows with lopsided labels; infinite with one label."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(LATE * np.log(n / (2 * rarer)))
+
+
+@functools.cache
+def _median_late(n: int) -> float:
+    """The median of that and the noise, over draws of N labels."""
+    ones = np.arange(n + 1)
+    late = _late(np.minimum(ones, n - ones), n)
+    at = np.linspace(-0.2, 2.0, 2201)[:, None]
+    below = ndtr((at - late) / np.hypot(OF_SEEDS, OF_ROWS)) @ binom.pmf(ones, n, 0.5)
+    return float(np.interp(0.5, below, at[:, 0]))
+
+
+def _of_rows(random: np.random.Generator, rows: int, seeds: int) -> np.ndarray:
+    """Curves' own shifts, (rows, seeds): neighbouring N share samples, and correlate by a half."""
+    steps = OF_ROWS * random.standard_normal((rows, seeds))
+    for row in range(1, rows):
+        steps[row] = 0.5 * steps[row - 1] + np.sqrt(0.75) * steps[row]
+    return steps
+
+
+def unfitted(design: pd.DataFrame, random: np.random.Generator, *, share: float) -> pd.DataFrame:
+    """Return cells of which one is not fitted on that share of the seeds."""
+    cells = figure_1(design, random)
+    seeds = np.sort(cells["seed"].unique())
+    missed = seeds[random.random(len(seeds)) < share]
+    first = ~cells.duplicated("seed") & cells["seed"].isin(missed)
+    return cells.assign(train_loss=np.where(first, 0.5, cells["train_loss"]))
+
+
+def without_trend(
+    design: pd.DataFrame, random: np.random.Generator, *, slope: float = 0.0, axis: str = "n"
+) -> pd.DataFrame:
+    """Return cells whose losses differ by seed and by chance, and fall along an axis by `slope`."""
+    by_seed = pd.Series(random.normal(size=design["seed"].max() + 1))
+    along = pd.Series(random.normal(size=design["seed"].max() + 1)) * np.log(design[axis].max())
+    logs = by_seed[design["seed"]].to_numpy() + random.normal(size=len(design))
+    tilt = 0.1 * along[design["seed"]].to_numpy() - slope
+    return figure_1(design, random).assign(
+        test_loss=np.exp(logs + tilt * np.log(design[axis].to_numpy()))
+    )
+
+
+ONLY_JUST_FALSE = ({"power": 1.45}, {"power": 2.38}, {"noise": 1.95})
+"""Worlds of which a ratio to the power 1 or 3 tells the side as well as 2, or 2 tells 90 %."""
+
+
+def one_of(
+    design: pd.DataFrame, random: np.random.Generator, *, worlds: Sequence[Mapping[str, float]]
+) -> pd.DataFrame:
+    """Return cells of one of several worlds, each as likely: see `figure_1` for what they set."""
+    return figure_1(design, random, **worlds[int(random.integers(len(worlds)))])
+
+
+_POWERS_AT_THE_ENDS = [{"power": end} for end in (EXPONENT.least, EXPONENT.most)]
+_FACTORS_AT_THE_ENDS = [
+    {"factor": end / FIGURE_1_CONSTANT} for end in (CONTOUR.least, CONTOUR.most)
+]
+
+
+FIGURE_1: Mapping[str, Worlds] = {
+    "fig1-fitted": worlds_from(
+        partial(unfitted, share=0.0),
+        partial(unfitted, share=1 - FITTED.least),
+        FITTED.fewest_seeds,
+    ),
+    "fig1-contour": worlds_from(
+        figure_1, partial(one_of, worlds=_FACTORS_AT_THE_ENDS), CONTOUR.fewest_seeds
+    ),
+    "fig1-exponent": worlds_from(
+        figure_1, partial(one_of, worlds=_POWERS_AT_THE_ENDS), EXPONENT.fewest_seeds
+    ),
+    "fig1-sides": worlds_from(
+        figure_1, partial(one_of, worlds=ONLY_JUST_FALSE), SHARE.fewest_seeds
+    ),
+    "fig1-falls-with-n": worlds_from(
+        partial(without_trend, slope=1.0), without_trend, FALLING.fewest_seeds
+    ),
+    "fig1-falls-with-snr": worlds_from(
+        partial(without_trend, slope=1.0, axis="snr"),
+        partial(without_trend, axis="snr"),
+        FALLING.fewest_seeds,
+    ),
+}

@@ -1,0 +1,165 @@
+"""Made-up worlds for the claims of `kernel-text` and `kernel-pathfinder`, with measured noise.
+
+Each kernel's best step size is chosen from the same noisy cells that are then compared, as in what
+was measured: so the choice is a part of every world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from calibration.rates import World, Worlds
+from calibration.worlds import Bools, Numbers, Random, share_worlds, worlds_from
+from overfit_cli.studies.attention_kernel.classifier_claims import ALIVE, CONTROLS, LOWER
+
+Deviations = tuple[float, float, float]
+"""Of what all cells of a seed share, of what a kernel's cells of a seed share, and of a cell."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the kept results have, over seeds.
+
+    Attributes:
+        rates, losses: step sizes, and softmax's mean loss at each.
+        loss_noise, noise: deviations of losses and of final accuracies.
+        accuracy, shortcut_noise: the mean final accuracy, and the shortcut rule's own deviation.
+        lucky, jump: the share of runs that end higher than the others, and by how much.
+    """
+
+    rates: tuple[float, ...]
+    losses: tuple[float, ...]
+    loss_noise: Deviations
+    accuracy: float
+    noise: Deviations
+    shortcut_noise: float
+    lucky: float = 0.0
+    jump: float = 0.0
+
+
+TEXT = Measured(
+    rates=(0.0001, 0.0003, 0.001, 0.003),
+    losses=(0.539, 0.496, 0.511, 0.611),
+    loss_noise=(0.013, 0.0, 0.012),
+    accuracy=0.766,
+    noise=(0.017, 0.002, 0.009),
+    shortcut_noise=0.004,
+)
+PATHFINDER = Measured(
+    rates=(0.0002, 0.001, 0.003),
+    losses=(0.683, 0.682, 0.684),
+    loss_noise=(0.006, 0.004, 0.005),
+    accuracy=0.5,  # of runs that learn nothing
+    noise=(0.02, 0.0, 0.01),
+    shortcut_noise=0.016,
+    lucky=0.92,
+    jump=0.115,
+)
+
+
+def trained(
+    design: pd.DataFrame,
+    random: Random,
+    like: Measured,
+    *,
+    gain: float = 0.0,
+    flat: bool = True,
+    more: float = 0.0,
+    above: float = 0.0,
+    lucky: Mapping[str, float] | None = None,
+) -> pd.DataFrame:
+    """Return cells of kernels that differ from softmax by what is said, and in nothing else.
+
+    Args:
+        design: parameters and seeds.
+        random: the source of the noise.
+        like: what was measured.
+        gain: how much lower than softmax's the other kernels' losses are.
+        flat: whether theirs are the same at every step size, so that the choice among them gains
+            the most by chance; else they follow softmax's.
+        more: how much higher the other kernels' accuracies are.
+        above: how much higher softmax's is than the shortcut rule's.
+        lucky: the share of runs that end higher, where a kernel's isn't the measured one.
+    """
+    other = design["kernel"].to_numpy() != "softmax"
+    curve = np.interp(np.log(design["learning_rate"]), np.log(like.rates), like.losses)
+    level = np.where(other & flat, curve.min(), curve)
+    loss = level - gain * other + _noise(design, random, like.loss_noise)
+    share = design["kernel"].map(lucky or {}).fillna(like.lucky).to_numpy(float)
+    jumps = like.jump * (random.random(len(design)) < share)
+    test_set, kernel, cell = like.noise
+    by_seed = _of_seeds(design, random, test_set)
+    own = _noise(design, random, (0.0, kernel, cell))
+    accuracy = like.accuracy + by_seed + own + jumps + more * other
+    mean = like.accuracy + like.lucky * like.jump - above
+    shortcut = mean + by_seed + _of_seeds(design, random, like.shortcut_noise)
+    return design.assign(
+        steps=400,
+        mean_test_loss=loss,
+        test_accuracy=np.round(accuracy, 3),  # of a thousand test samples
+        shortcut_accuracy=np.round(shortcut, 3),
+        silent_head=0.0,
+    )
+
+
+def with_dead_heads(design: pd.DataFrame, alive: Bools, random: Random) -> pd.DataFrame:
+    """Return cells of which one has a dead head on each seed that isn't alive."""
+    first = ~design.duplicated("seed").to_numpy()
+    return design.assign(silent_head=np.where(first & ~alive, 1.0, 0.1))
+
+
+def _noise(design: pd.DataFrame, random: Random, deviations: Deviations) -> Numbers:
+    seed, kernel, cell = deviations
+    kernels, codes = np.unique(design["kernel"].to_numpy(str), return_inverse=True)
+    by_kernel = random.normal(0, kernel, (_seeds(design), len(kernels)))
+    found: Numbers = (
+        _of_seeds(design, random, seed)
+        + by_kernel[design["seed"].to_numpy(), codes]
+        + random.normal(0, cell, len(design))
+    )
+    return found
+
+
+def _of_seeds(design: pd.DataFrame, random: Random, deviation: float) -> Numbers:
+    found: Numbers = random.normal(0, deviation, _seeds(design))[design["seed"].to_numpy()]
+    return found
+
+
+def _seeds(design: pd.DataFrame) -> int:
+    return int(design["seed"].max()) + 1
+
+
+def _worlds(true: World, false: World) -> Worlds:
+    """Worlds of a claim: where it is false the kernels are alike, or seeds are few."""
+    return worlds_from(true, false, LOWER.fewest_seeds)
+
+
+def _shared(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:
+    """The worlds of the claims that both studies have."""
+    world = partial(trained, like=like)
+    faster = _worlds(partial(world, gain=0.05), world)
+    at_one = partial(world, flat=False)
+    accurate = _worlds(partial(world, more=0.1), world)
+    yield f"{prefix}-gaussian-faster", faster
+    yield f"{prefix}-gaussian-faster-one-rate", _worlds(partial(at_one, gain=0.05), at_one)
+    yield f"{prefix}-gaussian-more-accurate", accurate
+    yield f"{prefix}-gaussian-more-accurate-one-rate", accurate
+    yield f"{prefix}-above-shortcut", _worlds(partial(world, above=0.1), world)
+    yield f"{prefix}-head-alive", share_worlds(with_dead_heads, ALIVE)
+    yield from ((f"{prefix}-control-{kernel}", faster) for kernel in CONTROLS)
+
+
+_ALIKE = partial(trained, like=PATHFINDER)
+_STEADY = partial(_ALIKE, lucky={"gaussian": 0.0, "softmax": 0.5})
+
+WORLDS: Mapping[str, Worlds] = {
+    **dict(_shared("text", TEXT)),
+    **dict(_shared("pathfinder", PATHFINDER)),
+    "pathfinder-gaussian-steadier": _worlds(_STEADY, _ALIKE),
+    "pathfinder-worst-run": _worlds(partial(_ALIKE, more=0.1), _ALIKE),
+}

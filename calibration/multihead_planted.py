@@ -1,0 +1,60 @@
+"""Made-up worlds for the study's claims, with noise as it was measured on twenty planted heads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from calibration.multihead import bound_worlds, second_heads, taking_steps, with_margin
+from calibration.rates import Worlds
+from calibration.worlds import Bools, Numbers, Random, number_worlds, share_worlds
+from overfit_cli.studies.multihead.claims.step_sizes import BETTER, FASTER, QUICKER, REACHED, SOONER
+from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, SETTINGS
+
+_FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
+
+
+def _finding(design: pd.DataFrame, found: Bools, random: Random) -> pd.DataFrame:
+    """Cells of which one has both signs flipped on each seed whose head isn't found by all."""
+    flipped = ~design.duplicated(["seed", "optimiser", "learning_rate"]).to_numpy() & ~found
+    cosine = np.where(flipped, -0.94, 0.99)
+    return design.assign(steps=1000, alignment_w=cosine, alignment_u=cosine)
+
+
+def _margin(design: pd.DataFrame, shares: Numbers, random: Random) -> pd.DataFrame:
+    return with_margin(design, shares, random).assign(**_FOUND)
+
+
+def _faster(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+    return taking_steps(design, powers, random).assign(**_FOUND)
+
+
+def _sooner(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells of gradient descent, and of momentum that takes so many times its steps."""
+    share = np.where(design["optimiser"] == "momentum", ratios, 1.0)
+    return design.assign(steps=1000, train_loss=0.0, steps_to_target=500 * share, **_FOUND)
+
+
+_OPTIMISERS = tuple(SETTINGS)
+
+WORLDS: Mapping[str, Worlds] = {
+    **{
+        f"planted-{one}-finds": share_worlds(_finding, ON_MOST_TEACHERS)
+        for one in (*_OPTIMISERS, "adam-large")
+    },
+    **{
+        f"planted-{one}-margin": number_worlds(_margin, REACHED, spread)
+        for one, spread in zip(_OPTIMISERS, (0.085, 0.06, 0.06), strict=True)
+    },
+    **{
+        f"planted-{one}-faster": number_worlds(_faster, FASTER, spread)
+        for one, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
+    },
+    **bound_worlds("planted"),
+    "planted-second-head": number_worlds(second_heads, QUICKER, 0.1, logs=True),
+    "planted-second-head-error": number_worlds(partial(second_heads, errors=True), BETTER, 0.02),
+    "planted-momentum-sooner": number_worlds(_sooner, SOONER, 0.4, logs=True),
+}

@@ -1,0 +1,102 @@
+"""Made-up worlds for the study's claims, with noise as it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from calibration.rates import Worlds
+from calibration.worlds import Bools, Numbers, Random, exception_worlds, number_worlds
+from overfit_cli.claims.rules import Margin
+from overfit_cli.studies.softmax_network.diffusion.claims import (
+    A_TENTH,
+    ALIKE,
+    BETTER,
+    COPIES,
+    FALLS,
+    LEARNS,
+    NO_COPIES,
+    WEIGHTINGS,
+)
+from overfit_cli.studies.softmax_network.paper import NAMES
+
+
+def _falling(
+    design: pd.DataFrame, powers: Numbers, random: Random, *, columns: Sequence[str]
+) -> pd.DataFrame:
+    """Cells whose errors go as a power of n."""
+    errors = design["n"].to_numpy(float) ** powers
+    return design.assign(steps=400, **dict.fromkeys(columns, errors))
+
+
+def _beside(
+    design: pd.DataFrame,
+    ratios: Numbers,
+    random: Random,
+    *,
+    one: Mapping[str, str],
+    columns: Sequence[str],
+) -> pd.DataFrame:
+    """Cells of which those with some values have so many times what the others have."""
+    own = (design[list(one)] == pd.Series(one)).all(axis=1)
+    values = np.where(own, ratios, 1.0)
+    return design.assign(steps=400, best_step=100, **dict.fromkeys(columns, values))
+
+
+def _having(design: pd.DataFrame, values: Numbers, random: Random, *, column: str) -> pd.DataFrame:
+    return design.assign(steps=400, **{column: values})
+
+
+def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    """Cells wide enough, with errors above the bound where it is broken."""
+    over = np.where(broken, -0.01, 1.0)
+    stated = {"width_missing": -1.0, "step_size_beyond": -1.0}
+    return design.assign(steps=400, bound_over_error=over, **stated)
+
+
+def _compared(one: str, margin: Margin, columns: Sequence[str], spread: float) -> Worlds:
+    make = partial(_beside, one={"model": one}, columns=columns)
+    return number_worlds(make, margin, spread, logs=True)
+
+
+WORLDS: Mapping[str, Worlds] = {
+    **{
+        f"diffusion-falls-{model}": number_worlds(partial(_falling, columns=WEIGHTINGS), FALLS, 0.1)
+        for model in NAMES
+    },
+    **{f"diffusion-constant-{model}": _compared(model, BETTER, WEIGHTINGS, 0.2) for model in NAMES},
+    **{
+        f"diffusion-truth-{model}": number_worlds(
+            partial(_having, column="score_share"), A_TENTH, 0.02
+        )
+        for model in NAMES
+    },
+    **{
+        f"diffusion-softmax-{other}": _compared("softmax", ALIKE, WEIGHTINGS, 0.2)
+        for other in ("exp", "relu")
+    },
+    "diffusion-posterior": _compared("softmax", BETTER, WEIGHTINGS, 0.3),
+    "diffusion-samples": _compared("softmax", ALIKE, ["sliced_wasserstein"], 0.2),
+    "diffusion-gd": number_worlds(
+        partial(_beside, one={"optimiser": "gd", "output_scale": "paper"}, columns=WEIGHTINGS),
+        ALIKE,
+        0.2,
+        logs=True,
+    ),
+    "diffusion-gd-learns": number_worlds(partial(_having, column="score_share"), LEARNS, 0.1),
+    **{
+        f"diffusion-digits-{other}": _compared("softmax", BETTER, ["denoising_loss"], 0.02)
+        for other in ("constant", "posterior")
+    },
+    "diffusion-digits-falls": number_worlds(
+        partial(_falling, columns=["denoising_loss"]), FALLS, 0.005
+    ),
+    "diffusion-copies-posterior": number_worlds(partial(_having, column="memorised"), COPIES, 0.03),
+    "diffusion-copies-softmax": number_worlds(
+        partial(_having, column="memorised"), NO_COPIES, 0.03
+    ),
+    "diffusion-theorem66": exception_worlds(_above),
+}

@@ -1,1 +1,0 @@
-"""Statistics of a table of cells: crossings, fits, intervals, and users' equations."""

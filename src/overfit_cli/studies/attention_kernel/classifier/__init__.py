@@ -1,1 +1,0 @@
-"""The small transformer of `kernel-text`, `kernel-pathfinder` and `kernel-landscape`."""

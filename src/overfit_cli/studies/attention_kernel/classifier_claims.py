@@ -1,0 +1,360 @@
+"""Claims on classifiers, and a rule on ranks.
+
+A rule on ranks: whose runs are the worst of all.
+
+The claims of section 5.3.1 of Song et al. 2024, for either classification study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from overfit_cli.claims.cells import numbers, trained
+from overfit_cli.claims.comparison import BestSetting, Comparison, Place, unless_at_edge
+from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.core.claim import Claim, Measurement, Verdict, not_run
+from overfit_cli.core.parameters import StudyParameters
+from overfit_cli.core.text import plural
+from overfit_cli.stats.intervals import level_of_each, mean_estimate
+
+FEWEST_RUNS = 4
+"""Of each sample: with fewer, chance gives every order more often than that."""
+
+
+def lowest_needed(runs: int) -> int:
+    """Return how many of the lowest values must be of one sample so that chance is ruled out.
+
+    Where 2n values come in random order, the k lowest are all of a given half of them with chance
+    C(n, k) / C(2n, k), which may be as rare as an interval errs on one side.
+
+    Args:
+        runs: n, `FEWEST_RUNS` or more.
+    """
+    by_chance = (1 - level_of_each(1)) / 2
+    rare = (k for k in range(1, runs + 1) if comb(runs, k) <= by_chance * comb(2 * runs, k))
+    return next(rare, runs + 1)
+
+
+def worst_is_lower(one: ArrayLike, other: ArrayLike, *, note: str = "") -> Measurement:
+    """Return the measurement of a claim that the worst run of one sample is below the other's.
+
+    A single worst run says little: it is lower than the other's every second time where both
+    samples are alike. So the claim holds where the `lowest_needed` values are all of `one`, fails
+    where they are all of `other`, and is open otherwise; a tie between the samples there is no
+    order. Where runs of both share a seed and are alike for that, an error is rarer still.
+
+    Args:
+        one, other: as many runs of each.
+        note: what else a reader must know.
+    """
+    lower, higher = np.sort(np.asarray(one, float)), np.sort(np.asarray(other, float))
+    runs, needed = len(lower), 0
+    verdict: Verdict = "inconclusive"
+    if runs < FEWEST_RUNS:
+        note = f"{note} It needs {FEWEST_RUNS} seeds; these cells have {plural(runs, 'seed')}."
+        note = note.strip()
+    else:
+        needed = lowest_needed(runs)
+        if needed > runs:
+            note = f"{note} So few runs can't rule chance out.".strip()
+        elif lower[needed - 1] < higher[0]:
+            verdict = "holds"
+        elif higher[needed - 1] < lower[0]:
+            verdict = "fails"
+    return Measurement(
+        verdict=verdict,
+        value=float(higher[0] - lower[0]),
+        decided="ranks",
+        details={
+            "first, worst": float(lower[0]),
+            "second, worst": float(higher[0]),
+            "first, runs below the second's worst": int((lower < higher[0]).sum()),
+            "second, runs below the first's worst": int((higher < lower[0]).sum()),
+            "runs below it that decide": needed,
+        },
+        note=note,
+    )
+
+
+SOURCE = "Song et al. 2024, section 5.3.1"
+SPEED = "mean_test_loss"
+"""What the best step size is best in, and what "faster" means: the test loss over all steps."""
+
+BEST_KERNELS = Comparison("kernel", "learning_rate", "step size", best_in=SPEED)
+CONTROLS = {
+    "gaussian-normalised": "a Gaussian whose rows sum to one",
+    "softmax-times-n": "a softmax as large as a sum over tokens",
+    "gaussian-over-n": "a Gaussian as small as a mean over tokens",
+}
+LOWER = Margin(most=0.0, because="as fast as softmax", fewest_seeds=5)
+HIGHER = Margin(least=0.0, because="as accurate as softmax", fewest_seeds=5)
+ABOVE_SHORTCUT = Margin(least=0.0, because="as accurate as the rule", fewest_seeds=5)
+STEADIER = Margin(least=0.0, because="as steady", fewest_seeds=6)
+ALIVE = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
+_FASTER = LOWER.in_words("the difference to softmax, each at its best step size,")
+
+OfBoth = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
+"""From two kernels at their best step sizes, and all cells, to the measurement."""
+
+
+@dataclass(frozen=True)
+class ClassifierClaims:
+    """The claims of a study.
+
+    Attributes:
+        prefix: how their names begin.
+        parameters: the study's.
+        shortcut: the rule that solves a part of the task, in words.
+        preset: one that has cells of it.
+        paper_rate: the step size of section 5.2, the same for both kernels.
+    """
+
+    prefix: str
+    parameters: type[StudyParameters]
+    shortcut: str
+    preset: str
+    paper_rate: float
+
+    @property
+    def one_rate(self) -> Place:
+        """The paper's step size, at which it compares the kernels."""
+        return Place(self.paper_rate, self.preset)
+
+    def faster(self, task: str, figure: str) -> Claim:
+        """Claim that the Gaussian's test loss, averaged over all steps, is lower than softmax's."""
+        statement = f"Gaussian attention converges faster than softmax attention on {task}."
+        source = f"{SOURCE}, {figure}"
+        return self._claim("gaussian-faster", statement, _FASTER, _loss_difference, source)
+
+    def at_one_rate(self, task: str, figure: str) -> list[Claim]:
+        """Claim both of the Gaussian at the paper's one step size, as the paper compares."""
+        both = f"at the paper's one step size, {self.paper_rate:g}, for both kernels"
+        number = f"the difference to softmax {both},"
+        return [
+            self._claim(
+                "gaussian-faster-one-rate",
+                f"Gaussian attention converges faster than softmax attention on {task}, {both}.",
+                LOWER.in_words(number),
+                _loss_difference,
+                f"{SOURCE}, {figure}",
+                place=self.one_rate,
+            ),
+            self._claim(
+                "gaussian-more-accurate-one-rate",
+                "Gaussian attention ends at a higher test accuracy than softmax attention, "
+                f"{both}.",
+                HIGHER.in_words(number),
+                _accuracy_difference,
+                f"{SOURCE}, {figure}",
+                place=self.one_rate,
+            ),
+        ]
+
+    def worst_run(self) -> Claim:
+        """Claim that the worst of softmax's runs is worse than the worst of the Gaussian's."""
+        return self._claim(
+            "worst-run",
+            "The lowest test accuracies are those of softmax attention (0.58, Gaussian attention's "
+            f"worst is 0.62), at the paper's step size, {self.paper_rate:g}.",
+            "the lowest accuracies of both kernels' runs are all softmax's, so many of them that "
+            "chance gives it 2.5 times of 100 at most; 4 seeds or more",
+            _worst_run,
+            f"{SOURCE}, figure 3",
+            place=self.one_rate,
+        )
+
+    def controls(self) -> list[Claim]:
+        """Claim of each control that it is faster than softmax: what of the Gaussian matters."""
+        return [
+            self._claim(
+                f"control-{kernel}",
+                f"The control {kernel}, {meaning}, converges faster than softmax attention.",
+                _FASTER,
+                _loss_difference,
+                f"{SOURCE}; ours",
+                kernel,
+            )
+            for kernel, meaning in CONTROLS.items()
+        ]
+
+    def more_accurate(self) -> Claim:
+        """Claim that the Gaussian's final test accuracy is higher than softmax's."""
+        return self._claim(
+            "gaussian-more-accurate",
+            "Gaussian attention ends at a higher test accuracy than softmax attention.",
+            HIGHER.in_words("the difference, each at its best step size,"),
+            _accuracy_difference,
+        )
+
+    def steadier(self) -> Claim:
+        """Claim that the Gaussian's final test accuracy varies less between seeds."""
+        return self._claim(
+            "gaussian-steadier",
+            "Softmax attention's test accuracy varies more between repeats than Gaussian "
+            "attention's.",
+            STEADIER.in_words("the mean difference of distances from the kernel's median"),
+            _steadier,
+        )
+
+    def above_shortcut(self) -> Claim:
+        """Claim that something is learned that the shortcut rule doesn't know."""
+        return self._claim(
+            "above-shortcut",
+            f"A transformer learns what {self.shortcut} doesn't know.",
+            ABOVE_SHORTCUT.in_words(
+                "test accuracy less that rule's, for the better kernel at its best step size,"
+            ),
+            self._above_shortcut,
+            f"{SOURCE}; ours",
+        )
+
+    def head_alive(self) -> Claim:
+        """Claim that no head is dead; the sentence names the cells where one is."""
+        return Claim(
+            name=f"{self.prefix}-head-alive",
+            source="ours",
+            statement="On most draws no cell ends with a dead head, whose accuracy would say "
+            "nothing of its kernel.",
+            holds_where=ALIVE.in_words("the share of seeds on which no cell has a dead head"),
+            measure=self._head_alive,
+            preset=self.preset,
+        )
+
+    def _claim(
+        self,
+        name: str,
+        statement: str,
+        holds_where: str,
+        judge: OfBoth,
+        source: str = SOURCE,
+        kernel: str = "gaussian",
+        place: Place | None = None,
+    ) -> Claim:
+        """A claim on a kernel and softmax, each at its best step size or at one place."""
+        names = self.parameters.model_fields
+        measure = BEST_KERNELS.judged_by(judge, names, (kernel, "softmax"), place)
+        return Claim(
+            name=f"{self.prefix}-{name}",
+            source=source,
+            statement=statement,
+            holds_where=holds_where,
+            measure=measure,
+            figure="curves",
+            preset=self.preset,
+        )
+
+    def _above_shortcut(
+        self, one: BestSetting, other: BestSetting, cells: pd.DataFrame
+    ) -> Measurement:
+        if one.cells["shortcut_accuracy"].isna().all():
+            raise not_run(f"Here {self.shortcut} has nothing to go by.")
+        best = max((one, other), key=lambda kernel: kernel.column("test_accuracy").mean())
+        return _difference(
+            best.column("test_accuracy"),
+            best.column("shortcut_accuracy"),
+            ABOVE_SHORTCUT,
+            f"Test accuracy less that of {self.shortcut}, for the better kernel, "
+            f"{best.in_words()}.",
+            chosen=_chosen(one, other),
+        )
+
+    def _head_alive(self, cells: pd.DataFrame) -> Measurement:
+        done = trained(cells)[cells["status"] == "done"]
+        if done.empty:
+            raise not_run("None of the cells is done.")
+        dead = numbers(done, "silent_head") == 1
+        places = done["kernel"] + " at " + done["learning_rate"].map("{:g}".format)
+        return judged(
+            share_of_seeds(~dead, done["seed"]),
+            ALIVE,
+            details={
+                "cells": len(done),
+                "cells with a dead head": int(dead.sum()),
+                **{
+                    f"of them {at}": int(count) for at, count in places[dead].value_counts().items()
+                },
+            },
+            note="The share of seeds on which no cell has a head whose units are zero on every "
+            "test sample.",
+        )
+
+
+def _difference(
+    one: pd.Series[float],
+    other: pd.Series[float],
+    margin: Margin,
+    note: str,
+    *,
+    chosen: int,
+    more: Mapping[str, float] | None = None,
+) -> Measurement:
+    """A paired difference, seed by seed, with both means and deviations among the details."""
+    details = {
+        f"{which}, {name}": float(number)
+        for which, values in (("first", one), ("second", other))
+        for name, number in (("mean", values.mean()), ("deviation", values.std()))
+    }
+    found = mean_estimate(one - other, level_of_each(chosen))
+    return judged(found, margin, details=details | dict(more or {}), note=note)
+
+
+def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
+    found = _difference(
+        one.column(SPEED),
+        other.column(SPEED),
+        LOWER,
+        f"Test loss averaged over {one.column('steps').max():g} steps: {one.in_words()}, less "
+        f"{other.in_words()}, seed by seed.",
+        chosen=_chosen(one, other),
+        more=BEST_KERNELS.at_shared_values(cells, (one.name, other.name)),
+    )
+    return unless_at_edge(found, one, other)
+
+
+def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
+    found = _difference(
+        one.column("test_accuracy"),
+        other.column("test_accuracy"),
+        HIGHER,
+        f"Final test accuracy: {one.in_words()}, less {other.in_words()}, seed by seed.",
+        chosen=_chosen(one, other),
+    )
+    return unless_at_edge(found, one, other)
+
+
+def _chosen(one: BestSetting, other: BestSetting) -> int:
+    """Of how many step sizes the best was chosen, on the same seeds.
+
+    The choice favours a kernel that is as good at many of them, so an interval takes the level of
+    that many.
+    """
+    return max(len(one.tried), len(other.tried))
+
+
+def _worst_run(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) -> Measurement:
+    return worst_is_lower(
+        softmax.column("test_accuracy"),
+        gaussian.column("test_accuracy"),
+        note=f"The worst final test accuracy: {gaussian.in_words()}, less {softmax.in_words()}.",
+    )
+
+
+def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) -> Measurement:
+    """Compare distances from the median: their mean's t interval stands accuracies of two modes."""
+    accuracies = {one.name: one.column("test_accuracy") for one in (gaussian, softmax)}
+    away = {name: (values - values.median()).abs() for name, values in accuracies.items()}
+    return _difference(
+        away["softmax"],
+        away["gaussian"],
+        STEADIER,
+        "How far the final test accuracy lies from its kernel's median: softmax's less the "
+        "Gaussian's, seed by seed, each at its best step size.",
+        chosen=_chosen(gaussian, softmax),
+        more={f"{name}, worst accuracy": float(one.min()) for name, one in accuracies.items()},
+    )

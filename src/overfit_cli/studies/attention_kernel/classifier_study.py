@@ -1,0 +1,174 @@
+"""What `kernel-text` and `kernel-pathfinder` share: parameters, columns, batches.
+
+Parameters of a transformer and its training, with section 5.2's values where it has them.
+
+The base of studies of a classifier: columns, figures, cost and training of a cell.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeVar
+
+from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS, Task
+from overfit_cli.core.figure import Figure, learning_figures
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.text import plural
+from overfit_cli.core.training import Training
+from overfit_cli.studies.attention_kernel.kernels import KernelName
+from overfit_cli.studies.attention_kernel.paper import PAPER
+
+
+class ClassifierParameters(StudyParameters):
+    """A transformer of two layers, as in Song et al. 2024, section 5.2, and its training."""
+
+    kernel: KernelName = parameter("softmax", "attention kernel", symbol="S")
+    optimiser: Literal["adamw", "adam", "sgd"] = parameter("adamw", "optimiser")
+    learning_rate: float = parameter(1e-3, "step size", symbol=r"\eta", above=0, at_most=1e3)
+    batch_size: int = parameter(32, "samples of a gradient step", at_least=1, at_most=100_000)
+    training_steps: int = parameter(600, "gradient steps of a cell", at_least=1, at_most=10**7)
+    evaluate_every: int = parameter(
+        50,
+        "steps between two evaluations",
+        label="steps between evaluations",
+        at_least=1,
+        at_most=10**7,
+    )
+    n: int = parameter(20_000, "training samples", symbol="N", at_least=2, at_most=10**6)
+    test_samples: int = parameter(1000, "test samples", at_least=2, at_most=10**6)
+    layers: int = parameter(2, "transformer layers", at_least=1, at_most=100)
+    heads: int = parameter(2, "attention heads", symbol="H", at_least=1, at_most=100)
+    d: int = parameter(64, "width of a token", symbol="D", at_least=1, at_most=10_000)
+    hidden: int = parameter(128, "width of the hidden layers", at_least=1, at_most=100_000)
+    dropout: float = parameter(
+        0.1, "chance that an activation is dropped", label="dropout", at_least=0, below=1
+    )
+    weight_decay: float = parameter(
+        0.01,
+        "decay of the weights, for adamw alone",
+        label="decay of the weights",
+        at_least=0,
+        at_most=1,
+    )
+    dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
+
+    def refusals(self) -> Iterator[str]:
+        """Give a sentence where the heads don't share a token's width."""
+        yield from super().refusals()
+        if self.d % self.heads:
+            yield (
+                f"--set heads {self.heads}: the heads share a token's width, so heads takes a "
+                f"divisor of d, which is {self.d}."
+            )
+
+
+P = TypeVar("P", bound=ClassifierParameters)
+
+BYTES_OF_LIBRARIES = 3e8
+
+_SILENT_HEAD = Column(
+    "silent_head",
+    "share of the head's units that are zero on every test sample",
+    label="share of silent head units",
+)
+
+
+class TransformerStudy(Study[P]):
+    """A study that trains a transformer to tell two classes apart, on a task of its own."""
+
+    paper = PAPER
+
+    @abstractmethod
+    def task(self, parameters: P, seed: int) -> Task:
+        """Return the samples that a cell trains on.
+
+        Raises:
+            UserError: if they are to be read and aren't where `--data` says, or are too few.
+        """
+
+    @abstractmethod
+    def sample_length(self, parameters: P) -> int:
+        """Return the number of tokens of a sample."""
+
+    def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
+        """Read each collection of data once, so that what is missing is said before a sweep.
+
+        What is read depends on the parameters and not on the seed.
+        """
+        read = ("task", "source", "tokens", "difficulty", "size", "n", "test_samples")
+        first = {
+            tuple(getattr(cell.parameters, name, None) for name in read): cell
+            for cell in reversed(cells)
+            if getattr(cell.parameters, "source", "generated") != "generated"
+        }
+        found: dict[str, str] = {}
+        for cell in first.values():
+            found |= self.task(cell.parameters, cell.seed).collections
+        return found
+
+    def layer_cost(self, parameters: P) -> float:
+        """Return the multiplications of a layer on one sample; exponentials count as some."""
+        length = self.sample_length(parameters)
+        linear = 4 * parameters.d**2 + 2 * parameters.d * parameters.hidden
+        attention = length * (2 * parameters.d + 8 * parameters.heads)
+        return length * (linear + attention)
+
+    def cost(self, cell: Cell[P]) -> float:
+        """Return about how many multiplications a cell's training and evaluations cost."""
+        parameters = cell.parameters
+        evaluations = parameters.training_steps / parameters.evaluate_every + 2
+        samples = 3 * parameters.training_steps * parameters.batch_size
+        samples_forward = samples + evaluations * parameters.test_samples
+        return samples_forward * parameters.layers * self.layer_cost(parameters)
+
+    def memory(self, cell: Cell[P]) -> float:
+        """Return about how many bytes a cell takes: activations of one step, and its data."""
+        parameters = cell.parameters
+        length = self.sample_length(parameters)
+        tokens = parameters.batch_size * length
+        kept = (
+            parameters.layers
+            * tokens
+            * (14 * parameters.d + 6 * parameters.hidden + 6 * parameters.heads * length)
+        )
+        data = (parameters.n + parameters.test_samples) * length * 2
+        return 8.0 * kept + data + BYTES_OF_LIBRARIES
+
+
+class ClassifierStudy(TransformerStudy[P]):
+    """A study of the classifier itself, as in figures 2 and 3 of the paper."""
+
+    headline = "mean_test_loss"
+    columns = (*COLUMNS, _SILENT_HEAD)
+    trajectory_columns = (*TRAJECTORY_COLUMNS, _SILENT_HEAD)
+    source_of_curves: str
+    """The figure of the paper that the curves stand for."""
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        return learning_figures("each kernel", self.source_of_curves)
+
+    def probe(self, cell: Cell[P]) -> Cell[P]:
+        """Return the cell with a few steps on a few samples."""
+        return cell.with_at_most(n=256, training_steps=10, test_samples=64)
+
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+        """Train cells one after another."""
+        from overfit_cli.studies.attention_kernel.classifier import train_cell
+
+        for cell in batch:
+            yield train_cell(cell, self.task(cell.parameters, cell.seed), training)
+
+    def summary(self, result: CellResult[P]) -> str:
+        """Give the test accuracy beside the shortcut rule's, and say whether the head is dead."""
+        got = result.measurements
+        if result.reason:
+            return f"The training {result.reason} at step {result.steps}."
+        sentence = f"Test accuracy {got['test_accuracy']:.1%} after {plural(result.steps, 'step')}"
+        if "shortcut_accuracy" in got:
+            sentence += f"; the shortcut rule has {got['shortcut_accuracy']:.1%}"
+        if got["silent_head"] == 1:
+            sentence += ". The head is dead: all its units are zero on every test sample"
+        return sentence + "."

@@ -1,0 +1,211 @@
+"""Losses of many networks at a time, and measures of a surface.
+
+Measures of the roughness of a surface that is sampled on a square grid.
+
+Landscapes: the loss on a plane through what was trained, evaluated, measured and logged.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.core.files import cache_folder, write_whole
+from overfit_cli.core.study import Cell, Column
+from overfit_cli.core.training import Training
+
+Floats = NDArray[np.float64]
+
+
+def interior_minima(surface: Floats) -> int:
+    """Return the number of points off the edge that are below all of their eight neighbours.
+
+    Args:
+        surface: heights, shape (rows, columns).
+    """
+    rows, columns = surface.shape
+    centre = surface[1:-1, 1:-1]
+    lower = np.ones(centre.shape, dtype=bool)
+    for down in (0, 1, 2):
+        for across in (0, 1, 2):
+            if (down, across) != (1, 1):
+                around = surface[down : rows - 2 + down, across : columns - 2 + across]
+                lower &= centre < around
+    return int(lower.sum())
+
+
+def rms_laplacian(surface: Floats, spacing: float) -> float:
+    """Return the root mean square of the discrete Laplacian, height per squared unit of length.
+
+    Args:
+        surface: heights, shape (rows, columns).
+        spacing: the distance between neighbours, along either axis.
+    """
+    centre = surface[1:-1, 1:-1]
+    around = surface[:-2, 1:-1] + surface[2:, 1:-1] + surface[1:-1, :-2] + surface[1:-1, 2:]
+    return float(np.sqrt(np.mean(np.square((around - 4 * centre) / spacing**2))))
+
+
+def quadratic_residual(surface: Floats, at: Floats) -> float:
+    """Return the rms residual of the best quadratic, as a share of the surface's deviation.
+
+    0 is a perfect bowl or saddle, or flat; 1 is a surface of which a quadratic says nothing.
+
+    Args:
+        surface: heights, shape (points, points).
+        at: where the points lie along either axis, shape (points,).
+    """
+    if surface.min() == surface.max():
+        return 0.0
+    a, b = np.meshgrid(at, at, indexing="ij")
+    terms = np.stack([np.ones_like(a), a, b, a * a, a * b, b * b], -1).reshape(-1, 6)
+    flat = surface.ravel()
+    fitted = terms @ np.linalg.lstsq(terms, flat, rcond=None)[0]
+    return float(np.sqrt(np.mean(np.square(flat - fitted))) / flat.std())
+
+
+def sharpness(surface: Floats, centre: float) -> float:
+    """Return the largest rise above the height `centre`, over one plus that height."""
+    return (float(surface.max()) - centre) / (1 + centre)
+
+
+MEASURES = (
+    Column(
+        "rms_laplacian",
+        "root mean square of the surface's Laplacian",
+        label="root mean square Laplacian",
+    ),
+    Column(
+        "interior_minima",
+        "points below all of their eight neighbours",
+        kind="int",
+        label="interior minima",
+    ),
+    Column(
+        "quadratic_residual",
+        "rms residual of the best quadratic, of the surface's deviation",
+        label="residual of best quadratic",
+    ),
+    Column(
+        "sharpness",
+        "largest rise over the centre's loss, over one plus that loss",
+        label="sharpness",
+    ),
+    Column(
+        "centre_loss", "loss of the network, at the surface's centre", label="loss at the centre"
+    ),
+    Column("lowest_loss", "lowest loss of the surface"),
+    Column("highest_loss", "highest loss of the surface"),
+)
+"""What is measured of a landscape."""
+
+Losses = Callable[[Floats], Floats]
+"""From points, shape (points, 2), to their losses, shape (points,)."""
+
+SAVED_EVERY = 5.0
+"""Seconds between two saves: about how much work a kill may cost."""
+
+BLOCK = 64
+"""Points that are evaluated between two looks at the clock."""
+
+
+def offsets(points: int, spacing: float) -> Floats:
+    """Return where the points lie along a direction: spacing · (r − points/2), r = 1, 2, ..."""
+    return spacing * (np.arange(1, points + 1, dtype=np.float64) - points // 2)
+
+
+def grid(at: Floats) -> Floats:
+    """Return all points of the plane whose coordinates are among `at`, (points · points, 2)."""
+    return np.stack(np.meshgrid(at, at, indexing="ij"), -1).reshape(-1, 2)
+
+
+def measure_landscape(
+    losses: Losses,
+    plane: tuple[int, float],
+    centre: float,
+    cell: Cell,
+    training: Training,
+    name: str,
+) -> dict[str, float]:
+    """Evaluate a cell's landscape, log its points in place of steps, and return its `MEASURES`.
+
+    Args:
+        losses: the function that evaluates points.
+        plane: how many points along either direction, and how far apart; see `offsets`.
+        centre: the loss at the centre.
+        cell: the cell; its trajectory gets the columns `a`, `b` and `loss`.
+        training: where to log.
+        name: of a file in the cache folder that keeps losses while the landscape isn't done.
+    """
+    saved = SavedLosses(losses, cache_folder() / "surfaces" / name)
+    count, spacing = plane
+    at = offsets(count, spacing)
+    points = grid(at)
+    flat = saved(points)  # (points · points,)
+    saved.delete()
+    rows = np.column_stack([points, flat]).tolist()
+    for step, (a, b, loss) in enumerate(rows):
+        training.log(cell, step, {"a": a, "b": b, "loss": loss})
+    surface = flat.reshape(count, count)
+    return {
+        "rms_laplacian": rms_laplacian(surface, spacing),
+        "interior_minima": interior_minima(surface),
+        "quadratic_residual": quadratic_residual(surface, at),
+        "sharpness": sharpness(surface, centre),
+        "centre_loss": centre,
+        "lowest_loss": float(surface.min()),
+        "highest_loss": float(surface.max()),
+    }
+
+
+class SavedLosses:
+    """Losses at points, saved to a file while they are evaluated, so that a kill costs little.
+
+    Args:
+        losses: the function that evaluates them.
+        file: what it holds already isn't evaluated again. It may be impossible to write.
+    """
+
+    def __init__(self, losses: Losses, file: Path) -> None:
+        self._losses, self._file = losses, file
+        self._known: dict[bytes, float] = {}
+        # A torn or foreign file only means that nothing is kept.
+        with suppress(Exception):
+            kept = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
+            self._add(kept["points"], kept["losses"])
+
+    def __call__(self, points: Floats) -> Floats:
+        """Return the losses at points, shape (points, 2)."""
+        missing = points[[point.tobytes() not in self._known for point in points]]
+        saved = time.monotonic()
+        for start in range(0, len(missing), BLOCK):
+            block = missing[start : start + BLOCK]
+            self._add(block, self._losses(block))
+            if time.monotonic() - saved > SAVED_EVERY:
+                self._save()
+                saved = time.monotonic()
+        return np.array([self._known[point.tobytes()] for point in points])
+
+    def delete(self) -> None:
+        """Remove the file, once the surface is done."""
+        with suppress(OSError):
+            self._file.unlink()
+
+    def _add(self, points: Floats, losses: Floats) -> None:
+        self._known.update(
+            (point.tobytes(), float(loss)) for point, loss in zip(points, losses, strict=True)
+        )
+
+    def _save(self) -> None:
+        points = np.frombuffer(b"".join(self._known), dtype=np.float64).reshape(-1, 2)
+        content = io.BytesIO()
+        np.savez(content, points=points, losses=np.array(list(self._known.values())))
+        with suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self._file, content.getvalue())

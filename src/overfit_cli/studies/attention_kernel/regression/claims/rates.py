@@ -1,0 +1,340 @@
+"""Claims on linear rates: the choice of the step size, and the step counts they read.
+
+Selection of the cells that a claim is judged on, and how often their loss went to zero.
+
+What is kept over the steps of a batch: counts, descent, and ratios of changes.
+
+All are tensors (cells,), so that nothing waits for a GPU.
+
+Theorems 1 and 2: linear rates with the paper's constant and the corrected one, and zero loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import Selection, Values, numbers, trained
+from overfit_cli.claims.rules import (
+    FEWEST_WITHOUT_EXCEPTION,
+    WITHOUT_EXCEPTION,
+    Margin,
+    judged,
+    vacuous,
+    without_exception,
+)
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.core.text import plural
+from overfit_cli.stats.intervals import level_of_each, share_estimate
+from overfit_cli.studies.attention_kernel.kernels import KernelName
+from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+
+SOURCE = "Song et al. 2024"
+ZERO = 1e-6
+"""The share of its start at which a loss counts as having gone to zero."""
+
+ON_MOST_DRAWS = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
+ON_FEW_DRAWS = Margin(most=0.5, because="fewer draws than not", fewest_seeds=7)
+AT_BEST = (
+    ON_MOST_DRAWS.in_words("the share of seeds at zero, at the best step size,")
+    + ", 9 where that is the best of eight"
+)
+
+_ALIKE = ("target", "training_steps", "sigma_w", "dtype")
+
+
+def selection(values: Values, preset: str, *, any_target: bool = False) -> Selection:
+    """Return which cells have some values; their heads, if not named, are one.
+
+    Args:
+        values: by parameter.
+        preset: one that has such cells.
+        any_target: whether cells with different targets may be judged together.
+    """
+    alike = [
+        name for name in _ALIKE if name not in values and not (any_target and name == "target")
+    ]
+    vary = ["learning_rate", "value_gap", *(["target"] if any_target else [])]
+    fixed = {"heads": 1, **values}
+    return Selection(
+        KernelRegressionParameters,
+        at=fixed,
+        vary=[name for name in vary if name not in fixed],
+        alike=alike,
+        preset=preset,
+    )
+
+
+def at_zero(cells: pd.DataFrame) -> pd.Series[bool]:
+    """Return which cells' losses went to zero; that of one that diverged did not.
+
+    Raises:
+        UndecidedError: `inconclusive` where a cell has no loss, or none that training gave it.
+    """
+    zero = pd.Series(False, index=cells.index)
+    ended = trained(cells)[cells["status"] == "done"]
+    zero[ended.index] = numbers(ended, "relative_loss") < ZERO
+    return zero
+
+
+def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
+    """Measure on which share of the seeds the loss goes to zero, at the step size that has most.
+
+    It fails only where the best step size lies among those tried: beyond them there may be better.
+    """
+    reached = _reached(chosen)
+    count = int(reached.sum(axis=1).max())
+    share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
+    found = judged(
+        share,
+        ON_MOST_DRAWS,
+        details={
+            **zero_by_step_size(chosen),
+            "cells whose closed-form floor is above zero": int((chosen["floor"] > 0).sum()),
+            "cells": len(chosen),
+        },
+        note=f"The share of seeds whose loss falls below {ZERO:g} of its start, at the step size "
+        "that has most of them; the interval allows for that choice.",
+    )
+    best = _best(chosen, reached)
+    if found.verdict != "fails" or best not in (reached.index[0], reached.index[-1]):
+        return found
+    edge = f"The best step size, {best:g}, is at the edge of those tried: beyond may be better."
+    return replace(found, verdict="inconclusive", note=f"{found.note} {edge}")
+
+
+def _reached(cells: pd.DataFrame) -> pd.DataFrame:
+    """Which seeds went to zero at which step size, (step sizes, seeds), of those all were run at.
+
+    A seed counts where all of its cells at a step size went to zero.
+    """
+    by_seed = at_zero(cells).groupby([cells["learning_rate"], cells["seed"]]).all().unstack()
+    whole = by_seed.dropna()
+    if whole.empty:
+        raise inconclusive("At no step size were all seeds run.")
+    return whole.astype(bool)
+
+
+def _best(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
+    """The step size that most seeds went to zero at; of several, that of the lowest losses."""
+    losses = cells["relative_loss"].astype(float).where(cells["status"] == "done", np.inf)
+    medians = losses.groupby(cells["learning_rate"]).median().loc[reached.index]
+    order = pd.DataFrame({"reached": -reached.sum(axis=1), "loss": medians})
+    return float(order.sort_values(["reached", "loss"]).index[0])
+
+
+def zero_by_step_size(cells: pd.DataFrame) -> dict[str, float]:
+    """Return how many seeds went to zero at each step size."""
+    counts = at_zero(cells).groupby(cells["learning_rate"]).sum()
+    return {f"seeds at zero, step size {rate:g}": int(count) for rate, count in counts.items()}
+
+
+BITES = 0.5
+"""A bound that ends above this share of the starting loss is met by whatever halves its loss."""
+
+_THEOREM_2 = "kernel-theorem2"
+_ANALOGUE = "end of section 4.1, which says of the Gaussian, without stating it, what is similar to"
+
+_HEADS = {"one": (1,), "several": (2, 4)}
+_TRAINED = {"value": "W_V alone", "all": "W_Q, W_K and W_V"}
+_CONSTANTS = {
+    ("paper", "value"): "‖W_O‖² λ_B²",
+    ("paper", "all"): "‖W_O‖² λ_B²",
+    ("corrected", "value"): "min_h ‖W_O,h‖² λ_B²",
+    ("corrected", "all"): "min_h ‖W_O,h‖² λ_B² / 4",
+}
+
+
+def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
+    """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights).
+
+    Args:
+        kind: `paper` or `corrected`, the constant in the rate α.
+        trained: `value` or `all`.
+        heads: `one` or `several`.
+        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
+    """
+    theorem = 1 if trained == "value" else 2
+    corrected = ", with the constant that its proof carries" if kind == "corrected" else ""
+    numbers = _HEADS[heads]
+    values: Values = {"kernel": kernel, "trained": trained, "heads": numbers}
+    said, name, subject = _said_of(kernel, theorem)
+    return Claim(
+        name=f"{name}-{kind}-{heads}",
+        source=f"{SOURCE}, {said}{corrected}",
+        statement=f"With {_TRAINED[trained]} trained and H = {' or '.join(map(str, numbers))}, "
+        f"{subject} is at most (1 − ηα)^t of its start, α = {_CONSTANTS[kind, trained]}.",
+        holds_where=f"{WITHOUT_EXCEPTION} (at step sizes small enough to descend, and where the "
+        f"bound ends below {BITES:g} of the start)",
+        measure=partial(_bound, kind=kind, values=values, theorem=theorem),
+        figure="curves",
+        preset=f"kernel-theorem{theorem}",
+    )
+
+
+def _said_of(kernel: KernelName, theorem: int) -> tuple[str, str, str]:
+    """Where the paper bounds the loss of a kernel, the claims' name, and what is bounded."""
+    if kernel == "softmax":
+        return f"Theorem {theorem}", f"theorem{theorem}", "the loss"
+    return f"{_ANALOGUE}, Theorem {theorem}", f"theorem{theorem}-gaussian", "the Gaussian's loss"
+
+
+def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Measurement:
+    """Measure whether any step of a cell whose step size is stable lies above the bound."""
+    chosen = selection(values, f"kernel-theorem{theorem}").of(cells)
+    stable = trained(chosen)[numbers(chosen, "stability") <= 1]
+    if theorem == 2:
+        stable = meeting("8", stable)
+    if stable.empty:
+        raise inconclusive("No cell has a step size small enough to descend.")
+    steps, rate = numbers(stable, "steps"), numbers(stable, f"rate_{kind}")
+    limit = np.exp(steps * np.log1p(-(stable["learning_rate"] * rate).clip(upper=1 - 1e-16)))
+    diverged = stable["status"] != "done"
+    steps_above = pd.Series(0.0, index=stable.index)
+    steps_above[~diverged] = numbers(stable[~diverged], f"violations_{kind}")
+    broken = diverged | (steps_above > 0)
+    found = without_exception(
+        broken,
+        stable["seed"],
+        details={
+            "cells": len(stable),
+            "cells that break it": int(broken.sum()),
+            "steps above it": float(steps_above.sum()),
+            "cells whose step is too large to descend": len(chosen) - len(stable),
+            "bound at the end over the start, least": float(limit.min()),
+            "bound at the end over the start, most": float(limit.max()),
+            "loss at the end over the start, most": float(stable["relative_loss"].max()),
+        },
+    )
+    if theorem == 2 and numbers(stable, "condition_8").max() > 0:
+        return unless_condition("8", stable, found)
+    biting = stable.loc[limit <= BITES, "seed"].nunique()
+    if broken.any() or biting >= FEWEST_WITHOUT_EXCEPTION:
+        return found
+    why = (
+        f"On {plural(biting, 'seed')} the bound falls below {BITES:g} of the start: elsewhere it "
+        "can't be broken."
+    )
+    return vacuous(found, why, {"seeds on which the bound bites": biting})
+
+
+def meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that meet condition (8) or (12); all of them where none does.
+
+    Args:
+        name: `8` or `12`.
+        cells: one row per cell.
+    """
+    met = numbers(cells, f"condition_{name}") <= 0
+    return cells[met] if met.any() else cells
+
+
+def unless_condition(name: str, cells: pd.DataFrame, measured: Measurement) -> Measurement:
+    """Return a theorem's measurement; a vacuous one where the cells miss its condition.
+
+    Args:
+        name: `8` or `12`.
+        cells: those that were measured, see `meeting`.
+        measured: what there is.
+    """
+    decades = numbers(cells, f"condition_{name}")
+    if decades.max() <= 0:
+        return measured
+    return vacuous(
+        measured,
+        f"Condition ({name}) isn't met, so the theorem says nothing of these cells.",
+        {f"decades by which ({name}) is missed, median": float(decades.median())},
+    )
+
+
+def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Claim:
+    """Claim that condition (8) or (12) holds at the initial weights of the cells with `values`."""
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        chosen = selection(values, preset, any_target=True).of(cells)
+        decades = numbers(chosen, f"condition_{name}")
+        return without_exception(
+            decades > 0,
+            chosen["seed"],
+            details={
+                "decades by which it is missed, least": float(decades.min()),
+                "median": float(decades.median()),
+                "most": float(decades.max()),
+            },
+        )
+
+    return Claim(
+        name=f"condition-{name}",
+        source=f"{SOURCE}, Theorem {theorem}",
+        statement=f"The initial weights meet condition ({name}), which Theorem {theorem} requires.",
+        holds_where=WITHOUT_EXCEPTION,
+        measure=measure,
+        preset=preset,
+    )
+
+
+def zero_where(name: str, chosen: pd.DataFrame) -> Measurement:
+    """Measure on how many seeds the loss goes to zero; vacuous where condition `name` isn't met."""
+    met = meeting(name, chosen)
+    return unless_condition(name, met, zero_loss_of(met))
+
+
+def _zero_loss(cells: pd.DataFrame, values: Values) -> Measurement:
+    return zero_loss_of(selection(values, _THEOREM_2).of(cells))
+
+
+def _zero_by_theorem(cells: pd.DataFrame, values: Values) -> Measurement:
+    return zero_where("8", selection(values, _THEOREM_2).of(cells))
+
+
+def zero_claims(kernel: KernelName) -> list[Claim]:
+    """The claims that a kernel reaches zero loss with all weights trained: Theorem 2's, and ours.
+
+    Args:
+        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
+    """
+    values: Values = {"kernel": kernel, "trained": "all"}
+    said, name, _ = _said_of(kernel, 2)
+    subject = "softmax" if kernel == "softmax" else "Gaussian"
+    return [
+        Claim(
+            name=f"{name}-zero",
+            source=f"{SOURCE}, {said}",
+            statement="Where condition (8) is met and W_Q, W_K and W_V are trained, "
+            f"{subject} attention reaches zero loss.",
+            holds_where=AT_BEST,
+            measure=partial(_zero_by_theorem, values=values),
+            figure="curves",
+            preset=_THEOREM_2,
+        ),
+        Claim(
+            name=f"zero-{kernel}-all",
+            source=f"{SOURCE}, {said}; without condition (8), ours",
+            statement=f"With W_Q, W_K and W_V trained, {subject} attention reaches zero loss.",
+            holds_where=AT_BEST,
+            measure=partial(_zero_loss, values=values),
+            figure="curves",
+            preset=_THEOREM_2,
+        ),
+    ]
+
+
+CLAIMS = (
+    *(
+        rate_claim(kind, trained, heads)
+        for trained in _TRAINED
+        for kind in ("paper", "corrected")
+        for heads in _HEADS
+    ),
+    *zero_claims("softmax"),
+    condition_claim("8", 2, {"kernel": "softmax", "trained": "all"}, _THEOREM_2),
+    *(
+        rate_claim(kind, "all", heads, "gaussian")
+        for kind in ("paper", "corrected")
+        for heads in _HEADS
+    ),
+    *zero_claims("gaussian"),
+)

@@ -1,1 +1,0 @@
-"""The fast training: gradient descent in token space."""

@@ -1,1 +1,0 @@
-"""The paper's predictions, and its quantities read off cells."""

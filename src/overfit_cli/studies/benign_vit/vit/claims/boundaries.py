@@ -1,0 +1,270 @@
+"""Claims on boundaries, and the rules that judge them.
+
+Claims on a boundary as another parameter changes: its numbers compared seed by seed.
+
+Claims on figure 1's boundary at any dimension, and on what its constant is.
+
+That signal and noise are learned equally fast at N · SNR² = 2 ((σ̃_p/σ_p)² + M − 2) is derived in
+`theory/predictions.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import done, numbers
+from overfit_cli.claims.rules import (
+    around,
+    from_logarithms,
+    judged,
+    judged_together,
+    within_a_factor,
+)
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.stats.boundaries import Boundary
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import EXPONENT, MOST_FAILED
+from overfit_cli.studies.benign_vit.vit.theory import (
+    BALANCE_IN_WORDS,
+    FIGURE_1_EXPONENT,
+    FIGURE_1_THRESHOLD,
+    HARMFUL_LOSS,
+    balance_at,
+    boundaries,
+    why_no_boundary,
+)
+
+BySeed = Callable[[Boundary], "pd.Series[float]"]
+"""A number of a boundary for each seed."""
+
+
+def changes(found: Sequence[Boundary], of: BySeed) -> dict[float, Estimate]:
+    """Return by which factor a number changes from the first boundary to each other one.
+
+    Factors are geometric means over seeds; where one is infinite, because a seed crosses beyond the
+    grid, medians. Their intervals hold together 95 times of 100.
+
+    Args:
+        found: a boundary for each value of an axis, ascending.
+        of: the number, positive.
+
+    Raises:
+        UndecidedError: `inconclusive`, where a seed crosses beyond the grid at the first value.
+    """
+    logs = seed_logarithms(found, of)
+    if (beyond := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
+        raise inconclusive(
+            f"Seeds that cross beyond the grid at the first value of the axis: {beyond} of "
+            f"{len(logs)}."
+        )
+    level = level_of_each(len(logs.columns) - 1)
+    estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
+    after = [one.at for one in found[1:]]
+    return {at: from_logarithms(estimate(logs[at] - logs.iloc[:, 0], level)) for at in after}
+
+
+def power_along(found: Sequence[Boundary], of: BySeed, to: Sequence[float]) -> Estimate:
+    """Return the power with which a number scales with another one along the axis.
+
+    Args:
+        found: a boundary for each value of the axis, ascending.
+        of: the number, positive.
+        to: the other one, at each value of the axis.
+
+    Raises:
+        UndecidedError: `inconclusive`, where a curve crosses beyond the grid.
+    """
+    logs = seed_logarithms(found, of)
+    if (beyond := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
+        raise inconclusive(
+            f"Seeds that cross beyond the grid at some value of the axis, and have no power: "
+            f"{beyond} of {len(logs)}."
+        )
+    return mean_estimate(np.polyfit(np.log(to), logs.to_numpy().T, 1)[0])
+
+
+def seed_logarithms(found: Sequence[Boundary], of: BySeed) -> pd.DataFrame:
+    """Return logarithms, one row per seed and one column per value of the axis.
+
+    Seeds without a cell that is done at some value are left out. What lies beyond the grid is
+    infinite.
+
+    Raises:
+        UndecidedError: `inconclusive`, where no seed is left.
+    """
+    with np.errstate(divide="ignore"):
+        logs = pd.DataFrame({one.at: of(one) for one in found}).transform(np.log)
+    whole = logs.dropna()
+    if whole.empty:
+        raise inconclusive("No seed has numbers at every value of the axis.")
+    return whole
+
+
+def counts(found: Sequence[Boundary]) -> dict[str, float]:
+    """Return how many curves there are, and how many never cross."""
+    return {
+        "curves": sum(one.curves for one in found),
+        "curves that never cross": sum(one.never for one in found),
+    }
+
+
+SAME = within_a_factor(1.0, 1.25, "as fig1-contour's", 5)
+PROPORTIONAL = around(1.0, 0.15, "powers of 0.85 and 1.15 would show as a factor of 1.5 over 16", 5)
+
+LEAST_SPAN = {"d": 1000.0, "sigma_p_tilde": 2.0}
+"""By which factor the ends of an axis must be apart."""
+
+_PRESETS = {"d": "dimension", "sigma_p_tilde": "strong-noise"}
+OfBoundaries = Callable[[list[Boundary]], Measurement]
+
+
+def _along(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame], Measurement]:
+    """Judge the boundaries along an axis: one for each value, ascending."""
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        span = float(cells[axis].max()) / float(cells[axis].min())
+        if span < LEAST_SPAN[axis]:
+            raise not_run(
+                f"It needs values of {axis} that are a factor of {LEAST_SPAN[axis]:g} apart, as in "
+                f"`overfit sweep {_PRESETS[axis]}`."
+            )
+        if why := why_no_boundary(cells, axis):
+            raise not_run(f"The boundary can't be found: {why}.")
+        numbers(done(cells, MOST_FAILED), "test_loss")
+        return judge(boundaries(cells, axis, FIGURE_1_THRESHOLD))
+
+    return measure
+
+
+def _unchanged(of: BySeed, words: str) -> OfBoundaries:
+    """Judge whether a number is the same at every dimension as at the smallest."""
+
+    def judge(found: list[Boundary]) -> Measurement:
+        each = {f"change to d = {at:.3g}": (one, SAME) for at, one in changes(found, of).items()}
+        measured = judged_together(each, note=f"{words}, over that at the smallest d.")
+        medians = {f"median at d = {one.at:.3g}": float(of(one).median()) for one in found}
+        return replace(measured, details={**measured.details, **medians, **counts(found)})
+
+    return judge
+
+
+def _if_fine(judge: OfBoundaries) -> OfBoundaries:
+    """Leave open what a grid tells of widths that is nearly as coarse as they are."""
+
+    def judged_if_fine(found: list[Boundary]) -> Measurement:
+        snrs = np.sort(found[0].cells["snr"].unique())
+        step = float(np.max(snrs[1:] / snrs[:-1]) ** FIGURE_1_EXPONENT)
+        least = min(float(one.widths.median()) for one in found)
+        if step > least / SAME.most:
+            raise inconclusive(
+                f"The grid's step is a factor of {step:.3g} in N·SNR², and the transition one of "
+                f"{least:.3g}: too coarse to tell its width."
+            )
+        return judge(found)
+
+    return judged_if_fine
+
+
+def _exponent(found: list[Boundary]) -> Measurement:
+    last = found[-1]
+    if last.fit is None:
+        raise inconclusive(f"At d = {last.at:.3g} fewer than three medians cross the threshold.")
+    return judged(
+        last.fit.exponent,
+        EXPONENT,
+        details={
+            "d": last.at,
+            "values of n that are fitted": last.fit.rows,
+            "values of n whose median crosses beyond the grid": last.fit.left_out,
+        },
+        note="p of N·SNR^p = C through the median crossings at the largest d.",
+    )
+
+
+def _balance(of: BySeed, words: str) -> OfBoundaries:
+    """Judge whether a number is proportional to the balance of learning."""
+
+    def judge(found: list[Boundary]) -> Measurement:
+        balances = [balance_at(one) for one in found]
+        medians = {f"median at σ̃_p = {one.at:g}": float(of(one).median()) for one in found}
+        ratios = {
+            f"that over the balance at σ̃_p = {one.at:g}": float(of(one).median()) / balance
+            for one, balance in zip(found, balances, strict=True)
+        }
+        return judged(
+            power_along(found, of, balances),
+            PROPORTIONAL,
+            details={**medians, **ratios, **counts(found)},
+            note=f"The power of {BALANCE_IN_WORDS} in {words}, seed by seed.",
+        )
+
+    return judge
+
+
+def _balance_claim(name: str, statement: str, judge: OfBoundaries) -> Claim:
+    return Claim(
+        name=name,
+        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); ours",
+        statement=statement,
+        holds_where=PROPORTIONAL.in_words("its power of that number"),
+        measure=_along("sigma_p_tilde", judge),
+        figure="heatmap",
+        preset="strong-noise",
+    )
+
+
+BOUNDARIES = (
+    Claim(
+        name="dimension-constant",
+        source="Jiang et al. 2024, figure 1b, at any d",
+        statement="Figure 1's constant is that of many dimensions: C of N·SNR² = C stays as d "
+        "grows.",
+        holds_where=SAME.in_words("C at every d over C at the smallest"),
+        measure=_along("d", _unchanged(lambda one: one.constants, "N·SNR² at the crossing")),
+        figure="dimension",
+        preset="dimension",
+    ),
+    Claim(
+        name="dimension-exponent",
+        source="Jiang et al. 2024, Theorems 4.1 and 4.2",
+        statement="At the largest d the boundary is N·SNR² = C: the exponent is 2.",
+        holds_where=EXPONENT.in_words("the exponent"),
+        measure=_along("d", _exponent),
+        figure="dimension",
+        preset="dimension",
+    ),
+    Claim(
+        name="dimension-sharpness",
+        source="figure 1b of Jiang et al. 2024, at any d; ours",
+        statement="Dimensions alone make the transition neither sharper nor wider.",
+        holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
+        measure=_along(
+            "d",
+            _if_fine(
+                _unchanged(
+                    lambda one: one.widths,
+                    f"the factor in N·SNR² in which the test loss falls from {HARMFUL_LOSS:g} to "
+                    f"{FIGURE_1_THRESHOLD:g}",
+                )
+            ),
+        ),
+        figure="dimension",
+        preset="dimension",
+    ),
+    _balance_claim(
+        "transition-balance",
+        "As σ̃_p/σ_p changes, the transition keeps beginning where signal and noise are learned "
+        f"equally fast: N·SNR² at a test loss of {HARMFUL_LOSS:g} scales with {BALANCE_IN_WORDS}.",
+        _balance(lambda one: one.onsets, f"N·SNR² at a test loss of {HARMFUL_LOSS:g}"),
+    ),
+    _balance_claim(
+        "constant-balance",
+        f"As σ̃_p/σ_p changes, so does figure 1's constant: N·SNR² at a test loss of "
+        f"{FIGURE_1_THRESHOLD:g} scales with {BALANCE_IN_WORDS} too.",
+        _balance(lambda one: one.constants, f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}"),
+    ),
+)

@@ -1,0 +1,202 @@
+"""Claims on Condition 4.1 and on the number of steps, and the rule on powers.
+
+The powers of a sweep's axes with which a measured column scales.
+
+Cells that meet Condition 4.1, on either side of the boundary: those of the theorems' claims.
+
+Claims on how the number of steps scales with each parameter, as T of Theorems 4.1 and 4.2 does.
+
+The theorems require Condition 4.1. Grids that can be drawn don't meet it, so a claim that fails
+here says how far T's powers carry and refutes no theorem. `theorem_regime.py` judges the theorems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import done, positive, varying
+from overfit_cli.claims.rules import Margin, around, judged
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.core.parameters import of_rows
+from overfit_cli.core.text import plural
+from overfit_cli.stats.boundaries import scaling_exponents
+from overfit_cli.stats.intervals import Estimate, level_of_each
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.theory import (
+    LEAST_STEPS,
+    LEAST_VALUES,
+    STEP_POWERS,
+    THEOREMS,
+    Regime,
+    StepScaling,
+    all_met,
+    boundary_product,
+    condition_items,
+    learning_balance,
+    step_scaling,
+)
+
+
+def fitted_powers(
+    cells: pd.DataFrame, value: str, axes: Iterable[str], needed: Sequence[str]
+) -> dict[str, Estimate]:
+    """Return the power of each axis: the mean of the seeds' own fits.
+
+    The intervals of all of them hold together 95 times of 100.
+
+    All axes are fitted at once: where a grid has holes, one axis may change with another.
+
+    Args:
+        cells: one row per cell, failed ones too.
+        value: the measured column.
+        axes: the parameters that may vary.
+        needed: those that must.
+
+    Raises:
+        UndecidedError: `not run` where a needed one doesn't vary; `inconclusive`, where cells
+            failed, have no positive value, or don't tell the axes apart.
+    """
+    fitted = done(cells)
+    positive(fitted, value)
+    varied = varying(fitted, axes)
+    constant = [name for name in needed if name not in varied]
+    if constant:
+        raise not_run(
+            f"These cells have one value of {' and one of '.join(constant)}; it needs several."
+        )
+    found = scaling_exponents(fitted, varied, value, level_of_each(len(varied)))
+    if found is None:
+        raise inconclusive("No seed has cells that tell the axes apart.")
+    return found
+
+
+BENIGN_FROM, HARMFUL_UP_TO = 3.0, 0.25
+"""N · SNR² over the balance of learning: from where "large" and "small" are taken to begin."""
+
+MAY_VARY = frozenset({"max_steps", "test_samples", "leap", "dtype"})
+"""Parameters that no theorem or lemma is about: cells may differ in them."""
+
+LEAST_EPSILONS = 2
+"""The fewest values of ε in a grid that the theorems are judged on."""
+
+
+@dataclass(frozen=True)
+class TheoremRegime:
+    """Cells that meet the condition.
+
+    Attributes:
+        cells: all of them, failed ones too.
+        sides: those that are far enough on either side of the boundary.
+    """
+
+    cells: pd.DataFrame
+    sides: Mapping[Regime, pd.DataFrame]
+
+
+def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
+    """Return the cells of the theorems' regime; None where a side has none, or ε one value."""
+    chosen = meeting_the_condition(cells)
+    sides: dict[Regime, pd.DataFrame] = {
+        "benign": on_side(chosen, "benign"),
+        "harmful": on_side(chosen, "harmful"),
+    }
+    lacking = any(side.empty for side in sides.values())
+    if lacking or chosen["epsilon"].nunique() < LEAST_EPSILONS:
+        return None
+    return TheoremRegime(chosen, sides)
+
+
+def meeting_the_condition(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that meet all items of Condition 4.1."""
+    drawn = cells[cells["initialisation"] == "condition"]
+    meets = of_rows(
+        BenignVitParameters, drawn, lambda one: all_met(condition_items(one, one.output_scale))
+    )
+    chosen: pd.DataFrame = drawn[np.array(meets, dtype=bool)]
+    return chosen
+
+
+def on_side(cells: pd.DataFrame, side: Regime) -> pd.DataFrame:
+    """Return the cells that are far enough on one side of the boundary."""
+    balance = learning_balance(cells["sigma_p_tilde"] / cells["sigma_p"], cells["tokens"])
+    far = boundary_product(cells["n"], cells["snr"]) / balance
+    return cells[far >= BENIGN_FROM if side == "benign" else far <= HARMFUL_UP_TO]
+
+
+TOLERANCE = 0.1
+"""By how much a power may differ from the theorem's, which hides logarithms."""
+
+SYMBOLS = {"snr": "‖μ‖", "epsilon": "ε", "learning_rate": "η", "n": "N"}
+"""The parameters, by their names, and how they are written: ‖μ‖ is proportional to SNR."""
+
+
+def _claim(regime: Regime, axis: str) -> Claim:
+    theorem, symbol = STEP_POWERS[regime][axis], SYMBOLS[axis]
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        found = step_scaling(cells, regime)
+        values = 0 if found is None else found.cells[axis].nunique()
+        if found is None or values < LEAST_VALUES:
+            raise not_run(
+                f"It needs {LEAST_VALUES} values of {axis} with N·SNR² "
+                f"{'above' if regime == 'benign' else 'up to'} 1000, as in `overfit sweep "
+                f"scaling-{regime}`."
+            )
+        return _judged_power(found, axis, margin, regime)
+
+    margin = around(theorem, TOLERANCE, "T hides logarithms")
+    scales = f"scales as {symbol}^{theorem:g}" if theorem else f"doesn't depend on {symbol}"
+    return Claim(
+        name=f"steps-{regime}-{axis.replace('_', '-')}",
+        source=f"T of Jiang et al. 2024, Theorem {THEOREMS[regime]}; ours, without its condition",
+        statement=f"Without Condition 4.1 too, where overfitting is {regime}, the number of steps "
+        f"to ε {scales}.",
+        holds_where=margin.in_words(f"the power of {symbol}"),
+        measure=measure,
+        figure="scaling",
+        preset=f"scaling-{regime}",
+    )
+
+
+def _judged_power(found: StepScaling, axis: str, margin: Margin, regime: Regime) -> Measurement:
+    if found.failed:
+        raise inconclusive(
+            f"{plural(found.failed, 'cell')} of the regime failed, and slow cells fail first; a "
+            "larger max_steps decides."
+        )
+    if found.fewest < LEAST_STEPS:
+        raise inconclusive(
+            f"Some cells take {plural(found.fewest, 'step')}, and steps are whole: fewer than "
+            f"{LEAST_STEPS} are too coarse. A smaller step size decides: `overfit sweep "
+            f"scaling-{regime}`."
+        )
+    if axis not in found.exponents:
+        raise inconclusive("No seed has cells that tell the axes apart.")
+    return judged(
+        found.exponents[axis],
+        margin,
+        details={
+            "cells": len(found.cells),
+            "fewest steps": found.fewest,
+            "most steps": float(found.cells["steps"].max()),
+            "decades by which Condition 4.1 is missed, least": _missed(found.cells),
+        },
+        note=f"The power of {axis} in the steps, fitted seed by seed over "
+        f"{', '.join(found.exponents)} at once.",
+    )
+
+
+def _missed(cells: pd.DataFrame) -> float:
+    """By how many decades the nearest cell misses the item that it misses by most."""
+
+    def most(one: BenignVitParameters) -> float:
+        return max(item.decades for item in condition_items(one, one.output_scale))
+
+    return float(min(of_rows(BenignVitParameters, cells, most)))
+
+
+STEPS = tuple(_claim(regime, axis) for regime, axes in STEP_POWERS.items() for axis in axes)

@@ -1,0 +1,465 @@
+"""Figures of `benign-vit`: dynamics, scaling, dimension.
+
+Logged columns against the step: panels by setting, and by group of columns.
+
+A boundary's constant and exponent against another parameter, and a column across it.
+
+Figures 3 and 4 of Jiang et al. 2024: attention, inner products and values against the step.
+
+Steps to fit against each parameter that the theorems' T depends on, with the fitted power.
+
+The boundary against the dimension: its constant, its exponent, and the test loss across it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib.axes
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
+from matplotlib.typing import ColorType, LineStyleType
+
+from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.parameters import of_row
+from overfit_cli.core.text import UserError, plural
+from overfit_cli.figures.boundary import EXPECTED, FittedPowers, draw_powers
+from overfit_cli.figures.curves import Curve, gather_curves
+from overfit_cli.figures.inputs import checked_threshold
+from overfit_cli.figures.labels import axis_label, brief, plain, setting
+from overfit_cli.figures.panels import Panel, by_setting
+from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
+from overfit_cli.figures.style import (
+    COLUMN,
+    PAGE,
+    PALETTE,
+    Legend,
+    colours_of_map,
+    legend_below,
+    log_ticks,
+)
+from overfit_cli.stats.boundaries import Boundary, Curves
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.study import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.vit.theory import (
+    FIGURE_1_CONSTANT,
+    FIGURE_1_EXPONENT,
+    FIGURE_1_THRESHOLD,
+    STEP_POWERS,
+    StageEnds,
+    boundaries,
+    loss_curves,
+    predicted_regime,
+    stage_ends,
+    step_scaling,
+    why_no_boundary,
+)
+
+Look = tuple[ColorType, LineStyleType]
+Looks = Mapping[str, Look]
+"""The logged columns of a panel, with the colour and the dash of each."""
+
+
+@dataclass(frozen=True)
+class SettingPanels:
+    """One column of panels.
+
+    Attributes:
+        data: of the setting.
+        title: what stands above it.
+        marks: steps with a vertical line, each with its dash.
+    """
+
+    data: FigureData
+    title: str
+    marks: Sequence[tuple[float, LineStyleType]]
+
+
+def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
+    """Draw curves, without a legend; several seeds are a median with a band of their middle half.
+
+    Args:
+        settings: from left to right.
+        rows: from top to bottom, by their labels.
+    """
+    columns = [name for looks in rows.values() for name in looks]
+    gathered = gather_curves([one.data for one in settings], columns, few=1, middle="median")
+    figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
+    grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
+    for place, (shown, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
+        for axes, looks in zip(grid[:, place], rows.values(), strict=True):
+            for curve in curves:
+                _draw(axes, curve, looks)
+            for step, dash in shown.marks:
+                axes.axvline(step, color="0.5", linestyle=dash, linewidth=0.8)
+        grid[-1, place].set_xlabel("gradient steps")
+    title_panels(grid[0], [shown.title for shown in settings])
+    for axes, label in zip(grid[:, 0], rows, strict=True):
+        axes.set_ylabel(label)
+    figure.facts.append(f"Lines: {gathered.kind}.")
+    return figure
+
+
+def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
+    for name, (colour, dash) in looks.items():
+        mean = curve.mean[name].dropna()
+        axes.plot(mean.index, mean, color=colour, linestyle=dash)
+        low, high = curve.low[name].dropna(), curve.high[name].dropna()
+        axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.margins(x=0.02)
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+_BINS = 24
+
+
+@dataclass(frozen=True)
+class BoundaryWords:
+    """What a boundary y · x^p = C is called, and what is expected of it.
+
+    Attributes:
+        product: y · x^p at the expected p, such as `N·SNR²`.
+        equation: the equation with an open p, in mathtext.
+        value: the measured column in words.
+        constant, exponent: those that are expected.
+        expected_constant, expected_exponent: what these are, for beside their lines.
+    """
+
+    product: str
+    equation: str
+    value: str
+    constant: float
+    exponent: float
+    expected_constant: str
+    expected_exponent: str
+
+
+def draw_boundary_numbers(
+    data: FigureData, found: Sequence[Boundary], axis: str, curves: Curves, words: BoundaryWords
+) -> Picture:
+    """Draw C and p against a parameter, and the measured column against y · x^p.
+
+    Constants are medians over the curves of all y and seeds, with quartiles; exponents have 95 %
+    bootstrap intervals. Curves that never cross count as beyond the grid.
+
+    Args:
+        data: what was run.
+        found: a boundary for each value of the parameter, ascending.
+        axis: the parameter.
+        curves: what crosses what.
+        words: how it is called.
+    """
+    narrow = is_narrow()
+    figure = Picture(PAGE, 6.6 if narrow else 2.5)
+    constants, exponents, losses = figure.subplots(3, 1) if narrow else figure.subplots(1, 3)
+    beyond = _draw_intervals(constants, {one.at: (one.median, one.low, one.high) for one in found})
+    fits = {one.at: one.fit for one in found if one.fit is not None}
+    _draw_intervals(exponents, {at: fit.exponent[:3] for at, fit in fits.items()})
+    _draw_reference(constants, words.constant, words.expected_constant)
+    _draw_reference(exponents, words.exponent, words.expected_exponent)
+    constants.set_ylabel(f"{words.product} at the crossing")
+    exponents.set_ylabel(f"$p$ of {words.equation}")
+    for axes in (constants, exponents):
+        axes.set(xscale="log", xlabel=axis_label(data.study, axis))
+        axes.set_xlim(found[0].at / 2, found[-1].at * 2)
+    across = _draw_across(losses, data, axis, curves, words)
+    figure.facts.append(f"{_numbers_title(found, data.cells, curves, words)}.")
+    legend_below(figure, [*_numbers_legend(beyond), *across], columns=4)
+    return figure
+
+
+def _numbers_legend(beyond: bool) -> Legend:
+    arrow = Line2D([], [], color=PALETTE[0], marker="^", linestyle="")
+    return [
+        (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
+        *([(arrow, "beyond the grid")] if beyond else []),
+    ]
+
+
+def _draw_reference(axes: matplotlib.axes.Axes, level: float, name: str) -> None:
+    """Draw a horizontal line, with its name on it at the right end."""
+    axes.axhline(level, **EXPECTED)
+    axes.annotate(
+        name,
+        (0.7, level),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=6.5,
+        color=EXPECTED["color"],
+        path_effects=[withStroke(linewidth=2, foreground="white")],
+    )
+
+
+def _draw_intervals(
+    axes: matplotlib.axes.Axes, values: Mapping[float, tuple[float, float, float]]
+) -> bool:
+    """Draw each number with the ends of its interval; return whether any lies beyond the grid.
+
+    What does is an arrowhead at the edge of the panel: up where a number is infinite, down where
+    it is 0.
+    """
+    at, table = np.array(list(values)), np.array(list(values.values())).reshape(-1, 3)
+    high, low = np.isposinf(table).any(axis=1), (table == 0).any(axis=1)
+    shown = np.isfinite(table[:, 0]) & (table[:, 0] > 0)
+    middle, ends = table[shown, 0], table[shown, 1:]
+    ends = np.where(np.isfinite(ends) & (ends > 0), ends, middle[:, None])
+    bars = [middle - ends[:, 0], ends[:, 1] - middle]
+    axes.errorbar(at[shown], middle, yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
+    for marker, place, some in (("^", 0.96, high), ("v", 0.04, low)):
+        heights = np.full(int(some.sum()), place)
+        edge: Any = {"transform": axes.get_xaxis_transform(), "color": PALETTE[0]}
+        axes.plot(at[some], heights, marker, **edge)
+    return bool(high.any() or low.any())
+
+
+def _draw_across(
+    axes: matplotlib.axes.Axes, data: FigureData, axis: str, curves: Curves, words: BoundaryWords
+) -> Legend:
+    """Draw the column's mean against y · x^p for the ends and the middle of the parameter."""
+    done = data.cells[data.cells["status"] == "done"]
+    values = sorted(done[axis].unique().tolist())
+    shown = sorted({values[0], values[len(values) // 2], values[-1]})
+    colours = colours_of_map(np.linspace(0, 0.85, len(shown)).tolist())
+    handles: Legend = []
+    dashes = ("-", (0, (4, 1.5)), (0, (1, 1.5)))  # lines that coincide are all seen
+    for value, colour, dash in zip(shown, colours, dashes[: len(shown)], strict=True):
+        some = done[done[axis] == value]
+        logs = np.log(some[curves.y] * some[curves.x] ** curves.power)
+        edges = np.linspace(logs.min(), logs.max(), _BINS + 1)
+        bins = pd.Series(np.digitize(logs, edges[1:-1]), index=some.index)
+        means = some[curves.value].groupby(bins).mean()
+        centres = np.exp(logs.groupby(bins).mean())
+        (line,) = axes.plot(centres, means, color=colour, linestyle=dash)
+        handles.append((line, setting(data.study, axis, value)))
+    _draw_reference(axes, curves.threshold, f"threshold {plain(curves.threshold)}")
+    symbol = {column.name: column.symbol for column in data.study.columns}[curves.value]
+    axes.set(xscale="log", yscale="log", xlabel=words.product)
+    axes.set_ylabel(f"mean {words.value} ${symbol}$")
+    log_ticks(axes.xaxis, *axes.get_xlim())
+    log_ticks(axes.yaxis, *axes.get_ylim())
+    return handles
+
+
+def _numbers_title(
+    found: Sequence[Boundary], cells: pd.DataFrame, curves: Curves, words: BoundaryWords
+) -> str:
+    failed = int((cells["status"] == "failed").sum())
+    never, count = sum(one.never for one in found), sum(one.curves for one in found)
+    parts = [
+        f"Where the {words.value} crosses {curves.threshold:g}: median and quartiles of "
+        f"{words.product}, p with its 95 % interval; {plural(cells['seed'].nunique(), 'seed')}"
+    ]
+    if never:
+        parts.append(f"curves that never cross: {never} of {count}")
+    if failed:
+        parts.append(f"{plural(failed, 'failed cell')} left out")
+    return "; ".join(parts)
+
+
+MOST_SETTINGS = 3
+_OF: dict[str, LineStyleType] = {"signal": "-", "noise": "--", "rest": ":"}
+"""What attends, by its dash."""
+
+_ON = dict(zip(TOKEN_CLASSES, PALETTE, strict=False))
+"""What is attended to, by its colour."""
+
+_VALUES = dict(zip(("value_plus", "value_minus", "value_noise"), PALETTE[4:7], strict=True))
+_ROWS: dict[str, Looks] = {
+    "attention": {
+        f"attention_{source}_{target}": (_ON[target], _OF[source])
+        for source in TOKEN_CLASSES
+        for target in TOKEN_CLASSES
+    },
+    r"$\langle q, k\rangle$": {
+        f"product_{source}_{target}": (_ON[target], _OF[source])
+        for source in ("signal", "noise")
+        for target in ("signal", "noise")
+    },
+    r"$x^\top W_V w_O$": {name: (colour, "-") for name, colour in _VALUES.items()},
+}
+_STAGES: dict[str, LineStyleType] = {"first": (0, (1, 3)), "second": (0, (6, 2))}
+
+
+def has_dynamics(data: FigureData) -> bool:
+    """Whether there are few enough settings to be drawn side by side."""
+    return len(by_setting(data)) <= MOST_SETTINGS
+
+
+@styled
+def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw attention, inner products and values, a column of panels for each setting.
+
+    Attention is from each class of token on each: colour says on which, dash of which. Several
+    seeds are a median with a band of their middle half. Vertical lines mark where stages 1 and
+    2 of the proof end, at the median over the seeds that are fitted.
+
+    Raises:
+        UserError: if there are more settings than fit side by side.
+    """
+    parts = sorted(by_setting(data), key=lambda part: predicted_regime(_parameters(part)))
+    if len(parts) > MOST_SETTINGS:
+        raise UserError(
+            f"There are {len(parts)} settings here, and up to {MOST_SETTINGS} fit side by side; "
+            "choose some with --where NAME=VALUE."
+        )
+    ends = [_ends(part) for part in parts]
+    marked = [_medians(of_part) for of_part in ends]
+    settings = [
+        SettingPanels(
+            part.data,
+            _title(_parameters(part)),
+            [(step, _STAGES[name]) for name, step in medians.items()],
+        )
+        for part, medians in zip(parts, marked, strict=True)
+    ]
+    figure = draw_curve_grid(settings, _ROWS)
+    figure.facts += [
+        _stages_in_words(_parameters(part), of_part)
+        for part, of_part in zip(parts, ends, strict=True)
+    ]
+    for axes in figure.axes[: len(parts)]:
+        axes.set_ylim(-0.03, 1.03)
+    legend_below(figure, _legend({name for medians in marked for name in medians}), columns=4)
+    return figure
+
+
+def _parameters(part: Panel) -> BenignVitParameters:
+    return of_row(BenignVitParameters, part.data.cells.iloc[0])
+
+
+def _ends(part: Panel) -> list[StageEnds]:
+    """The stages of each cell that is fitted."""
+    parameters = _parameters(part)
+    cells, steps = part.data.cells, part.data.trajectories
+    steps = steps[steps["key"].isin(cells.loc[cells["status"] == "done", "key"])]
+    regime = predicted_regime(parameters)
+    return [stage_ends(of_cell, parameters.tokens, regime) for _, of_cell in steps.groupby("key")]
+
+
+def _medians(ends: Sequence[StageEnds]) -> dict[str, float]:
+    """The median step at which each stage ends, of those that end on some seed."""
+    steps = {name: [getattr(end, name) for end in ends] for name in _STAGES}
+    return {
+        name: float(np.nanmedian(of_stage))
+        for name, of_stage in steps.items()
+        if np.isfinite(of_stage).any()
+    }
+
+
+def _title(parameters: BenignVitParameters) -> str:
+    norm = f"$\\Vert\\mu\\Vert$ = {brief(parameters.signal_norm)}"
+    return f"$N$ = {parameters.n}, {norm}: predicted {predicted_regime(parameters)}"
+
+
+def _stages_in_words(parameters: BenignVitParameters, ends: Sequence[StageEnds]) -> str:
+    """When the proof's stages end, for a caption."""
+    lead = ""
+    if not all(np.isfinite(end.first) for end in ends):
+        most = max(end.lead for end in ends)
+        lead = f" (lead up to {most:.2g} of {3 * parameters.tokens})"
+    return (
+        f"{_title(parameters)}: stage 1 {_when([end.first for end in ends])}{lead}, stage 2 "
+        f"{_when([end.second for end in ends])}."
+    )
+
+
+def _when(steps: Sequence[float]) -> str:
+    """When a stage ends, over the seeds."""
+    ended = sorted(step for step in steps if np.isfinite(step))
+    if not ended:
+        return "doesn't end"
+    often = "" if len(ended) == len(steps) else f" in {len(ended)} of {len(steps)} seeds"
+    first, last = plain(ended[0]), plain(ended[-1])
+    span = first if first == last else f"{first} to {last}"
+    return f"ends at step {span}{often}"
+
+
+def _legend(marked: set[str]) -> Legend:
+    def line(colour: ColorType, dash: LineStyleType) -> Line2D:
+        return Line2D([], [], color=colour, linestyle=dash)
+
+    of = [(line("0.3", dash), f"of the {name}") for name, dash in _OF.items()]
+    on = [(line(colour, "-"), f"on the {name}") for name, colour in _ON.items()]
+    texts = (r"$\mu_+$", r"$\mu_-$", r"$|\xi_2|$")
+    values = [(line(own, "-"), text) for own, text in zip(_VALUES.values(), texts, strict=True)]
+    stages = [
+        (line("0.5", dash), f"stage {number} ends")
+        for number, (name, dash) in enumerate(_STAGES.items(), start=1)
+        if name in marked
+    ]
+    return [*of, *on, *values, *stages]
+
+
+def _fitted(data: FigureData) -> dict[str, FittedPowers]:
+    """The fit in each regime that has one."""
+    found = {regime: step_scaling(data.cells, regime) for regime in STEP_POWERS}
+    return {
+        regime: FittedPowers(fit.cells, fit.exponents, STEP_POWERS[regime])
+        for regime, fit in found.items()
+        if fit is not None and fit.exponents
+    }
+
+
+def has_step_powers(data: FigureData) -> bool:
+    """Whether steps can be fitted in one of the regimes."""
+    return bool(_fitted(data))
+
+
+@styled
+def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw steps against each parameter, a row of panels for each regime.
+
+    Raises:
+        UserError: if no parameter that T depends on takes three values.
+    """
+    rows = _fitted(data)
+    if not rows:
+        raise UserError(
+            f"Steps are drawn against {', '.join(STEP_POWERS['benign'])}: one of them must take "
+            "three values in a regime, and nothing else may vary, as in `overfit sweep "
+            "scaling-benign`."
+        )
+    return draw_powers(data, rows, "steps", "gradient steps")
+
+
+_WORDS = BoundaryWords(
+    product=r"$N \cdot \mathrm{SNR}^2$",
+    equation=r"$N \cdot \mathrm{SNR}^p = C$",
+    value="test loss",
+    constant=FIGURE_1_CONSTANT,
+    exponent=FIGURE_1_EXPONENT,
+    expected_constant="figure 1: 1000",
+    expected_exponent="theorems: 2",
+)
+
+
+def has_dimensions(data: FigureData) -> bool:
+    """Whether d is an axis, with grids over N and the signal-to-noise ratio."""
+    return data.cells["d"].nunique() > 1 and why_no_boundary(data.cells, "d") is None
+
+
+@styled
+def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw the boundary's constant C and exponent p against d, and the test loss against N · SNR².
+
+    Raises:
+        UserError: if d doesn't take several values, or something but N and the ratio varies too.
+    """
+    chosen = checked_threshold(options.threshold)
+    threshold = FIGURE_1_THRESHOLD if chosen is None else chosen
+    few = "d takes one value only" if data.cells["d"].nunique() < 2 else None
+    if why := few or why_no_boundary(data.cells, "d"):
+        raise UserError(
+            f"The figure `dimension` shows where overfitting turns benign over d, as in `overfit "
+            f"sweep dimension`; in these cells that can't be found: {why}."
+        )
+    found = boundaries(data.cells, "d", threshold)
+    return draw_boundary_numbers(data, found, "d", loss_curves(threshold), _WORDS)

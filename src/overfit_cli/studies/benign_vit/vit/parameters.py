@@ -1,0 +1,306 @@
+"""Parameters of `benign-vit`, and the scales that they set.
+
+The parameters of the `benign-vit` study, with section 6's values (Jiang et al. 2024).
+
+Strengths of tokens and initial weights: what multiplies draws that are made at unit scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.core.parameters import StudyParameters, parameter
+
+MOST_DRAWN = 10**6
+"""The most features, or head coordinates, that are drawn one by one."""
+
+MOST = 10**18
+"""The most features, or head coordinates, with `sampling=law`."""
+
+SMALLEST_CAPACITY = 32
+"""The fewest training samples that are drawn for a seed."""
+
+REALISATIONS_KEPT = 4
+"""For how many seeds a process keeps what it has drawn."""
+
+_LEAST_SCALE = 1e-33
+"""The smallest score of two unit tokens that float32 tells from nothing."""
+
+
+class BenignVitParameters(StudyParameters):
+    """Definition 3.1's data, equation (1)'s model and section 6's training."""
+
+    n: int = parameter(20, "training samples", symbol="N", at_least=1, at_most=100_000)
+    snr: float = parameter(
+        10.0, "signal-to-noise ratio", symbol=r"\mathrm{SNR}", above=0, at_most=1e9
+    )
+    tokens: int = parameter(16, "tokens of a sample", symbol="M", at_least=2, at_most=10_000)
+    d: int = parameter(1024, "features of a token", symbol="d", at_least=2, at_most=MOST)
+    d_h: int = parameter(
+        512,
+        "width of the queries and keys",
+        symbol="d_h",
+        label="width of queries and keys",
+        at_least=1,
+        at_most=MOST,
+    )
+    d_v: int = parameter(512, "width of the values", symbol="d_v", at_least=1, at_most=10**6)
+    sigma_p: float = parameter(
+        0.2, "noise of tokens 3 to M", symbol=r"\sigma_p", above=0, at_most=1e6
+    )
+    sigma_p_tilde: float = parameter(
+        4.0, "noise of token 2", symbol=r"\tilde{\sigma}_p", above=0, at_most=1e6
+    )
+    noise_per: Literal["feature", "token"] = parameter(
+        "feature",
+        "unit of σ_p and σ̃_p: a feature, or a whole token, which is √d features",
+        label="unit of the noise",
+    )
+    learning_rate: float = parameter(0.1, "step size", symbol=r"\eta", above=0, at_most=1e6)
+    epsilon: float = parameter(
+        0.01, "training loss to stop at", symbol=r"\epsilon", above=0, at_most=0.69
+    )
+    test_samples: int = parameter(100, "test samples", at_least=1, at_most=100_000)
+    initialisation: Literal["pytorch", "gaussian", "condition"] = parameter(
+        "pytorch",
+        "PyTorch's default, divided; Gaussian; or Gaussian as Condition 4.1 requires it",
+        label="initial weights",
+    )
+    init_divisor: float = parameter(
+        16.0,
+        "divisor of PyTorch's default initialisation",
+        label="divisor of initial weights",
+        above=0,
+        at_most=1e9,
+    )
+    sigma_h: float = parameter(
+        0.00113,
+        "deviation of a Gaussian W_Q and W_K",
+        symbol=r"\sigma_h",
+        label="deviation of W_Q and W_K",
+        above=0,
+        at_most=1e6,
+    )
+    sigma_v: float = parameter(
+        0.00113,
+        "deviation of a Gaussian W_V",
+        symbol=r"\sigma_V",
+        label="deviation of W_V",
+        above=0,
+        at_most=1e6,
+    )
+    output_scale: float = parameter(
+        0.577,
+        "norm of w_O, with Gaussian weights",
+        symbol=r"\Vert w_O\Vert",
+        label="norm of the output layer",
+        above=0,
+        at_most=1e6,
+    )
+    sampling: Literal["direct", "law"] = parameter(
+        "direct",
+        "draw every feature, or draw inner products in law, for any d and d_h",
+        label="sampling",
+    )
+    noise: Literal["isotropic", "orthogonal"] = parameter(
+        "isotropic",
+        "noise of covariance I, or orthogonal to the signals as in definition 3.1",
+        label="kind of noise",
+    )
+    labels: Literal["coin", "balanced"] = parameter(
+        "coin",
+        "training labels: each drawn by a coin, or equally many of both",
+        label="training labels",
+    )
+    label_flip: float = parameter(
+        0.0,
+        "chance that a training label is flipped",
+        label="chance of a flipped label",
+        at_least=0,
+        at_most=0.5,
+    )
+    max_steps: int = parameter(
+        10_000,
+        "most steps before a cell fails",
+        label="most steps of a cell",
+        at_least=1,
+        at_most=10**18,
+    )
+    leap: float = parameter(
+        0.0,
+        "largest change of a score or margin in one stride of many steps; 0 takes single steps",
+        label="largest change in a stride",
+        at_least=0,
+        at_most=1,
+    )
+    dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
+
+    @property
+    def noise_norm(self) -> float:
+        """σ_p √d, about the length of tokens 3 to M."""
+        return self.sigma_p * self._token_over_feature
+
+    @property
+    def strong_noise_norm(self) -> float:
+        """σ̃_p √d, about the length of token 2."""
+        return self.sigma_p_tilde * self._token_over_feature
+
+    @property
+    def strong_noise(self) -> float:
+        """σ̃_p/σ_p, how much stronger token 2 is than the other noise."""
+        return self.sigma_p_tilde / self.sigma_p
+
+    @property
+    def signal_norm(self) -> float:
+        """‖μ‖, from SNR = ‖μ‖ / (σ_p √d) (section 4)."""
+        return self.snr * self.noise_norm
+
+    @property
+    def noise_tokens(self) -> int:
+        """All noise tokens of the cell, of training and of testing."""
+        return (self.n + self.test_samples) * (self.tokens - 1)
+
+    @property
+    def _token_over_feature(self) -> float:
+        return 1.0 if self.noise_per == "token" else math.sqrt(self.d)
+
+    @property
+    def capacity(self) -> int:
+        """How many training samples are drawn for a seed's cells of this shape: a doubling of 32.
+
+        It depends on the cell alone, so that a cell's numbers don't depend on its neighbours. In
+        law it is at most what d has room for.
+        """
+        capacity = SMALLEST_CAPACITY
+        while capacity < self.n:
+            capacity *= 2
+        if self.sampling == "law":
+            capacity = min(capacity, (self.d - 2) // (self.tokens - 1) - self.test_samples)
+        return capacity
+
+    def refusals(self) -> Iterator[str]:
+        """Give sentences on what can't be drawn or computed, and on values that nothing uses."""
+        yield from self._refused_dimensions()
+        yield from self._refused_values()
+
+    def _refused_dimensions(self) -> Iterator[str]:
+        """Sentences on what can't be drawn: too few or too many dimensions, or weights in law."""
+        if self.noise == "orthogonal" and self.d < 3:
+            yield (
+                f"--set d {self.d}: with noise=orthogonal, d takes a whole number of at least 3, "
+                "because the two signals take two features."
+            )
+        if self.sampling == "law" and self.initialisation == "pytorch":
+            yield (
+                f"--set initialisation {self.initialisation}: with sampling=law, initialisation "
+                "takes gaussian or condition: only Gaussian weights look alike from every side."
+            )
+        least = self.noise_tokens + 2
+        if self.sampling == "law" and self.d < least:
+            yield (
+                f"--set d {self.d}: with sampling=law, d takes a whole number of at least {least}: "
+                f"{self.n} training and {self.test_samples} test samples have {least - 2} noise "
+                "tokens, and there are two signals. In fewer features, sampling=direct draws less."
+            )
+        for name, size in (("d", self.d), ("d_h", self.d_h)):
+            if self.sampling == "direct" and size > MOST_DRAWN:
+                yield (
+                    f"--set {name} {size}: with sampling=direct, {name} takes a whole number up to "
+                    f"{MOST_DRAWN}; with sampling=law, up to {MOST}."
+                )
+
+    def _refused_values(self) -> Iterator[str]:
+        """Sentences on scores that float32 rounds to nothing, and on values that nothing uses."""
+        if self.dtype == "float32" and score_scale(self) < _LEAST_SCALE:
+            yield (
+                f"--set dtype {self.dtype}: with noise and weights so small dtype takes float64: "
+                f"the square of both is {score_scale(self):.1g}, and float32 takes "
+                f"{_LEAST_SCALE:g} and more."
+            )
+        for name, (needed, kinds) in _USED_WITH.items():
+            given, kind = getattr(self, name), getattr(self, needed)
+            if kind not in kinds and given != type(self).model_fields[name].default:
+                yield (
+                    f"--set {name} {given:g}: {name} is used with {needed}={' or '.join(kinds)}; "
+                    f"here it is {kind}."
+                )
+
+
+_USED_WITH = {
+    "d_v": ("sampling", ("direct",)),
+    "init_divisor": ("initialisation", ("pytorch",)),
+    "sigma_h": ("initialisation", ("gaussian",)),
+    "sigma_v": ("initialisation", ("gaussian",)),
+    "output_scale": ("initialisation", ("gaussian", "condition")),
+}
+
+
+class WeightScales(NamedTuple):
+    """What multiplies drawn weights.
+
+    Attributes:
+        head: W_Q's and W_K's.
+        value: W_V's.
+        output: w_O's.
+    """
+
+    head: float
+    value: float
+    output: float
+
+
+def token_scales(parameters: BenignVitParameters) -> NDArray[np.float64]:
+    """Return the strength of each token position, shape (tokens,): ‖μ‖, σ̃_p, σ_p, ..., σ_p."""
+    shrunk = math.sqrt(parameters.d) if parameters.noise_per == "token" else 1.0
+    scales = np.full(parameters.tokens, parameters.sigma_p / shrunk)
+    scales[0] = parameters.signal_norm
+    scales[1] = parameters.sigma_p_tilde / shrunk
+    return scales
+
+
+def weight_scales(parameters: BenignVitParameters) -> WeightScales:
+    """Return what multiplies a cell's drawn weights: PyTorch's are drawn as they are."""
+    if parameters.initialisation == "pytorch":
+        return WeightScales(1.0, 1.0, 1.0)
+    return WeightScales(*weight_deviations(parameters), parameters.output_scale)
+
+
+def weight_deviations(parameters: BenignVitParameters) -> tuple[float, float]:
+    """Return the deviations of an entry of W_Q and W_K, and of W_V, at initialisation."""
+    if parameters.initialisation == "pytorch":  # uniform in ±1/√d, divided
+        deviation = 1 / (math.sqrt(3 * parameters.d) * parameters.init_divisor)
+        return deviation, deviation
+    if parameters.initialisation == "gaussian":
+        return parameters.sigma_h, parameters.sigma_v
+    low, high = head_variance_window(parameters)
+    middle = math.sqrt(math.sqrt(low * high))
+    return middle, value_deviation_bound(parameters, parameters.output_scale)
+
+
+def score_scale(parameters: BenignVitParameters) -> float:
+    """Return what multiplies the weakest token's score with itself, at unit scale: (σ_h s)²."""
+    head = weight_scales(parameters).head
+    return float((head * token_scales(parameters).min()) ** 2)
+
+
+def strength_bound(parameters: BenignVitParameters) -> float:
+    """Return min{‖μ‖⁻², (σ_p² d)⁻¹} d_h^(−1/2), which bounds η (Condition 4.1, item 6)."""
+    strength = float(min(parameters.signal_norm**-2, parameters.noise_norm**-2))
+    return strength / math.sqrt(parameters.d_h)
+
+
+def head_variance_window(parameters: BenignVitParameters) -> tuple[float, float]:
+    """Return the bounds of σ_h² (Condition 4.1, item 8; δ is 1/d)."""
+    logarithm = math.log(6.0 * parameters.n**2 * parameters.tokens**2 * parameters.d)
+    bound = strength_bound(parameters)
+    return bound * logarithm**-2, bound * logarithm**-1.5
+
+
+def value_deviation_bound(parameters: BenignVitParameters, output_norm: float) -> float:
+    """Return the upper bound of σ_V (Condition 4.1, item 7)."""
+    return math.sqrt(strength_bound(parameters)) / output_norm

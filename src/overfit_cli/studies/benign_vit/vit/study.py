@@ -1,0 +1,418 @@
+"""The study `benign-vit` of Jiang et al. 2024: columns, figures, batches.
+
+Columns of a cell's measurements and of its trajectory (Jiang et al. 2024, sections 5 and 6).
+
+Token classes: the signal (token 1), the noise (token 2, the strong one) and the rest (3 to M).
+
+The figures of `benign-vit`: figures 1, 3 and 4 of Jiang et al. 2024, and our own.
+
+The study `benign-vit` of Jiang et al. 2024. Training is imported when it trains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from overfit_cli.core.figure import (
+    BOUNDARY,
+    CURVES,
+    CUTOFF,
+    HEATMAP,
+    Figure,
+    FigureData,
+    FigureOptions,
+    by_name,
+    drawn_by,
+    fitted_by,
+)
+from overfit_cli.core.study import Batches, Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.text import plural
+from overfit_cli.core.training import Training
+from overfit_cli.studies.benign_vit.paper import PAPER
+from overfit_cli.studies.benign_vit.vit import theory
+from overfit_cli.studies.benign_vit.vit.parameters import REALISATIONS_KEPT, BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.theory import (
+    FIGURE_1_THRESHOLD,
+    condition_in_words,
+    condition_items,
+    predicted_boundary,
+)
+
+_LOSSES = (
+    Column("train_loss", "training loss", symbol="L_S"),
+    Column("test_loss", "test loss", symbol="L_D"),
+    Column("test_error", "test error"),
+)
+_TRAIN_MARGINS = (
+    Column("train_margin", "mean training margin", symbol="y f(X)"),
+    Column("train_margin_min", "smallest training margin"),
+)
+_VALUES = (
+    Column("value_plus", "value of the + signal", symbol=r"\mu_+^\top W_V w_O"),
+    Column("value_minus", "value of the − signal", symbol=r"\mu_-^\top W_V w_O"),
+    Column(
+        "value_noise",
+        "mean size of the noise's value",
+        symbol=r"|\xi_2^\top W_V w_O|",
+        label="mean size of noise's value",
+    ),
+)
+
+MEASUREMENTS = (
+    *_LOSSES,
+    Column(
+        "label_imbalance",
+        "how lopsided the training labels are: 0 is balanced, 1 one class",
+        label="label imbalance",
+    ),
+    Column(
+        "updates",
+        "gradients computed: one a step, or one for many where `leap` allows",
+        label="gradients computed",
+    ),
+    *_TRAIN_MARGINS,
+    Column("test_margin", "mean test margin"),
+    Column(
+        "train_attention_signal",
+        "training attention on the signal",
+        label="training attention on signal",
+    ),
+    Column(
+        "train_attention_noise",
+        "training attention on token 2",
+        label="training attention on noise",
+    ),
+    Column(
+        "test_attention_signal", "test attention on the signal", label="test attention on signal"
+    ),
+    Column("test_attention_noise", "test attention on token 2", label="test attention on noise"),
+    *_VALUES,
+    Column(
+        "output_norm",
+        "norm of the fixed output layer",
+        symbol=r"\Vert w_O\Vert",
+        label="norm of fixed output layer",
+    ),
+)
+
+TOKEN_CLASSES = ("signal", "noise", "rest")
+_INDICES = (("signal", "+"), ("noise", "n,2"))
+
+TRAJECTORY = (
+    *_LOSSES,
+    *_TRAIN_MARGINS,
+    Column(
+        "attention_signal",
+        "attention on the signal, of all tokens",
+        label="attention on the signal",
+    ),
+    Column("attention_noise", "attention on token 2, of all tokens", label="attention on token 2"),
+    *_VALUES,
+    *(
+        Column(
+            f"product_{of}_{by}",
+            f"{of} query, {by} key",
+            symbol=rf"\langle q_{{{index_of}}}, k_{{{index_by}}}\rangle",
+            label=f"{of} query · {by} key",
+        )
+        for of, index_of in _INDICES
+        for by, index_by in _INDICES
+    ),
+    Column("loss_slope", "mean slope of the loss", symbol=r"-\ell'(y f)"),
+    Column(
+        "signal_lead",
+        "signal value over the greatest noise value, at the worst sample",
+        label="least lead of the signal",
+    ),
+    Column(
+        "noise_lead",
+        "value of token 2 over the greatest other value, at the worst sample",
+        label="least lead of token 2",
+    ),
+    Column(
+        "gamma_plus",
+        "what training added to the + signal's value",
+        symbol=r"\gamma_{V,+}",
+        label="gain of the + signal's value",
+    ),
+    Column(
+        "gamma_minus",
+        "what training added to the − signal's value",
+        symbol=r"\gamma_{V,-}",
+        label="gain of the − signal's value",
+    ),
+    Column(
+        "rho_noise",
+        "what training added to the value of token 2, times the label",
+        symbol=r"y_n \rho_{V,n,2}",
+        label="gain of token 2's value",
+    ),
+    *(
+        Column(
+            f"{name}_{of}_{by}",
+            f"what a step adds to the {of} {added_to}, by the {by} {added}",
+            symbol=rf"\{name}_{{{index_of},{index_by}}}",
+            label=f"step of the {of} {added_to}",
+        )
+        for name, added_to, added in (("alpha", "query", "key"), ("beta", "key", "query"))
+        for of, index_of in _INDICES
+        for by, index_by in _INDICES
+    ),
+    *(
+        Column(
+            f"attention_{source}_{target}",
+            f"attention of the {source} on the {target}",
+            label=f"{source}'s attention on {target}",
+        )
+        for source in TOKEN_CLASSES
+        for target in TOKEN_CLASSES
+    ),
+)
+
+
+def predicted_curve(data: FigureData) -> str | None:
+    """Return the curve on either side of which a regime is predicted; None where it varies."""
+    strong_noise = data.cells["sigma_p_tilde"] / data.cells["sigma_p"]
+    constants = np.unique(predicted_boundary(strong_noise, data.cells["tokens"]))
+    return f"n * snr**2 = {constants[0]:.4g}" if len(constants) == 1 else None
+
+
+_PANELS = "label_flip,epsilon,sigma_p_tilde,d"
+_GRID = FigureOptions(x="snr", y="n", value="test_loss")
+_CUT = replace(_GRID, threshold=FIGURE_1_THRESHOLD)
+
+FIGURES = by_name(
+    replace(
+        HEATMAP,
+        title="Test loss over samples and signal-to-noise ratio",
+        source="Jiang et al. 2024, figure 1a",
+        options=replace(_GRID, by=_PANELS),
+        equation_of=predicted_curve,
+    ),
+    replace(
+        CUTOFF,
+        title="Test loss above and below the threshold",
+        source="Jiang et al. 2024, figure 1b",
+        options=replace(_CUT, by=_PANELS),
+        equation_of=predicted_curve,
+    ),
+    replace(
+        BOUNDARY,
+        title="Where the test loss crosses the threshold, and the power law fitted to it",
+        options=_CUT,
+        equation_of=predicted_curve,
+    ),
+    Figure(
+        name="dynamics",
+        title="Attention, inner products and values against gradient steps",
+        source="Jiang et al. 2024, figures 3 and 4",
+        reads="trajectories",
+        draw=drawn_by("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
+        fits=fitted_by("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
+    ),
+    Figure(
+        name="scaling",
+        title="Steps to fit against what the theorems' T depends on",
+        source="Jiang et al. 2024, Theorems 4.1 and 4.2",
+        reads="cells",
+        draw=drawn_by("overfit_cli.studies.benign_vit.vit.figures:draw_scaling"),
+        fits=fitted_by("overfit_cli.studies.benign_vit.vit.figures:has_step_powers"),
+    ),
+    Figure(
+        name="dimension",
+        title="The boundary's constant and exponent against the dimension",
+        source="Jiang et al. 2024, Theorems 4.1 and 4.2, and figure 1b",
+        reads="cells",
+        options=FigureOptions(threshold=FIGURE_1_THRESHOLD),
+        accepts=frozenset({"threshold"}),
+        draw=drawn_by("overfit_cli.studies.benign_vit.vit.figures:draw_dimension"),
+        fits=fitted_by("overfit_cli.studies.benign_vit.vit.figures:has_dimensions"),
+    ),
+    replace(CURVES, title="Training and test loss against gradient steps"),
+)
+
+
+_STEP_OVERHEAD = 5e6
+_CELL_OVERHEAD = 2e7
+"""What isn't matrix products, in multiplications that take as long: measured at N 2 to 20."""
+
+_LEAPS = 30.0
+"""About how far scores go in all of a cell's training."""
+
+_PROBED_UPDATES = 2000
+_GPU_BYTES = 16e9
+
+
+class BenignVit(Study[BenignVitParameters]):
+    """A two-layer Vision Transformer on signal and noise tokens; see `Study` for the members."""
+
+    name = "benign-vit"
+    version = 4
+    title = "Benign and harmful overfitting of a two-layer Vision Transformer"
+    paper = PAPER
+    parameters = BenignVitParameters
+    columns = MEASUREMENTS
+    trajectory_columns = TRAJECTORY
+    headline = "test_loss"
+    threshold = theory.FIGURE_1_THRESHOLD
+    sides = ("benign", "harmful")
+    claims_in = "overfit_cli.studies.benign_vit.vit.claims"
+    progress_columns = (
+        "train_loss",
+        "test_loss",
+        "train_margin_min",
+        "attention_signal",
+        "attention_noise",
+    )
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Return the figures by name."""
+        return FIGURES
+
+    def notes(self, cells: Cells[BenignVitParameters]) -> Sequence[str]:
+        """Go through Condition 4.1 where the weights are drawn as it requires."""
+        settings = [cell.parameters for cell in cells]
+        bound = [one for one in settings if one.initialisation == "condition"]
+        return condition_in_words(bound) if bound else ()
+
+    def batches(
+        self, cells: Cells[BenignVitParameters], device: str
+    ) -> Batches[BenignVitParameters]:
+        """Split cells into batches.
+
+        A worker keeps the projections it used last, so seeds come one after another. Within a seed
+        the costly cells come first, so that the last batches to finish are short.
+
+        On a CPU cells are trained one by one. On a GPU a batch is trained as one tensor: it has one
+        shape and fits the memory.
+        """
+        if device == "cpu":
+            return [[cell] for cell in sorted(cells, key=lambda cell: (cell.seed, *_shape(cell)))]
+
+        def together(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
+            return (cell.seed // REALISATIONS_KEPT, *_shape(cell))
+
+        found: Batches[BenignVitParameters] = []
+        for _, group in groupby(sorted(cells, key=together), key=together):
+            taken = math.inf
+            for cell in group:
+                if taken + self.memory(cell) > _GPU_BYTES:
+                    found.append([])
+                    taken = 0.0
+                found[-1].append(cell)
+                taken += self.memory(cell)
+        return found
+
+    def cost(self, cell: Cell[BenignVitParameters]) -> float:
+        """Return about how many multiplications a cell costs."""
+        settings = cell.parameters
+        rows = settings.n * settings.tokens
+        width = min(2 * (2 + settings.n * (settings.tokens - 1)), settings.d_h)
+        step = rows * rows * width + _STEP_OVERHEAD
+        test = settings.test_samples * settings.tokens * rows * width + _CELL_OVERHEAD
+        return 2.0 * (_expected_updates(settings) * step + test)
+
+    def probe(self, cell: Cell[BenignVitParameters]) -> Cell[BenignVitParameters]:
+        """Return the cell, with no more updates than take seconds."""
+        settings = cell.parameters
+        if _expected_updates(settings) <= _PROBED_UPDATES:
+            return cell
+        few = settings.model_copy(update={"max_steps": _PROBED_UPDATES, "leap": 0.0})
+        return replace(cell, parameters=few)
+
+    def memory(self, cell: Cell[BenignVitParameters]) -> float:
+        """Return about how many bytes the cell takes: its draws and projections, and its state."""
+        settings = cell.parameters
+        rows = settings.capacity * settings.tokens
+        test_rows = settings.test_samples * settings.tokens
+        features, width, values = settings.d, settings.d_h, settings.d_v
+        if settings.sampling == "law":
+            samples = settings.capacity + settings.test_samples
+            features = samples * (settings.tokens - 1) + 2
+            width, values = min(2 * features, settings.d_h), 1
+        weights = features * (2 * width + values)
+        projections = (rows + test_rows) * (2 * features + 3 * width + 2 * rows)
+        state = settings.n * settings.tokens * 6 * width
+        return 8.0 * (weights + projections + state)
+
+    def train(
+        self, batch: Cells[BenignVitParameters], training: Training
+    ) -> Results[BenignVitParameters]:
+        """Train a batch in token space."""
+        from overfit_cli.studies.benign_vit.vit.training import train_batch
+
+        return train_batch(batch, training)
+
+    def summary(self, result: CellResult[BenignVitParameters]) -> str:
+        """Say which regime the cell is in, measured and predicted, and go through Condition 4.1."""
+        settings = result.cell.parameters
+        got = result.measurements
+        if result.status == "failed":
+            loss = got.get("train_loss", math.nan)
+            return (
+                f"Not fitted ({result.reason}): training loss {loss:.3g} "
+                f"after {plural(result.steps, 'step')}."
+            )
+        regime = theory.measured_regime(got["test_loss"])
+        product = theory.boundary_product(settings.n, settings.snr)
+        predicted = theory.predicted_regime(settings)
+        return (
+            f"{regime.capitalize()} overfitting: fitted to a training loss of "
+            f"{got['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test loss of "
+            f"{got['test_loss']:.3f} and a test error of {got['test_error']:.0%} on "
+            f"{settings.test_samples} samples. N·SNR² = {product:.4g}; "
+            f"{_boundary_in_words(settings)}, which predicts {predicted} overfitting. "
+            f"{_theory_in_words(settings, got['output_norm'])}"
+        )
+
+
+def _shape(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
+    """What cells trained as one tensor share; the largest N sorts first."""
+    settings = cell.parameters
+    apart = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
+    sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
+    kinds = (settings.initialisation, settings.sampling, settings.noise, settings.labels)
+    return (*sizes, *apart, *kinds, settings.dtype, -settings.n)
+
+
+def _expected_updates(parameters: BenignVitParameters) -> float:
+    """About how many updates a cell takes: ten times what the theorems' T depends on.
+
+    Samples are fitted by what is learned first, the signal or the strong noise (token 2). Ten, and
+    ‖w_O‖² = 1/3, are what the paper's cells take and have.
+    """
+    signal = parameters.signal_norm**2
+    noise = parameters.strong_noise_norm**2 / parameters.n
+    common = parameters.learning_rate * parameters.epsilon / 3
+    steps = min(10 / (common * max(signal, noise)), float(parameters.max_steps))
+    return min(steps, _LEAPS / parameters.leap) if parameters.leap else steps
+
+
+def _boundary_in_words(parameters: BenignVitParameters) -> str:
+    """Where a regime is predicted to begin, and why."""
+    boundary = float(theory.predicted_boundary(parameters.strong_noise, parameters.tokens))
+    if boundary == theory.FIGURE_1_CONSTANT:
+        return f"figure 1's curve is N·SNR² = {boundary:.4g}"
+    return f"signal and noise are learned equally fast where it is {boundary:.4g}"
+
+
+def _theory_in_words(parameters: BenignVitParameters, output_norm: float) -> str:
+    """The theorem's number of steps, and Condition 4.1, one line per item."""
+    items = condition_items(parameters, output_norm)
+    met = sum(item.decades == 0 for item in items)
+    theorem = theory.THEOREMS[theory.predicted_regime(parameters)]
+    lines = [
+        f"Theorem {theorem}'s T, with a constant of 1, is "
+        f"{theory.predicted_steps(parameters, output_norm):.3g} steps.",
+        f"Condition 4.1, with all constants 1: {met} of {len(items)} items are met.",
+        *(f"  {item}" for item in items),
+    ]
+    return "\n".join(lines)
+
+
+study = BenignVit()

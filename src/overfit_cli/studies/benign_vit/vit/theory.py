@@ -1,0 +1,498 @@
+"""Theory of `benign-vit`: condition, predictions, steps, boundaries and lemmas.
+
+Bounds that a theorem puts on quantities, and by how many powers of ten they are met.
+
+Condition 4.1 of Jiang et al. 2024, item by item for a cell.
+
+The paper leaves constants open and hides logarithms. Here every constant is 1, a hidden logarithm
+is 1, polylog(d) is log d, and the failure probability δ is 1/d, as in the theorems. What is "of
+order one" may lie within a factor of ten of it.
+
+Predictions of Theorems 4.1 and 4.2: a cell's regime, and how many steps it takes.
+
+The measured steps: the powers of T that a sweep shows, and where the proof's stages end.
+
+The measured boundary N · SNR² = C between the regimes, along another parameter.
+
+Numbers that section 5's lemmas are about, of one cell's logged steps (Jiang et al. 2024).
+
+Each function takes the steps of a cell, in order, with the columns of its trajectory, and the
+cell's parameters. It returns nan where the steps don't tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from overfit_cli.core.parameters import describe
+from overfit_cli.stats import boundaries as analysis
+from overfit_cli.stats.boundaries import Boundary, Curves, scaling_exponents
+from overfit_cli.stats.intervals import Estimate
+from overfit_cli.studies.benign_vit.vit.parameters import (
+    BenignVitParameters,
+    head_variance_window,
+    strength_bound,
+    value_deviation_bound,
+    weight_deviations,
+)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One item of a theorem's condition: `low` ≤ `value` ≤ `high`.
+
+    Attributes:
+        number: as the paper counts its items.
+        name: the quantity that is bounded.
+        value: what there is.
+        low, high: the bounds; 0 and infinity where there is none.
+    """
+
+    number: int
+    name: str
+    value: float
+    low: float = 0.0
+    high: float = math.inf
+
+    @property
+    def slack(self) -> float:
+        """By how many powers of ten the value lies within its bounds; negative where outside."""
+        value = math.log10(self.value)
+        above = value - math.log10(self.low) if self.low > 0 else math.inf
+        below = math.log10(self.high) - value if math.isfinite(self.high) else math.inf
+        return min(above, below)
+
+    @property
+    def decades(self) -> float:
+        """By how many powers of ten the value lies outside its bounds; 0 within them."""
+        return 0.0 if self.low <= self.value <= self.high else -self.slack
+
+    def __str__(self) -> str:
+        """Say the bounds and what there is."""
+        sides = [f"{self.low:.3g} ≤ "] if self.low > 0 else [""]
+        sides += [self.name, f" ≤ {self.high:.3g}" if math.isfinite(self.high) else ""]
+        by = f"{self.decades:.1f}" if self.decades >= 0.05 else f"{self.decades:.1g}"
+        missed = f", missed by {by} decades" if self.decades > 0 else ""
+        return f"({self.number}) {''.join(sides)}: it is {self.value:.3g}{missed}"
+
+
+def all_met(bounds: Iterable[Bound]) -> bool:
+    """Return whether every value lies within its bounds."""
+    return all(bound.decades == 0 for bound in bounds)
+
+
+def tightest_in_words(condition: str, cells: Sequence[Sequence[Bound]]) -> list[str]:
+    """Return one line per item: where it is tightest, and how many cells miss it.
+
+    Args:
+        condition: what the items are called together, to begin the first line with.
+        cells: the items of each cell, in one order.
+    """
+    met = f"{sum(map(all_met, cells))} of {len(cells)} cells"
+    lines = [f"{condition} is met by {met}; where it is tightest:"]
+    for of_item in zip(*cells, strict=True):
+        tightest = min(of_item, key=lambda item: item.slack)
+        short = sum(item.decades > 0 for item in of_item)
+        lines.append(f"  {tightest}" + (f"; {short} cells miss it" if short else ""))
+    return lines
+
+
+ORDER_ONE = 10.0
+"""By what factor a number may differ from 1 that the paper wants to be of order one."""
+
+
+def condition_items(parameters: BenignVitParameters, output_norm: float) -> list[Bound]:
+    """Return Condition 4.1's items for a cell, in the paper's order.
+
+    Args:
+        parameters: the cell's.
+        output_norm: ‖w_O‖.
+    """
+    n, d, d_h, snr = parameters.n, parameters.d, parameters.d_h, parameters.snr
+    epsilon, tokens = parameters.epsilon, parameters.tokens
+    sigma_h, sigma_v = weight_deviations(parameters)
+    least, most = head_variance_window(parameters)
+    ratio = 5 * math.sqrt(tokens)  # σ̃_p/σ_p, up to rounding
+    return [
+        Bound(1, "d_h", d_h, low=max(snr**4, snr**-4) * n**2 / epsilon**2),
+        Bound(2, "d", d, low=n**2 * d_h / epsilon**2),
+        Bound(3, "N", n, low=math.log(d)),
+        Bound(4, "M", tokens, high=ORDER_ONE),
+        Bound(5, "‖w_O‖", output_norm, low=1 / ORDER_ONE, high=ORDER_ONE),
+        Bound(6, "η", parameters.learning_rate, high=strength_bound(parameters)),
+        Bound(7, "σ_V", sigma_v, high=value_deviation_bound(parameters, output_norm)),
+        Bound(8, "σ_h²", sigma_h**2, low=least, high=most),
+        Bound(9, "ε", epsilon, high=1 / math.log(d)),
+        Bound(10, "σ̃_p / σ_p", parameters.strong_noise, ratio * (1 - 1e-6), ratio * (1 + 1e-6)),
+    ]
+
+
+def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:
+    """Return one line per item: by how many cells it is met, and the cell where it is tightest.
+
+    Args:
+        cells: with Gaussian weights, whose ‖w_O‖ is known before they are trained.
+    """
+    items = [condition_items(one, one.output_scale) for one in cells]
+    return tightest_in_words("Condition 4.1, with all constants 1,", items)
+
+
+FIGURE_1_CONSTANT = 1000.0
+"""N · SNR² on the red curve of figure 1; the theorems leave the constant open."""
+
+FIGURE_1_STRONG_NOISE = 20.0
+"""σ̃_p/σ_p in figure 1, and in figures 3 and 4."""
+
+FIGURE_1_TOKENS = 16
+"""M in figure 1."""
+
+FIGURE_1_THRESHOLD = 0.2
+"""The test loss at which figure 1b cuts."""
+
+HARMFUL_LOSS = 0.5
+"""The test loss at which the transition begins; ln 2 = 0.69 is that of a guess."""
+
+FIGURE_1_EXPONENT = 2.0
+"""The power of the signal-to-noise ratio in N · SNR²."""
+
+Regime = Literal["benign", "harmful"]
+
+THEOREMS: Mapping[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
+"""The theorem on each."""
+
+BALANCE_IN_WORDS = "2 ((σ̃_p/σ_p)² + M − 2)"
+"""What `learning_balance` returns, in words."""
+
+STEP_POWERS: Mapping[Regime, Mapping[str, float]] = {
+    "benign": {"snr": -2.0, "epsilon": -1.0, "learning_rate": -1.0, "n": 0.0},
+    "harmful": {"n": 1.0, "epsilon": -1.0, "learning_rate": -1.0, "snr": 0.0},
+}
+"""The powers of each parameter with which T scales (Theorems 4.1 and 4.2).
+
+‖μ‖ is proportional to the signal-to-noise ratio where σ_p and d stay.
+"""
+
+
+def boundary_product(n: ArrayLike, snr: ArrayLike) -> NDArray[np.float64]:
+    """Return N · SNR², on which all depends by Theorems 4.1 and 4.2; broadcasts."""
+    return np.asarray(n) * np.asarray(snr, dtype=np.float64) ** FIGURE_1_EXPONENT
+
+
+def learning_balance(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.float64]:
+    """Return the N · SNR² at which a first step fits samples as much by signal as by noise.
+
+    Attention is even at first, so that a step adds to W_V w_O the mean of y x over all tokens. A
+    training sample's margin then grows by its signal token's ‖μ‖² times the N/2 samples that share
+    it, and by its own noise tokens' (σ̃_p² + (M − 2) σ_p²) d. These are equal where N · SNR² is
+    2 ((σ̃_p/σ_p)² + M − 2).
+
+    Args:
+        strong_noise: σ̃_p/σ_p.
+        tokens: M; broadcasts.
+    """
+    squared = np.asarray(strong_noise, dtype=np.float64) ** 2
+    return np.asarray(2 * (squared + np.asarray(tokens) - 2))
+
+
+def predicted_boundary(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.float64]:
+    """Return the N · SNR² that parts the predicted regimes; the theorems leave it open.
+
+    With figure 1's tokens it is that of the paper's curve, 1000. Elsewhere it is the balance of
+    learning, near which overfitting begins to turn benign.
+
+    Args:
+        strong_noise: σ̃_p/σ_p.
+        tokens: M; broadcasts.
+    """
+    figure_1 = np.isclose(strong_noise, FIGURE_1_STRONG_NOISE) & np.equal(tokens, FIGURE_1_TOKENS)
+    return np.where(figure_1, FIGURE_1_CONSTANT, learning_balance(strong_noise, tokens))
+
+
+def predicted_regime(parameters: BenignVitParameters) -> Regime:
+    """Return the side of `predicted_boundary` on which a cell lies."""
+    product = boundary_product(parameters.n, parameters.snr)
+    boundary = predicted_boundary(parameters.strong_noise, parameters.tokens)
+    return "benign" if product > boundary else "harmful"
+
+
+def measured_regime(test_loss: float) -> Regime:
+    """Return the side of figure 1b's cut on which a test loss lies."""
+    return "benign" if test_loss < FIGURE_1_THRESHOLD else "harmful"
+
+
+def predicted_steps(
+    parameters: BenignVitParameters, output_norm: float, regime: Regime | None = None
+) -> float:
+    """Return T of Theorem 4.1 or 4.2, with a constant of 1.
+
+    Unless the regime is given it is the predicted one.
+
+    η⁻¹ ε⁻¹ ‖w_O‖⁻² times ‖μ‖⁻² in the benign regime, and times N σ_p⁻² d⁻¹ in the harmful one.
+    """
+    common = parameters.learning_rate * parameters.epsilon * output_norm**2
+    if (regime or predicted_regime(parameters)) == "benign":
+        return float(1 / (common * parameters.signal_norm**2))
+    return float(parameters.n / (common * parameters.noise_norm**2))
+
+
+LEAST_VALUES = 3
+LEAST_STEPS = 100
+"""Fewer steps are too coarse to tell a power by: one step is over a hundredth of them."""
+
+STAGE_2_SLOPE = 0.4
+"""Stage 2 lasts while −ℓ′ is 1/2 − o(1) (lemma 5.3); here while its mean is above this."""
+
+_AFTER_TRAINING = {"test_samples", "max_steps"}
+
+
+@dataclass(frozen=True)
+class StepScaling:
+    """How steps scale over a sweep in one regime.
+
+    Attributes:
+        cells: those of the regime that are done.
+        exponents: by axis, of steps; empty where nothing can be fitted.
+        fewest: the fewest steps that any of the cells took.
+        failed: how many cells of the regime failed. They are the slow ones, so what is fitted to
+            the others tells no power.
+    """
+
+    cells: pd.DataFrame
+    exponents: Mapping[str, Estimate]
+    fewest: int
+    failed: int
+
+
+def step_scaling(cells: pd.DataFrame, regime: Regime) -> StepScaling | None:
+    """Fit how steps scale with the axes of a sweep, in the cells of a predicted regime.
+
+    Args:
+        cells: a study's cells.
+        regime: benign where N · SNR² is above figure 1's constant, harmful elsewhere.
+
+    Returns:
+        The fit; None where no axis that T depends on takes three values there, or where a
+        parameter varies that T isn't stated for.
+    """
+    # Figure 1's constant tells the regimes apart at figure 1's strength of the strong noise.
+    if not np.isclose(cells["sigma_p_tilde"] / cells["sigma_p"], FIGURE_1_STRONG_NOISE).all():
+        return None
+    benign = boundary_product(cells["n"], cells["snr"]) > FIGURE_1_CONSTANT
+    chosen = cells[benign == (regime == "benign")]
+    failed = int((chosen["status"] == "failed").sum())
+    chosen = chosen[chosen["status"] == "done"]
+    # An axis of two values is fitted too, or it would bend the others' powers.
+    axes = [name for name in STEP_POWERS[regime] if chosen[name].nunique() > 1]
+    if not any(chosen[name].nunique() >= LEAST_VALUES for name in axes):
+        return None
+    others = describe(BenignVitParameters).keys() - STEP_POWERS[regime].keys() - _AFTER_TRAINING
+    if any(chosen[name].nunique() > 1 for name in others):
+        return None
+    fewest = chosen["steps"].fillna(0).min()  # what isn't known is too few
+    exponents = (scaling_exponents(chosen, axes, "steps") or {}) if fewest > 0 else {}
+    return StepScaling(chosen, exponents, int(fewest), failed)
+
+
+@dataclass(frozen=True)
+class StageEnds:
+    """The steps at which stages 1 and 2 end (lemmas 5.2, 5.3 and E.3); nan where one never does.
+
+    Attributes:
+        first: the first step at which the value of the signal (in the harmful regime, of token 2)
+            is 3M times any other's.
+        second: the first step at which the loss's mean slope is below `STAGE_2_SLOPE`.
+        lead: the greatest lead reached, to be held against 3M.
+    """
+
+    first: float
+    second: float
+    lead: float
+
+
+def stage_ends(trajectory: pd.DataFrame, tokens: int, regime: Regime) -> StageEnds:
+    """Return the ends of stages 1 and 2 of one cell.
+
+    Args:
+        trajectory: its logged steps, with `step`, `signal_lead`, `noise_lead` and `loss_slope`.
+        tokens: M.
+        regime: which lemma's criterion ends stage 1.
+    """
+    lead = trajectory["signal_lead" if regime == "benign" else "noise_lead"]
+    ends = (lead >= 3 * tokens, trajectory["loss_slope"] < STAGE_2_SLOPE)
+    first, second = (float(trajectory["step"][reached].min()) for reached in ends)
+    return StageEnds(first, second, float(lead.max()))
+
+
+_FREE = {"n", "snr", "max_steps"}
+
+
+def why_no_boundary(cells: pd.DataFrame, axis: str) -> str | None:
+    """Say why the boundary can't be found at each value of `axis`; None where it can.
+
+    Args:
+        cells: a study's cells.
+        axis: the name of a parameter other than n and snr.
+    """
+    fixed = [name for name in describe(BenignVitParameters) if name not in {*_FREE, axis}]
+    return analysis.why_no_boundary(cells, fixed, loss_curves(FIGURE_1_THRESHOLD), LEAST_VALUES)
+
+
+def boundaries(cells: pd.DataFrame, axis: str, threshold: float) -> list[Boundary]:
+    """Find the boundary at each value of `axis`, ascending; none where it can't be found.
+
+    Args:
+        cells: a study's cells.
+        axis: the name of a parameter other than n and snr.
+        threshold: the test loss at which overfitting turns benign.
+    """
+    if why_no_boundary(cells, axis):
+        return []
+    return analysis.boundaries(cells, axis, loss_curves(threshold))
+
+
+def loss_curves(threshold: float) -> Curves:
+    """Return the curves of the test loss over SNR that cross a threshold, one for each N."""
+    return Curves("snr", "n", "test_loss", FIGURE_1_EXPONENT, threshold, HARMFUL_LOSS)
+
+
+def balance_at(boundary: Boundary) -> float:
+    """Return the N · SNR² at which its cells learn signal and noise equally fast at first."""
+    first = boundary.cells.iloc[0]
+    return float(learning_balance(first["sigma_p_tilde"] / first["sigma_p"], first["tokens"]))
+
+
+LEAST_LOGGED = 8
+"""The fewest logged steps of a stage that tell a power."""
+
+NOTHING = 1e-12
+"""What a ratio is taken as that is zero or below it, as its logarithm is asked for."""
+
+
+def signal_update(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the logarithm of what a step adds to γ₊ − γ₋ over lemma 5.1's, the median."""
+    added = _per_step(steps, "gamma_plus") - _per_step(steps, "gamma_minus")
+    predicted = parameters.signal_norm**2 / parameters.tokens
+    return _median_logarithm(added, predicted * _attended(steps, parameters, "signal"), parameters)
+
+
+def noise_update(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the logarithm of what a step adds to y_n ρ_n,2 over lemma 5.1's, the median."""
+    predicted = parameters.strong_noise_norm**2 / (parameters.n * parameters.tokens)
+    attended = _attended(steps, parameters, "noise")
+    return _median_logarithm(_per_step(steps, "rho_noise"), predicted * attended, parameters)
+
+
+def _attended(steps: pd.DataFrame, parameters: BenignVitParameters, target: str) -> np.ndarray:
+    """−ℓ′ times the attention of all tokens on one, between logged steps; (steps − 1,)."""
+    weights = {"signal": 1, "noise": 1, "rest": parameters.tokens - 2}
+    attention = sum(
+        weight * steps[f"attention_{source}_{target}"]
+        for source, weight in weights.items()
+        if weight
+    )
+    product = (steps["loss_slope"] * attention).to_numpy(dtype=np.float64)
+    return np.asarray((product[1:] + product[:-1]) / 2)
+
+
+def _per_step(steps: pd.DataFrame, column: str) -> np.ndarray:
+    """What a step adds to a column, between logged ones; (steps − 1,)."""
+    values = steps[["step", column]].to_numpy(dtype=np.float64)
+    moved = np.diff(values, axis=0)
+    return np.asarray(moved[:, 1] / moved[:, 0])
+
+
+def _median_logarithm(
+    added: np.ndarray, predicted: np.ndarray, parameters: BenignVitParameters
+) -> float:
+    ratio = added / (parameters.learning_rate * predicted)
+    if not len(ratio) or np.isnan(ratio).any():
+        return float("nan")
+    return float(np.log(max(np.median(ratio), NOTHING)))
+
+
+def lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
+    """Return the logarithm of the largest lead until stage 2 ends (lemmas 5.2, E.3), over 3M."""
+    column = "signal_lead" if side == "benign" else "noise_lead"
+    ends = stage_ends(steps, parameters.tokens, side)
+    if math.isnan(ends.second) or steps[[column, "loss_slope"]].isna().to_numpy().any():
+        return math.nan
+    most = steps.loc[steps["step"] <= ends.second, column].max()
+    return float(np.log(max(most, NOTHING) / (3 * parameters.tokens)))
+
+
+def steps_to_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
+    """Return the steps until the lead is 3M, where stage 1 ends."""
+    return stage_ends(steps, parameters.tokens, side).first
+
+
+def over_first_stage(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the steps until the lead is 3M, over T₁ of lemma 5.2 where N·SNR² is large."""
+    tokens, parts = parameters.tokens, parameters.learning_rate * parameters.output_scale**2
+    first = (
+        10 * tokens * (3 * tokens + 1) / (parts * parameters.d_h**0.25 * parameters.signal_norm**2)
+    )
+    return float(stage_ends(steps, tokens, "benign").first / first)
+
+
+def decades_short(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return by how many decades N·SNR² is below 60 M² C_p², lemma 5.2's least for a T₁."""
+    needed = 60 * (parameters.tokens * parameters.strong_noise) ** 2
+    return float(np.log10(needed / boundary_product(parameters.n, parameters.snr)))
+
+
+def stage_2_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the power of t − T₁ in the signal's value over stage 2 (lemma 5.3)."""
+    return _power(_stage(steps, parameters, 2), _signal_value)
+
+
+def stage_2_products(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the power of t − T₁ in exp(Λ) − exp(Λ(T₁)) over stage 2, Λ = ⟨q₊, k₊⟩ − ⟨q₊, k₂⟩."""
+
+    def grown(part: pd.DataFrame) -> np.ndarray:
+        difference = part["product_signal_signal"] - part["product_signal_noise"]
+        return np.asarray(np.exp(difference.to_numpy(dtype=np.float64)))
+
+    return _power(_stage(steps, parameters, 2), grown)
+
+
+def stage_3_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the power of t − T₂ in exp(value) − exp(value at T₂) over stage 3 (lemma 5.4)."""
+    return _power(_stage(steps, parameters, 3), lambda part: np.exp(_signal_value(part)))
+
+
+def _signal_value(steps: pd.DataFrame) -> np.ndarray:
+    """The mean of μ₊ᵀW_V w_O and −μ₋ᵀW_V w_O."""
+    values = (steps["value_plus"] - steps["value_minus"]) / 2
+    return np.asarray(values.to_numpy(dtype=np.float64))
+
+
+def _stage(steps: pd.DataFrame, parameters: BenignVitParameters, stage: int) -> pd.DataFrame:
+    """The logged steps of stage 2, or of stage 3; none where the stage before doesn't end."""
+    ends = stage_ends(steps, parameters.tokens, "benign")
+    if steps[["signal_lead", "loss_slope"]].isna().to_numpy().any():
+        return steps[:0]
+    if stage == 2:
+        return steps[(steps["step"] >= ends.first) & (steps["step"] <= ends.second)]
+    return steps[steps["step"] >= ends.second]
+
+
+def _power(part: pd.DataFrame, of: Callable[[pd.DataFrame], np.ndarray]) -> float:
+    """The power with which what is added since the stage began scales with the steps since then.
+
+    It is fitted to the stage's second half, where what came before counts least.
+    """
+    if len(part) < LEAST_LOGGED:
+        return float("nan")
+    since, added = part["step"].to_numpy(dtype=np.float64), of(part)
+    since, added = (values[1:] - values[0] for values in (since, added))
+    late = (since >= since[-1] / 2) & (added > 0)
+    if late.sum() < LEAST_LOGGED // 2:
+        return float("nan")
+    return float(np.polyfit(np.log(since[late]), np.log(added[late]), 1)[0])

@@ -1,1 +1,0 @@
-"""Figures of Deora et al. 2024, and of what is added to it."""

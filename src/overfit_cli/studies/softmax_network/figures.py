@@ -1,0 +1,162 @@
+"""Lines over a parameter on logarithmic axes, one for each network: what the figures share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import matplotlib.axes
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.typing import LineStyleType
+
+from overfit_cli.core.figure import FigureData
+from overfit_cli.core.text import UserError, plural
+from overfit_cli.figures.labels import parameter_values
+from overfit_cli.figures.picture import Picture
+from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks
+from overfit_cli.stats.boundaries import scaling_exponents
+from overfit_cli.studies.softmax_network.paper import NAMES
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a line is drawn, and what it is called in a legend."""
+
+    name: str
+    colour: str
+    marker: str
+
+
+NETWORKS: Mapping[str, Look] = {
+    one: Look(name, colour, marker)
+    for (one, name), colour, marker in zip(NAMES.items(), PALETTE, "os^", strict=False)
+}
+
+
+def varying_parameters(data: FigureData) -> list[str]:
+    """Return the parameters that take several values."""
+    return [name for name, found in parameter_values(data).items() if len(found) > 1]
+
+
+def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
+    """Return the cells that are done.
+
+    Args:
+        data: of the figure.
+        varying: the parameters that the figure draws; no other one may take several values.
+
+    Raises:
+        UserError: if another one does, or no cell is done.
+    """
+    if others := [name for name in varying_parameters(data) if name not in {*varying}]:
+        raise UserError(
+            f"This figure doesn't draw {', '.join(others)}, which varies here; choose one value "
+            f"with --where {others[0]}=VALUE."
+        )
+    done = data.cells[data.cells["status"] == "done"]
+    if done.empty:
+        raise UserError("No cell is done here.")
+    return done
+
+
+def new_grid(
+    rows: int, columns: int, *, one_x: bool = True, one_y: bool = True
+) -> tuple[Picture, np.ndarray]:
+    """Return a figure with a grid of axes.
+
+    Args:
+        rows, columns: how many.
+        one_x, one_y: whether a column's axes have one x, and a row's one y.
+    """
+    width = COLUMN * max(1.0, 0.8 * columns)
+    figure = Picture(width, 1.7 * rows + 0.7, least=1.5 * columns)
+    grid = figure.subplots(
+        rows,
+        columns,
+        sharex="col" if one_x else False,
+        sharey="row" if one_y else False,
+        squeeze=False,
+    )
+    return figure, grid
+
+
+def draw_series(
+    axes: matplotlib.axes.Axes,
+    cells: pd.DataFrame,
+    x: str,
+    value: str,
+    *,
+    by: str = "activation",
+    looks: Mapping[str, Look] = NETWORKS,
+    dash: LineStyleType = "-",
+    marker: bool = True,
+) -> None:
+    """Draw geometric means over seeds with bands of one deviation, a line for each value of `by`.
+
+    Args:
+        axes: where to.
+        cells: one row per cell, or per cell and logged step.
+        x, value: names of columns; what isn't positive is left out.
+        by, looks: the parameter whose values have a line each, and how those look.
+        dash: of all lines.
+        marker: whether lines have their markers.
+    """
+    for one, look in looks.items():
+        own = cells[(cells[by] == one) & (cells[value] > 0)]
+        if own.empty:
+            continue
+        logs = own[value].astype(float).map(math.log).groupby(own[x])
+        middle, spread = logs.mean(), logs.std().fillna(0.0)
+        shape = look.marker if marker else None
+        axes.plot(
+            middle.index,
+            np.exp(middle),
+            linestyle=dash,
+            color=look.colour,
+            marker=shape,
+            markersize=3,
+        )
+        low, high = np.exp(middle - spread), np.exp(middle + spread)
+        axes.fill_between(middle.index, low, high, color=look.colour, alpha=0.15, linewidth=0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    log_ticks(axes.xaxis, float(cells[x].min()), float(cells[x].max()))
+    log_ticks(axes.yaxis, *axes.get_ylim())
+
+
+def say_how_averaged(figure: Picture, cells: pd.DataFrame, more: str = "") -> None:
+    """Put in a figure's caption what its lines and bands are, and what else is to be said."""
+    seeds = plural(cells["seed"].nunique(), "seed")
+    figure.facts.append(
+        f"Lines: geometric means of {seeds}, bands of one standard deviation{more}."
+    )
+
+
+def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:
+    """Name each network's power of x in a column, the mean of the seeds' own slopes."""
+    lines = []
+    for activation in NAMES:
+        own = cells[(cells["activation"] == activation) & (cells[value] > 0)]
+        found = scaling_exponents(own, [x], value)
+        if found is not None:
+            lines.append(f"{NAMES[activation]}: {found[x].value:.2f}".replace("-", "−"))
+    return "\n".join(lines)
+
+
+def legend_of(
+    cells: pd.DataFrame,
+    more: Sequence[tuple[LineStyleType, str]] = (),
+    *,
+    by: str = "activation",
+    looks: Mapping[str, Look] = NETWORKS,
+) -> Legend:
+    """Return a legend of the lines that there are, and of what else is drawn in grey."""
+    found: Legend = [
+        (Line2D([], [], color=look.colour, marker=look.marker, markersize=3), look.name)
+        for one, look in looks.items()
+        if (cells[by] == one).any()
+    ]
+    return found + [(Line2D([], [], color="0.4", linestyle=dash), text) for dash, text in more]

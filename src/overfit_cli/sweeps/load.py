@@ -1,0 +1,385 @@
+"""Cells of a run: loading, choosing, means over seeds.
+
+Run directories as figures and claims read them: a study, and cells of its version.
+
+A choice of cells by the values of their parameters or seeds: `n=5:20`, `kernel=softmax`.
+
+Means over seeds, with intervals: one row for each place of a grid.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from overfit_cli.core.figure import FigureData
+from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
+from overfit_cli.core.study import AnyStudy, find_study, study_names
+from overfit_cli.core.text import UserError, nearest, shortened
+from overfit_cli.functions.function_study import FunctionRecord, FunctionStudy
+from overfit_cli.stats.intervals import t_half_width
+from overfit_cli.sweeps.manifest import planned_cells, read_manifest
+from overfit_cli.sweeps.part_file import CELLS, Refusal
+from overfit_cli.sweeps.store import RunDirectory
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def load_study_and_cells(
+    directory: RunDirectory, *, any_version: bool = False
+) -> tuple[AnyStudy, pd.DataFrame]:
+    """Return the study of a run directory, and its cells.
+
+    A function's study is what the directory remembers of it, with the columns that the cells have.
+
+    Args:
+        directory: a run directory.
+        any_version: whether to take cells of another version than the study's, if there are no
+            others.
+
+    Raises:
+        UserError: if it holds none, or only such as another version of the study gave: those may
+            lack a column, and what is said of them isn't what this version would give.
+    """
+    cells = directory.load_cells()
+    function = function_of(directory)
+    if function is not None:
+        known = {*CELLS.columns, *(one.name for one in function.parameters)}
+        measured = [str(name) for name in cells.columns if name not in known]
+        # What most finished cells have comes first, whatever the order of the files.
+        missing = cells.loc[cells["status"] == "done", measured].isna().sum()
+        measured.sort(key=lambda name: int(missing[name]))
+        return FunctionStudy(function, measured=measured), cells
+    study, version = find_study(str(cells["study"].iloc[0])), int(cells["version"].iloc[0])
+    if version != study.version and not any_version:
+        raise UserError(
+            f"{directory.flag} {directory.path}: its cells are of version {version} of "
+            f"{study.name}, and this overfit has version {study.version}; `overfit sweep` with the "
+            "same axes makes them anew."
+        )
+    return study, cells
+
+
+def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]:
+    """Return the headline measurement of each cell by its key; nan where it failed.
+
+    It reads only the columns that it needs, because a sweep that goes on waits for it.
+
+    Raises:
+        UserError: if the directory can't be read.
+    """
+    wanted = ["key", "status", study.headline] if study.headline else None
+    found: dict[str, float] = {}
+    for part in directory.cells.read(wanted).values():
+        if isinstance(part, Refusal):
+            continue
+        for key, status, number in _headlines(part, study.headline):
+            known = status == "done" and number is not None
+            if known or key not in found:  # a cell that failed at first may be there twice
+                found[key] = number if known else math.nan
+    return found
+
+
+def _headlines(part: pa.Table, name: str) -> Iterator[tuple[str, str, Any]]:
+    """The key, the status and the headline of each row: without a name, the first measurement."""
+    names = part.column_names
+    name = name or next(iter(names[names.index("seconds") + 1 :]), "")
+    numbers = part.column(name).to_pylist() if name in names else [None] * part.num_rows
+    return zip(
+        part.column("key").to_pylist(), part.column("status").to_pylist(), numbers, strict=True
+    )
+
+
+def function_of(directory: RunDirectory) -> FunctionRecord | None:
+    """Return what a directory remembers of the function whose cells it holds, if a function's."""
+    manifest = read_manifest(directory.path)
+    return None if manifest is None else manifest.function
+
+
+def load_logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per cell and logged step, with its cell's parameters, seed, status and steps.
+
+    Args:
+        directory: a run directory.
+        cells: its cells.
+    """
+    own = cells[["key", "study", "seed", "status", "reason", "steps", *parameters_in(cells)]]
+    return directory.load_trajectories().merge(own, on="key", suffixes=("", "_parameter"))
+
+
+def parameters_in(cells: pd.DataFrame) -> list[str]:
+    """Return the names of the parameters that cells have a column of, whatever their version."""
+    names = [str(name) for name in cells.columns]
+    return names[names.index("seed") + 1 : names.index("status")]
+
+
+def load_figure_data(directory: RunDirectory) -> FigureData:
+    """Return everything that a figure may be drawn from.
+
+    Raises:
+        UserError: see `load_study_and_cells`.
+    """
+    study, cells = load_study_and_cells(directory)
+    trajectories = directory.load_trajectories()
+    if isinstance(study, FunctionStudy):
+        logged = [str(name) for name in trajectories.columns if name not in ("key", "step")]
+        measured = [one.name for one in study.columns]
+        study = FunctionStudy(study.record, measured=measured, logged=logged)
+    manifest = read_manifest(directory.path)
+    return FigureData(
+        study,
+        cells,
+        planned_cells(directory.path, study),
+        trajectories,
+        refined=manifest is not None and manifest.refined,
+        collections={} if manifest is None else manifest.data,
+    )
+
+
+def usable_directories(root: Path) -> list[RunDirectory]:
+    """Return the directories in `root` whose cells can be shown, the one written last first.
+
+    Directories with cells of another version, or of nobody knows which study, are left out with a
+    warning.
+    """
+    found = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
+    directories = [RunDirectory(path) for _, path in sorted(found, reverse=True)]
+    return [directory for directory in directories if _is_usable(directory)]
+
+
+def _is_usable(directory: RunDirectory) -> bool:
+    """Whether the study is known and has the cells' version; warn where that can't be used."""
+    try:
+        name = directory.study_name()
+        if function_of(directory) is not None:
+            return True
+        if name not in study_names():
+            return False
+        version = find_study(name).version
+    except UserError as error:
+        _leave_out(directory, str(error))
+        return False
+    newest = directory.newest_version()
+    if newest != version:
+        _leave_out(
+            directory,
+            f"its cells are of version {newest} of {name}, and this overfit has version {version}.",
+        )
+    return newest == version
+
+
+def _leave_out(directory: RunDirectory, reason: str) -> None:
+    warnings.warn(f"{directory.path} is left out: {reason}", UserWarning, stacklevel=4)
+
+
+_SEED = ParameterInfo("seed", "int", 0, "seed", "", "", (), "a whole number of at least 0")
+_CLOSE = 1e-9
+"""Real numbers that differ by less, relative to themselves, are one value."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A condition on one parameter, or on the seed.
+
+    Attributes:
+        name: the parameter's, or `seed`.
+        text: what the user wrote, for messages.
+        values: those that are chosen; with `between`, the two ends of a range.
+        between: whether everything between the two ends is chosen.
+        flag: the flag that gave it, for messages.
+    """
+
+    name: str
+    text: str
+    values: tuple[Value, ...]
+    between: bool
+    flag: str = "--where"
+
+    def holds(self, column: pd.Series[Any]) -> pd.Series[bool]:
+        """Return which rows are chosen."""
+        if self.between:
+            low, high = (cast("float", value) for value in self.values)
+            slack = _CLOSE * max(abs(low), abs(high))
+            return column.between(low - slack, high + slack)
+        if column.dtype.kind != "f":
+            return column.isin(self.values)
+        wanted = np.array(self.values, dtype=np.float64)
+        near = np.isclose(column.to_numpy()[:, None], wanted, rtol=_CLOSE, atol=0).any(1)
+        chosen: pd.Series[bool] = column.notna() & near
+        return chosen
+
+
+def read_selections(
+    texts: Sequence[str], study: AnyStudy, flag: str = "--where"
+) -> list[Selection]:
+    """Read conditions such as `n=5:20`, `snr=0.1:16`, `kernel=softmax,gaussian` or `seed=0:9`.
+
+    A parameter may be called by its symbol: `SNR=0.1:16`.
+
+    Raises:
+        UserError: for a name that is no parameter of the study, or a value that it doesn't take.
+    """
+    known = {**describe(study.parameters), "seed": _SEED}
+    return [_read(text, known, study, flag) for text in texts]
+
+
+def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy, flag: str) -> Selection:
+    written, equals, values = (part.strip() for part in text.partition("="))
+    name = parameter_named(study.parameters, written)
+    if not equals or not name or not values:
+        raise UserError(
+            f"{flag} {shortened(text)}: write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B."
+        )
+    if name not in known:
+        hint = nearest(name, known)
+        raise UserError(f"{flag} {shortened(text)}: {study.name} has no parameter {name!r}; {hint}")
+    info, said = known[name], f"{flag} {written}"
+    between = values.count(":") == 1 and info.kind in ("int", "float")
+    parts = values.split(":" if between else ",")
+    read = tuple(parse_value(info, part, said) for part in parts)
+    if between and cast("float", read[0]) > cast("float", read[1]):
+        raise UserError(f"{flag} {shortened(text)}: the range runs backwards.")
+    return Selection(name, text, read, between, flag)
+
+
+def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.DataFrame:
+    """Return the rows that all conditions choose.
+
+    Raises:
+        UserError: if none is left, naming the condition that leaves none.
+    """
+    for one in selections:
+        if one.name not in cells:  # those of an older version of the study may lack a parameter
+            raise UserError(f"{one.flag} {one.text}: these cells don't hold {one.name}.")
+        left = cells[one.holds(cells[one.name])]
+        if left.empty and not cells.empty:
+            there = sorted(cells[one.name].dropna().unique().tolist())
+            some = ", ".join(str(value) for value in there[:6])
+            more = " and more" if len(there) > 6 else ""
+            raise UserError(f"{one.flag} {one.text}: no cell has that; there is {some}{more}.")
+        cells = left
+    return cells
+
+
+def chosen_data(data: FigureData, texts: Sequence[str]) -> FigureData:
+    """Return what a figure is drawn from, of the chosen cells alone.
+
+    Raises:
+        UserError: see `read_selections` and `chosen_cells`.
+    """
+    if not texts:
+        return data
+    selections = read_selections(texts, data.study)
+    cells = chosen_cells(data.cells, selections)
+    planned, steps = data.planned, data.trajectories
+    for one in selections:
+        planned = planned[one.holds(planned[one.name])] if one.name in planned else planned
+    steps = steps[steps["key"].isin(cells["key"])] if "key" in steps else steps
+    return replace(data, cells=cells, planned=planned, trajectories=steps)
+
+
+def varying_parameters(study: AnyStudy, cells: pd.DataFrame) -> list[str]:
+    """Return the parameters that take several values in the cells, in the order of the study."""
+    return [name for name in describe(study.parameters) if cells[name].nunique() > 1]
+
+
+def measured_columns(cells: pd.DataFrame) -> list[str]:
+    """Return the columns of numbers that training gave, with `steps` and `seconds` before them."""
+    names = [str(name) for name in cells.columns]
+    return names[names.index("reason") + 1 :]
+
+
+def in_order(study: AnyStudy, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells sorted by the parameters that vary, and then by seed.
+
+    Words that are chosen from stand in the order in which the study names them.
+    """
+    described = describe(study.parameters)
+
+    def places(column: pd.Series[Any]) -> pd.Series[Any]:
+        info = described.get(str(column.name))
+        if info is None or info.kind != "literal":
+            return column
+        return column.map({choice: place for place, choice in enumerate(info.choices)})
+
+    names = [*varying_parameters(study, cells), "seed"]
+    return cells.sort_values(names, key=places, ignore_index=True)
+
+
+def means_over_seeds(
+    study: AnyStudy,
+    cells: pd.DataFrame,
+    parameters: Sequence[str] = (),
+    measured: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Return a row for each combination of the parameters that vary, in their order.
+
+    Args:
+        study: the study.
+        cells: its cells, failed ones too.
+        parameters: which of them stand in the row, and in which order; those that vary and aren't
+            named stand before them.
+        measured: the columns to take means of; by default all that were measured.
+
+    Returns:
+        The parameters; `seeds`, how many cells are done, and `failed`, how many failed. Then for
+        each measured column, such as `loss`, its mean over the cells that are done and have it,
+        the ends `loss_low` and `loss_high` of its 95 % t interval, and the standard deviation
+        `loss_sd`. These three are nan for a single seed.
+
+    Raises:
+        UserError: if no cell is done, or two columns would have the same name.
+    """
+    import pandas as pd
+
+    varying = varying_parameters(study, cells)
+    names = [*(name for name in varying if name not in parameters), *parameters]
+    cells = in_order(study, cells)
+    done = cells["status"] == "done"
+    if not done.any():
+        raise UserError(_without_means(cells))
+    place = cells.groupby(varying, sort=False).ngroup() if varying else 0 * cells["seed"]
+    columns = [cells.groupby(place)[names].first()] if names else []
+    columns.append(pd.DataFrame({"seeds": done, "failed": ~done}).groupby(place).sum())
+    for name in measured or measured_columns(cells):
+        columns.append(_summary(cells[name].where(done), place))
+    means = pd.concat(columns, axis=1).reset_index(drop=True)
+    for name, times in Counter(means.columns).items():
+        if times > 1:
+            raise UserError(f"The means have two columns {name!r}; choose others with --columns.")
+    return means
+
+
+def _summary(values: pd.Series[Any], place: pd.Series[int]) -> pd.DataFrame:
+    """The mean of a column at each place, the ends of its interval, and its deviation."""
+    import pandas as pd
+
+    groups = values.astype(np.float64).groupby(place)
+    mean, deviation, count = groups.mean(), groups.std(), groups.count()
+    half = t_half_width(deviation, count.where(count > 1))
+    name = values.name
+    return pd.DataFrame(
+        {
+            name: mean,
+            f"{name}_low": mean - half,
+            f"{name}_high": mean + half,
+            f"{name}_sd": deviation,
+        }
+    )
+
+
+def _without_means(cells: pd.DataFrame) -> str:
+    """Why there are no means: every cell failed."""
+    reasons = cells["reason"].value_counts()
+    first = reasons.index[0]
+    others = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
+    return f"All {len(cells)} cells failed ({first}{others}), so there are no means over seeds."

@@ -1,0 +1,363 @@
+"""Maintenance of run directories: compacting and merging.
+
+Compaction: a run directory's parts joined into few, beside sweeps that write to it.
+
+Merging of run directories, such as those of a sweep's shards, into one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from overfit_cli.core.files import SET_ASIDE, locked, set_aside, write_whole
+from overfit_cli.core.parameters import describe
+from overfit_cli.core.text import UserError, plural
+from overfit_cli.functions.function_study import FunctionRecord
+from overfit_cli.sweeps.load import load_study_and_cells
+from overfit_cli.sweeps.manifest import MANIFEST, Manifest, Run, read_manifest
+from overfit_cli.sweeps.part_file import (
+    SCHEMA_VERSION,
+    VERSION_MARK,
+    Refusal,
+    marks,
+    read_part,
+    source_of,
+    study_of,
+    write_part,
+)
+from overfit_cli.sweeps.store import PartFolder, RunDirectory, of_another_study, unrepeated
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+MOST_BYTES = 64_000_000
+"""How large a joined part may get, in bytes of the parts that it is made of."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What became of a folder of parts.
+
+    Attributes:
+        folder: the folder.
+        parts_before, parts_after: how many parts it had and has.
+        bytes_before, bytes_after: what they took and take on disk.
+        rows: how many rows were read and written again.
+    """
+
+    folder: Path
+    parts_before: int
+    parts_after: int
+    bytes_before: int
+    bytes_after: int
+    rows: int
+
+
+def compact_directory(directory: RunDirectory) -> Iterator[Joined]:
+    """Join the parts of the directory's study, in each of its folders; say what was done.
+
+    A part goes when all its rows lie in a larger one that was written and read back; one that has
+    cells that stand elsewhere too moves to `set-aside/`. Parts that readers leave out stay where
+    they are, with a warning. A kill leaves some rows twice, which
+    readers see once, and the next sweep puts in order.
+
+    Raises:
+        OSError: if a part can't be written; every row is still there.
+    """
+    study = directory.study_name()
+    for folder in (directory.cells, directory.trajectories):
+        before = _sizes(folder)
+        if before:
+            aside = directory.path / SET_ASIDE / folder.kind.name
+            with locked(directory.path):
+                folder.drop_repeated(study, aside)
+            rows = sum(_join(folder, group, aside) for group in _groups(folder, study))
+            after = _sizes(folder)
+            sizes = (sum(before.values()), sum(after.values()))
+            yield Joined(folder.path, len(before), len(after), *sizes, rows)
+
+
+_Group = dict[Path, pa.Table]
+
+
+def _sizes(folder: PartFolder) -> dict[Path, int]:
+    """The size of each part, the newest first."""
+    facts = {}
+    for path in (folder.path / name for name in folder.names()):
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            facts[path] = path.stat()
+    newest = sorted(facts, key=lambda path: -facts[path].st_mtime_ns)
+    return {path: facts[path].st_size for path in newest}
+
+
+def _groups(folder: PartFolder, study: str | None) -> Iterator[_Group]:
+    """The parts to join: of equal columns and code, and as many as one file takes."""
+    groups: dict[tuple[str, str], _Group] = {}
+    filled: Counter[tuple[str, str]] = Counter()
+    for path, size in _sizes(folder).items():
+        part = read_part(path, folder.kind)
+        if isinstance(part, Refusal) or study_of(part) != study:
+            reason = part.reason if isinstance(part, Refusal) else of_another_study(part, study)
+            warnings.warn(f"{path} is left as it is: {reason}.", UserWarning, stacklevel=2)
+            continue
+        alike = part.schema.to_string(show_schema_metadata=False), source_of(part)
+        if filled[alike] + size > MOST_BYTES and alike in groups:
+            yield groups.pop(alike)
+            filled[alike] = 0
+        groups.setdefault(alike, {})[path] = part
+        filled[alike] += size
+    yield from groups.values()
+
+
+def _join(folder: PartFolder, group: _Group, aside: Path) -> int:
+    """Put a group's rows into one part; return how many were written.
+
+    It is as old as the newest of the group: what a sweep wrote meanwhile stays newer.
+    """
+    first = next(iter(group.values()))
+    if len(group) == 1 and (first.schema.metadata or {}).get(VERSION_MARK) == _CURRENT:
+        return 0
+    parts = unrepeated(group)
+    table = pa.concat_tables([part.replace_schema_metadata(None) for part in parts.values()])
+    table = table.sort_by([(name, "ascending") for name in folder.kind.ordered_by])
+    own = marks(study_of(first), folder.kind, source_of(first))
+    table = table.replace_schema_metadata(own)
+    with locked(folder.path.parent):
+        if not all(path.exists() for path in group):
+            return 0  # a sweep has replaced some of these rows
+        newest = max(part.stat().st_mtime_ns for part in group)
+        path = write_part(folder.path, table)
+        os.utime(path, ns=(newest, newest))
+        written = read_part(path, folder.kind)
+        if isinstance(written, Refusal) or not _same_rows(written, table):
+            raise OSError(errno.EIO, "what was written reads back as something else", str(path))
+        for joined in group:
+            if joined != path and parts[joined].num_rows == group[joined].num_rows:
+                joined.unlink()
+            elif joined != path:
+                set_aside(joined, aside)  # a sweep has written some of its cells again
+    return int(table.num_rows)
+
+
+def _same_rows(one: pa.Table, other: pa.Table) -> bool:
+    """Whether two tables hold the same rows; nan is the same as nan."""
+    nulls = [[column.null_count for column in table.columns] for table in (one, other)]
+    frames = [one.to_pandas(), other.to_pandas()]
+    return bool(one.schema == other.schema and nulls[0] == nulls[1] and frames[0].equals(frames[1]))
+
+
+_CURRENT = SCHEMA_VERSION.encode()
+
+
+MOST_NAMED = 3
+TOLERANCE = 1e-5
+"""By how much two numbers of one cell may differ, relative to the larger of them and `SMALLEST`:
+the last bits depend on the processor, and on which cells are trained together."""
+
+SMALLEST = 1e-6
+_OWN = frozenset({"seconds"})
+"""Columns in which two rows of one cell may differ: how long it took isn't what was measured."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of the directories.
+
+    Attributes:
+        cells: how many cells the merged directory has.
+        repeated: how many of them stood in several directories, with the same numbers.
+        notes: what was done to put the merged directory in order.
+    """
+
+    cells: int
+    repeated: int
+    notes: tuple[str, ...]
+
+
+def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Merged:
+    """Copy the parts of run directories into one, and join their manifests.
+
+    Args:
+        sources: directories that sweeps wrote; they stay as they are. Some may have no cells yet.
+        out: where to; what it holds already is merged too.
+
+    Raises:
+        UserError: if they aren't of one study, version, code and data, a file of a source is
+            damaged, none has cells, or two have other numbers of one cell; nothing is written then.
+        OSError: if the directory can't be written to; the sources stay as they are.
+    """
+    held = [out] if out.cells.names() or read_manifest(out.path) else []
+    # Each once, however it was named.
+    others = {one.path.resolve(): one for one in sources if not _same_directory(one, out)}
+    every = [*held, *others.values()]
+    manifests = {one: _manifest(one) for one in every}
+    _check_alike(manifests)
+    for source in others.values():
+        _check_whole(source)
+    frames = {one: one.load_cells() for one in every if one.cells.names()}
+    if not frames:
+        raise UserError(f"DIR {every[-1].path}: it holds no cells, and no other one does.")
+    repeated = _check_rows(frames)
+    notes = out.prepare()
+    with locked(out.path):
+        for source in every[len(held) :]:
+            # Trajectories first: a cell that is there has its trajectory.
+            _copy(source.trajectories, out.trajectories, manifests[source].study)
+            _copy(source.cells, out.cells, manifests[source].study)
+        text = _joined([*manifests.values()]).model_dump_json(indent=2, by_alias=True) + "\n"
+        write_whole(out.path / MANIFEST, text.encode())
+    notes += out.prepare()
+    keys = pd.concat([frame["key"] for frame in frames.values()])
+    return Merged(int(keys.nunique()), repeated, tuple(notes))
+
+
+def _same_directory(one: RunDirectory, other: RunDirectory) -> bool:
+    return one.path.resolve() == other.path.resolve()
+
+
+def _manifest(directory: RunDirectory) -> Manifest:
+    manifest = read_manifest(directory.path)
+    if manifest is None:
+        raise UserError(
+            f"{directory.flag} {directory.path}: it has no manifest that can be read; name a "
+            "directory that `overfit sweep` wrote."
+        )
+    return manifest
+
+
+def _described(manifest: Manifest) -> FunctionRecord | None:
+    """What is known of a function, wherever it lay."""
+    function = manifest.function
+    return None if function is None else function.model_copy(update={"reference": ""})
+
+
+def _check_alike(manifests: dict[RunDirectory, Manifest]) -> None:
+    """Refuse directories whose cells can't stand beside each other."""
+    [(first, one), *others] = manifests.items()
+    held = {name: (value, first) for name, value in one.data.items()}
+    for directory, other in others:
+        wrong = _unlike(first, one, other)
+        for name, value in other.data.items():
+            known, where = held.setdefault(name, (value, directory))
+            if known != value:
+                wrong = wrong or f"its {name} held something else than that of {where.path}"
+        if wrong:
+            raise UserError(f"{directory.flag} {directory.path}: {wrong}.")
+
+
+def _unlike(first: RunDirectory, one: Manifest, other: Manifest) -> str:
+    """In what a directory is unlike the first one; empty where it is alike."""
+    if other.study != one.study:
+        return f"it holds cells of {other.study}, and {first.path} of {one.study}"
+    if other.version != one.version:
+        return (
+            f"its cells are of version {other.version} of {one.study}, and those of {first.path} "
+            f"of {one.version}"
+        )
+    if _described(other) != _described(one):
+        return f"{one.study} has other parameters or another description there than in {first.path}"
+    if {run.source for run in other.runs} != {run.source for run in one.runs}:
+        return f"its cells were trained by other code than those of {first.path}"
+    return ""
+
+
+def _check_rows(frames: dict[RunDirectory, pd.DataFrame]) -> int:
+    """Return how many cells stand in several directories.
+
+    Raises:
+        UserError: naming those that have other numbers in another one.
+    """
+    rows = pd.concat(
+        [frame.assign(**{_WHERE: str(one.path)}) for one, frame in frames.items()],
+        ignore_index=True,
+    )
+    several = rows[rows.duplicated("key", keep=False) & (rows["status"] == "done")]
+    study, _ = load_study_and_cells(next(iter(frames)), any_version=True)
+    varied = [name for name in describe(study.parameters) if name in rows]
+    named = [*(name for name in varied if rows[name].nunique() > 1), "seed"]
+    count, conflicts = _conflicts(several, named)
+    if count:
+        others = count - len(conflicts)
+        more = f"; and {plural(others, 'other cell')}" if others else ""
+        raise UserError(
+            f"{plural(count, 'cell')} with other numbers in another directory: "
+            f"{'; '.join(conflicts)}{more}. Nothing was merged."
+        )
+    return int(rows.loc[rows.duplicated("key"), "key"].nunique())
+
+
+_WHERE = " directory"
+
+
+def _conflicts(rows: pd.DataFrame, named: Sequence[str]) -> tuple[int, list[str]]:
+    """How many cells have rows that differ, and a sentence for each of the first `MOST_NAMED`.
+
+    It says which cell, and the first column that differs.
+    """
+    first = rows.drop_duplicates("key").set_index("key").loc[rows["key"]]
+    compared = [name for name in rows if name not in {"key", *_OWN, _WHERE}]
+    differs = np.column_stack([_differ(rows[name], first[name]) for name in compared])
+    keys = pd.unique(rows["key"].to_numpy()[differs.any(axis=1)])
+    sentences = list[str]()
+    for key in keys[:MOST_NAMED]:
+        own = (rows["key"] == key).to_numpy()
+        name, found = compared[int(differs[own].any(axis=0).argmax())], rows[own]
+        cell = ", ".join(f"{one} {found[one].iloc[0]}" for one in named)
+        there = [f"{value!r} in {place}" for value, place in found[[name, _WHERE]].to_numpy()]
+        sentences.append(f"{cell} has {name} {' and '.join(there)}")
+    return len(keys), sentences
+
+
+def _differ(one: pd.Series, other: pd.Series) -> NDArray[np.bool_]:
+    """Where two columns differ, row by row."""
+    a, b = one.to_numpy(), other.to_numpy()  # (rows,)
+    unknown = one.isna().to_numpy() & other.isna().to_numpy()
+    if not pd.api.types.is_float_dtype(one.dtype):
+        return np.asarray(~((a == b).astype(bool) | unknown))
+    with np.errstate(invalid="ignore"):  # of two infinities
+        largest = np.maximum(np.maximum(abs(a), abs(b)), SMALLEST)
+        near = (abs(a - b) <= TOLERANCE * largest) & np.isfinite(largest)
+    return np.asarray(~(near | (a == b) | unknown))
+
+
+def _check_whole(source: RunDirectory) -> None:
+    """Refuse a directory with damaged parts: their cells would be missing without a word."""
+    for folder in (source.cells, source.trajectories):
+        for path, part in folder.indices().items():
+            if isinstance(part, Refusal) and part.damaged:
+                raise UserError(
+                    f"{source.flag} {source.path}: of {path.relative_to(source.path)}, "
+                    f"{part.reason}. The same sweep with --out {source.path} runs its cells again. "
+                    "Nothing was merged."
+                )
+
+
+def _copy(source: PartFolder, target: PartFolder, study: str) -> None:
+    """Copy a study's parts that aren't there yet; parts are named after their content."""
+    for path, part in source.indices().items():
+        copied = target.path / path.name
+        if isinstance(part, pa.Table) and study_of(part) == study and not copied.exists():
+            write_whole(copied, path.read_bytes())
+
+
+def _joined(manifests: Sequence[Manifest]) -> Manifest:
+    """One manifest of all: each run once, in the order in which they began."""
+    runs = list[Run]()
+    for manifest in manifests:
+        runs += [run for run in manifest.runs if run not in runs]
+    data = {name: value for manifest in manifests for name, value in manifest.data.items()}
+    ordered = tuple(sorted(runs, key=lambda run: run.started))
+    return manifests[0].model_copy(update={"data": data, "runs": ordered})

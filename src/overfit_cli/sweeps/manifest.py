@@ -1,0 +1,319 @@
+"""The manifest of a run directory, and where its numbers come from.
+
+Entries of the manifest: what a run was made with, and what it covers.
+
+`manifest.json`: what was run into a directory. Anybody may have edited it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import itertools
+import math
+import os
+import platform
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from overfit_cli.core.files import (
+    SET_ASIDE,
+    locked,
+    read_bounded,
+    reason_of,
+    set_aside,
+    write_whole,
+)
+from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import UserError
+from overfit_cli.functions.function_study import FunctionRecord, FunctionStudy
+from overfit_cli.sweeps.grid import MOST_CELLS, Grid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+MOST_PLANNED = 200_000
+"""Points of which a figure shows the missing ones; to make millions takes minutes."""
+
+_PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "scipy", "matplotlib")
+
+
+def check_data(directory: Path, data: Mapping[str, str]) -> None:
+    """Hold a run to the data that the directory's other cells were trained on.
+
+    Args:
+        directory: the run directory, whether there or not.
+        data: what the run reads: fingerprints of collections, by name.
+
+    Raises:
+        UserError: if a collection of one name held something else then.
+    """
+    manifest = read_manifest(directory)
+    before = manifest.data if manifest is not None else {}
+    for name, fingerprint in data.items():
+        if before.get(name, fingerprint) != fingerprint:
+            raise UserError(
+                f"--out {directory}: its cells were trained on other data ({name} held something "
+                "else then); name another directory, or the data of before with --data."
+            )
+
+
+def record_run(
+    directory: Path,
+    grid: Grid,
+    settings: Mapping[str, str | int | float],
+    data: Mapping[str, str] | None = None,
+    command: Sequence[str] | None = None,
+) -> None:
+    """Add a run that trains something to the directory's manifest; what stands there stays.
+
+    A manifest that can't be read is set aside first.
+
+    Args:
+        directory: the run directory; it exists.
+        grid: what the run covers.
+        settings: how it is run (jobs, backend, device, preset, ...).
+        data: fingerprints of the collections that it reads, by name.
+        command: what runs the same cells again; None for what was typed.
+
+    Raises:
+        OSError: if it can't be written; the old manifest stays then.
+        UserError: if another study has been run into the directory meanwhile.
+    """
+    study = grid.study
+    with locked(directory):
+        if is_unreadable(directory):
+            set_aside(directory / MANIFEST, directory / SET_ASIDE)
+        before = read_manifest(directory)
+        if before is not None and before.study != study.name:
+            raise UserError(
+                f"{directory}: it holds cells of {before.study}, not of {study.name}; name "
+                "another directory."
+            )
+        manifest = Manifest(
+            schema=1,
+            study=study.name,
+            version=study.version,
+            data={**(before.data if before else {}), **(data or {})},
+            runs=(*(before.runs if before else ()), _entry(grid, settings, command)),
+            function=study.record if isinstance(study, FunctionStudy) else None,
+        )
+        text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
+        write_whole(directory / MANIFEST, text.encode())
+
+
+def is_described(directory: Path, study: AnyStudy) -> bool:
+    """Whether the manifest says of a function what is known of it now; so for any other study."""
+    if not isinstance(study, FunctionStudy):
+        return True
+    manifest = read_manifest(directory)
+    return manifest is not None and manifest.function == study.record
+
+
+def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
+    """Return the points that the runs into `directory` were meant to cover.
+
+    One row per point: `seed` and a column for each parameter, with defaults where a run set none.
+    """
+    import pandas as pd
+
+    manifest = read_manifest(directory)
+    frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
+    # A sweep that was resumed twenty times has twenty entries of the same cells.
+    works = {repr((run.values, run.seeds)): run for run in (manifest.runs if manifest else ())}
+    points = sum(math.prod(map(len, run.values.values())) for run in works.values())
+    if points > MOST_PLANNED:
+        warnings.warn(
+            f"{directory / MANIFEST} plans {points} points, over {MOST_PLANNED}: what is missing "
+            "of them isn't shown.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return frames[0]
+    for run in works.values():
+        planned = pd.DataFrame(list(_points(study, run.values)))
+        seeds = pd.DataFrame({"seed": list(run.seeds)})
+        if len(planned) and len(seeds):
+            frames.append(seeds.merge(planned, how="cross"))
+    known = [frame for frame in frames if len(frame)] or frames
+    return pd.concat(known).drop_duplicates(ignore_index=True)
+
+
+def _points(study: AnyStudy, values: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Any]]:
+    """Every combination of the values, with the defaults that hold for it."""
+    for point in itertools.product(*values.values()):
+        # What the model refuses is no point: somebody may have edited the file.
+        with contextlib.suppress(ValidationError):
+            yield study.parameters(**dict(zip(values, point, strict=True))).model_dump()
+
+
+def _entry(
+    grid: Grid, settings: Mapping[str, str | int | float], command: Sequence[str] | None
+) -> Run:
+    study = grid.study
+    return Run(
+        source=study.source_digest,
+        values=dict(grid.values),
+        axes=tuple(grid.axes),
+        seeds=grid.seeds,
+        settings=dict(settings),
+        command=_typed() if command is None else tuple(command),
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        packages={name: _version(name) for name in _PACKAGES},
+        python=platform.python_version(),
+        platform=platform.platform(),
+        processor=platform.processor() or platform.machine(),
+        cores=os.cpu_count(),
+        git_commit=git_commit(),
+    )
+
+
+def _typed() -> tuple[str, ...]:
+    """The command line; empty in a script or a notebook, where what is typed is no command."""
+    program = Path(sys.argv[0])
+    if program.stem != "overfit" and program.parent.name != "overfit_cli":
+        return ()
+    return ("overfit", *(_as_text(word) for word in sys.argv[1:]))
+
+
+def _as_text(word: str) -> str:
+    """A word of the command; what of it is no text is written as an escape."""
+    return word.encode(errors="backslashreplace").decode()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def git_commit() -> str | None:
+    """Return the commit of the code that runs; None where it runs from no checkout."""
+    here = Path(__file__).resolve()
+    if not any((folder / ".git").exists() for folder in here.parents[:4]):
+        return None
+    command = ["git", "-C", str(here.parent), "rev-parse", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None
+
+
+MANIFEST = "manifest.json"
+MOST_BYTES = 1 << 26
+
+_Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+_Real = Annotated[float, Field(allow_inf_nan=False)]
+_Value = bool | _Whole | _Real | str
+
+
+class Run(BaseModel):
+    """One sweep or training into the directory that trained something.
+
+    Attributes:
+        values: for each parameter that was set, its values.
+        axes: the parameters that took several.
+        seeds: the seeds of every point.
+        settings: how it was run (jobs, backend, device, ...).
+        command: what was typed.
+        started: when, in UTC, as ISO 8601.
+        packages: the versions of what computes, stores and draws.
+        python, platform, processor, cores: what it ran on.
+        git_commit: the commit of the code, where it ran from a checkout.
+        source: a digest of the code that trained, where that was a function's.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    values: Mapping[str, tuple[_Value, ...]]
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**63)], ...]
+    axes: tuple[str, ...] = ()
+    settings: Mapping[str, _Value | None] = Field(default_factory=dict)
+    command: tuple[str, ...] = ()
+    started: str = ""
+    packages: Mapping[str, str | None] = Field(default_factory=dict)
+    python: str = ""
+    platform: str = ""
+    processor: str = ""
+    cores: int | None = None
+    git_commit: str | None = None
+    source: str = ""
+
+    @property
+    def size(self) -> int:
+        """The number of cells that it was to cover."""
+        return math.prod(len(taken) for taken in self.values.values()) * len(self.seeds)
+
+    @model_validator(mode="after")
+    def _can_be_gone_through(self) -> Run:
+        if self.size > MOST_CELLS:
+            raise ValueError(f"it covers {self.size} cells, and a sweep takes up to {MOST_CELLS}")
+        return self
+
+
+class Manifest(BaseModel):
+    """What `manifest.json` holds.
+
+    Attributes:
+        schema_version: of the file's own form.
+        study, version: whose cells these are, and the numerical version that ran last.
+        data: fingerprints of the collections that the cells were trained on, by name.
+        runs: every run that trained something, the first one first.
+        function: what is known of the study, where it is a function.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    schema_version: Literal[1] = Field(alias="schema")
+    study: Annotated[str, Field(min_length=1)]
+    version: _Whole
+    data: Mapping[str, str] = Field(default_factory=dict)
+    runs: tuple[Run, ...] = ()
+    function: FunctionRecord | None = None
+
+    @property
+    def refined(self) -> bool:
+        """Whether a sweep chose cells one by one, where the boundary was uncertain."""
+        return any("refine" in run.settings for run in self.runs)
+
+
+def read_manifest(directory: Path) -> Manifest | None:
+    """Return the manifest; None where there is none, or, with a warning, none that can be read."""
+    path = directory / MANIFEST
+    try:
+        return Manifest.model_validate_json(read_bounded(path, MOST_BYTES), strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        reason = reason_of(error)
+    except ValidationError as error:
+        reason = _in_words(error)
+    warnings.warn(
+        f"{path} can't be read ({reason}); the directory counts as one without a manifest.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+def is_unreadable(directory: Path) -> bool:
+    """Whether there is a manifest that can't be read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return (directory / MANIFEST).exists() and read_manifest(directory) is None
+
+
+def _in_words(error: ValidationError) -> str:
+    """The first thing that is wrong, with its place."""
+    first: Any = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"][:4])
+    said = str(first["msg"]).removeprefix("Value error, ")
+    return f"{place}: {said}" if place else said

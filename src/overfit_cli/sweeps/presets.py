@@ -1,0 +1,402 @@
+"""Presets, what a name refers to (a study, a preset or a file), and the default name of a run.
+
+Presets: TOML files that name a study, axes and figures, one for each figure of a paper.
+
+What can be reproduced, by name: papers, their figures, and presets.
+
+The subject of a command: a study, a preset, or a function in a file.
+
+Names of run directories, different for different sweeps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from overfit_cli.core.files import read_toml
+from overfit_cli.core.study import Paper, find_study
+from overfit_cli.core.text import UserError, as_numbered, is_text, most_alike, nearest, shortened
+
+if TYPE_CHECKING:
+    from overfit_cli.core.parameters import Value
+    from overfit_cli.core.study import AnyStudy
+    from overfit_cli.sweeps.grid import Grid
+
+
+MOST_BYTES = 1 << 20
+PROFILES = ("quick", "paper")
+EXPECTED_VERDICTS = "expected-verdicts.toml"
+"""What lies among the presets and is none: the verdicts of their quick profiles."""
+
+
+_Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+_Value = str | bool | _Whole | float
+
+
+class Profile(BaseModel):
+    """How much of the preset is run.
+
+    Attributes:
+        seeds: how many, or which.
+        minutes: how long it takes on two cores, as measured; None where that isn't known.
+        needs: what must be there before it can run, in words; empty where that is nothing.
+        set: values that differ from the preset's own.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seeds: str | _Whole = 3
+    minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    needs: str = ""
+    set: Mapping[str, _Value] = Field(default_factory=dict)
+
+
+class PresetFile(BaseModel):
+    """What a preset's TOML file holds.
+
+    Attributes:
+        title, study: what it shows, and what is run for it.
+        reproduces: the paper's figure or table that it stands for, such as `fig1`; several presets
+            may stand for one. Where there is none, it is called by the preset's own name.
+        figures: what to draw of it.
+        trajectories: whether its figures need logged steps.
+        directory: the name of its run directory, where several presets share one because their
+            cells belong in one picture; else it is the preset's own name.
+        set: values of parameters, for both profiles.
+        quick, paper: how much is run.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    study: str
+    reproduces: str = Field(default="", pattern=r"^[\w.-]*$")
+    figures: tuple[str, ...] = ()
+    trajectories: bool = False
+    directory: str = Field(default="", pattern=r"^[\w.-]*$")
+    set: Mapping[str, _Value] = Field(default_factory=dict)
+    quick: Profile = Profile()
+    paper: Profile = Profile()
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A preset, read: its name, its file's content, and where it lies."""
+
+    name: str
+    content: PresetFile
+    path: Path
+
+    def run_name(self, profile: str) -> str:
+        """Return the name of the run directory that a profile is run into."""
+        return f"{self.content.directory or self.name}-{profile}"
+
+    def profile(self, name: str) -> Profile:
+        """Return the profile `quick` or `paper`, with the preset's own values below its own.
+
+        Raises:
+            UserError: if there is no such profile.
+        """
+        if name not in PROFILES:
+            raise UserError(f"--profile {name}: it is one of {', '.join(PROFILES)}.")
+        chosen: Profile = getattr(self.content, name)
+        return chosen.model_copy(update={"set": {**self.content.set, **chosen.set}})
+
+    @property
+    def reproduces(self) -> str:
+        """The figure of the paper that it stands for, or its own name."""
+        return self.content.reproduces or self.name
+
+
+def preset_folder() -> Path:
+    """Return where the shipped presets lie: in the installed package, or in the checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "experiments"
+    return installed if installed.is_dir() else package.parents[1] / "experiments"
+
+
+def preset_names() -> list[str]:
+    """Return the names of the shipped presets."""
+    found = preset_folder().glob("*.toml")
+    return sorted(path.stem for path in found if path.name != EXPECTED_VERDICTS)
+
+
+def all_presets() -> list[Preset]:
+    """Return the shipped presets."""
+    return [_read(preset_folder() / f"{name}.toml") for name in preset_names()]
+
+
+def preset_texts(preset: Preset, profile: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the text of each parameter that a profile sets, and where it is set, for messages."""
+    values = preset.profile(profile).set
+    texts = {name: str(value) for name, value in values.items()}
+    return texts, {name: f"{preset.path.name}: {name}" for name in values}
+
+
+def presets_run_into(run_name: str) -> list[Preset]:
+    """Return the presets of which some profile is run into a directory of this name."""
+    return [one for one in all_presets() if run_name in map(one.run_name, PROFILES)]
+
+
+def find_preset(name: str) -> Preset | None:
+    """Return the shipped preset `name`, or the one in the TOML file of that path; else None.
+
+    Raises:
+        UserError: if the file can't be read as a preset.
+    """
+    if name in preset_names():
+        return _read(preset_folder() / f"{name}.toml")
+    if not name.endswith(".toml"):
+        return None
+    if not os.path.isfile(name):  # noqa: PTH113 - a name too long is none, not an error
+        raise UserError(f"{name}: there is no such preset file.")
+    return _read(Path(name))
+
+
+def _read(path: Path) -> Preset:
+    content = read_toml(path, MOST_BYTES)
+    try:
+        return Preset(path.stem, PresetFile.model_validate(content), path)
+    except ValidationError as error:
+        raise UserError(f"{path}: {_sentence(error)}") from error
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
+    kinds = ("str", "int", "float", "bool", "constrained-int")
+    parts = [str(part) for part in first["loc"] if part not in kinds]
+    place = ".".join(parts)
+    if first["type"] == "extra_forbidden":
+        inside = len(first["loc"]) > 1
+        known = (Profile if inside else PresetFile).model_fields
+        return f"it has no {place!r}; {nearest(str(first['loc'][-1]), known)}"
+    if first["type"] == "missing":
+        return f"it lacks {place!r}, which every preset has."
+    given = _quoted(first["input"])
+    if "set" in parts[:-1]:
+        return f"{place} is {given}: it takes one value, or a range in quotes."
+    return f"{place} is {given}: {first['msg'].lower()}."
+
+
+def _quoted(value: object) -> str:
+    """What a file holds somewhere, as far as a sentence can carry it."""
+    try:
+        return shortened(repr(value))
+    except ValueError:  # a number of thousands of digits
+        return "a number too long to show"
+
+
+@dataclass(frozen=True)
+class Reproducible:
+    """A preset with its paper.
+
+    Attributes:
+        preset: what is run.
+        paper: whose experiment it is; None where it is nobody's.
+        asked: whether the user named it, or its figure.
+    """
+
+    preset: Preset
+    paper: Paper | None
+    asked: bool = False
+
+    @property
+    def address(self) -> str:
+        """The figure of the paper that it stands for: `jiang2024/fig1`."""
+        return f"{self.paper.key if self.paper else 'own'}/{self.preset.reproduces}"
+
+
+def everything() -> list[Reproducible]:
+    """Return every preset, by paper and figure."""
+    found = [Reproducible(one, find_study(one.content.study).paper) for one in all_presets()]
+    return sorted(found, key=lambda one: (as_numbered(one.address), one.preset.name))
+
+
+def reproducible(names: Sequence[str]) -> list[Reproducible]:
+    """Return the presets that some names stand for, each once, by paper and figure.
+
+    Args:
+        names: papers (`jiang2024`), figures (`jiang2024/fig1`) and presets (`fig1`); none for all.
+
+    Raises:
+        UserError: for a name that is none of them.
+    """
+    every = everything()
+    if not names:
+        return every
+    of_name: dict[str, list[Reproducible]] = {}
+    for one in every:
+        exact = Reproducible(one.preset, one.paper, asked=True)
+        if one.paper:
+            of_name.setdefault(one.paper.key, []).append(one)
+            of_name.setdefault(one.address, []).append(exact)
+            of_name.setdefault(f"{one.paper.key}/{one.preset.name}", [exact])
+        of_name[one.preset.name] = [exact]
+    for name in names:
+        if name not in of_name:
+            raise UserError(_unknown(name, of_name, [one.paper.key for one in every if one.paper]))
+    wanted = {one.preset.name: one for name in names for one in of_name[name]}
+    wanted |= {one.preset.name: one for name in names for one in of_name[name] if one.asked}
+    return [wanted[one.preset.name] for one in every if one.preset.name in wanted]
+
+
+def _unknown(name: str, known: Collection[str], papers: Sequence[str]) -> str:
+    """The sentence about a name that nothing has, with the nearest, or with the papers."""
+    close = most_alike(name, known)
+    takes = f"it takes a paper ({', '.join(sorted(set(papers)))}), a figure of one or a preset"
+    hint = f"did you mean {close!r}?" if close else f"{takes}: `reproduce --dry-run` lists all."
+    return f"{shortened(name)!r} is neither a paper nor one of its figures; {hint}"
+
+
+DEFAULT_STUDY = "benign-vit"
+DEFAULT_PROFILE = "quick"
+DEFAULT_SEEDS = "3"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a command is about.
+
+    Attributes:
+        study: what is trained.
+        typed: how the user named it.
+        preset: the preset that named the study, if one did.
+        profile: how much of the preset is run.
+        texts: the ranges that the preset sets, by parameter.
+        places: where it sets them, for messages.
+        seeds: the seeds to run if the user names none.
+    """
+
+    study: AnyStudy
+    typed: str
+    preset: Preset | None = None
+    profile: str = DEFAULT_PROFILE
+    texts: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
+    seeds: str = DEFAULT_SEEDS
+
+    @property
+    def name(self) -> str:
+        """What it is called in the names of run directories."""
+        return self.study.label if self.preset is None else self.preset.name
+
+    @property
+    def trajectories(self) -> bool:
+        """Whether its preset logs every step."""
+        return self.preset is not None and self.preset.content.trajectories
+
+    @property
+    def run_name(self) -> str:
+        """The name of the run directory where nothing is changed."""
+        return self.name if self.preset is None else self.preset.run_name(self.profile)
+
+
+def find_subject(typed: str, profile: str | None = None) -> Subject:
+    """Return what the user named: a study, a preset or its file, or a function.
+
+    Args:
+        typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME` or `module:NAME`.
+        profile: how much of a preset to run; None where none is asked for.
+
+    Raises:
+        UserError: if there is none of them, or it has no profiles.
+    """
+    from overfit_cli.core.study import find_study, study_names
+    from overfit_cli.functions.function_study import FunctionStudy, study_of_reference
+    from overfit_cli.functions.source_files import is_reference
+
+    if not is_text(typed):
+        raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
+    installed = typed in study_names()
+    preset = None if installed else find_preset(typed)
+    if preset is not None:
+        return _of_preset(preset, typed, profile or DEFAULT_PROFILE)
+    if installed:
+        _refuse_profile(profile, find_study(typed), typed)
+        return Subject(find_study(typed), typed)
+    if is_reference(typed):
+        study: FunctionStudy = study_of_reference(typed)
+        if study.name in study_names():
+            raise UserError(f"{typed}: a study {study.name!r} is installed; give it another name.")
+        _refuse_profile(profile, study, typed)
+        return Subject(study, typed, seeds=DEFAULT_SEEDS if study.record.seeded else "1")
+    known = [*study_names(), *preset_names()]
+    raise UserError(
+        f"{typed!r} is neither a study nor a preset nor a file FILE.py; {nearest(typed, known)}"
+    )
+
+
+def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
+    if profile is None:
+        return
+    named = "profile" in study.parameters.model_fields
+    own = "; write --set profile=VALUE for the parameter profile" if named else ""
+    raise UserError(
+        f"--profile {profile}: {typed} is not a preset; only presets have profiles{own}."
+    )
+
+
+def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
+    """A preset with its study, if that has what the preset names."""
+    from overfit_cli.core.study import figures_of, find_study, study_names
+
+    content = preset.content
+    if content.study not in study_names():
+        hint = nearest(content.study, study_names())
+        raise UserError(f"{preset.path.name}: {content.study!r} is not a study; {hint}")
+    study = find_study(content.study)
+    known = figures_of(study) if content.figures else {}
+    for figure in content.figures:
+        if figure not in known:
+            hint = nearest(figure, known)
+            raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
+    texts, places = preset_texts(preset, profile)
+    seeds = str(preset.profile(profile).seeds)
+    return Subject(study, typed, preset, profile, texts, places, seeds)
+
+
+LONGEST = 120
+
+
+def sweep_name(chosen: Subject, grid: Grid) -> str:
+    """Return the name of a sweep's run directory: its study or preset, and what differs from it."""
+    from overfit_cli.core.parameters import describe
+    from overfit_cli.sweeps.grid import make_grid
+
+    own: dict[str, Sequence[Value | None]] = {
+        name: [info.default] for name, info in describe(chosen.study.parameters).items()
+    }
+    own.update(make_grid(chosen.study, chosen.texts, (0,), chosen.places).values)
+    differing = {name: taken for name, taken in grid.values.items() if set(taken) != set(own[name])}
+    return named_after(chosen.run_name, differing)
+
+
+def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
+    """Return `base` with what sets a run apart: `benign-vit-n20-snr`.
+
+    Of an axis the name alone is told: it may grow, and its cells are then reused.
+    """
+    parts = [
+        name if len(taken) > 1 else f"{name}{_brief(taken[0])}" for name, taken in values.items()
+    ]
+    name = "-".join([base, *parts])
+    name = "".join("_" if letter in _SEPARATORS else letter for letter in name)
+    if len(name) <= LONGEST:
+        return name
+    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: LONGEST - len(mark) - 1]}-{mark}"
+
+
+_SEPARATORS = "/\\:"
+"""What may stand in a text, and separates folders on some system."""
+
+
+def _brief(value: Value) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

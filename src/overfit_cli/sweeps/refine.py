@@ -1,0 +1,294 @@
+"""Refinement: cells where the boundary is uncertain.
+
+`sweep --refine`: from a sweep's coarse grid to the cells that tell where a boundary lies.
+
+The rounds of `overfit sweep --refine`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from overfit_cli.cli.console import next_lines
+from overfit_cli.cli.progress import (
+    failed_in_words,
+    left_in_words,
+    restarts_in_words,
+    source_in_words,
+)
+from overfit_cli.core.parameters import Value, build, describe
+from overfit_cli.core.study import Cell
+from overfit_cli.core.text import UserError, duration, plural
+from overfit_cli.stats.boundaries import CONFIDENCE
+from overfit_cli.stats.boundary_search import (
+    FIRST_SEEDS,
+    Found,
+    Point,
+    Search,
+    findings,
+    first_points,
+    next_points,
+)
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.load import load_study_and_cells
+from overfit_cli.sweeps.run import Summary
+from overfit_cli.sweeps.runner import Runner
+from overfit_cli.sweeps.store import RunDirectory
+
+LEAST_COARSE = 3
+FINE = 100
+"""The default tolerance is the spacing of a grid of so many points."""
+
+
+@dataclass(frozen=True)
+class BoundaryTarget:
+    """Where a column crosses a threshold along x, for each y; and the figure that shows it."""
+
+    figure: str
+    x: str
+    y: str
+    value: str
+    threshold: float
+
+
+def boundary_target(grid: Grid, threshold: float | None) -> BoundaryTarget:
+    """Return the boundary that a grid is refined for: that of its study's figure of one.
+
+    Of a study that leaves a figure's axes open, x is the grid's axis of real numbers.
+
+    Args:
+        grid: the coarse grid.
+        threshold: the value at which a cell changes sides; None for the study's own.
+
+    Raises:
+        UserError: if the study has no figure of a boundary, or no threshold is known.
+    """
+    study = grid.study
+    candidates = [one for one in study.figures().values() if "threshold" in one.accepts]
+    candidates = [one for one in candidates if one.reads == "cells" and one.axes == 2]
+    # The study's own, else one that shows two sides.
+    ranked = sorted(
+        candidates, key=lambda one: (one.options.threshold is None, one.name != "cutoff")
+    )
+    figure = next(iter(ranked), None)
+    if figure is None:
+        raise UserError(f"--refine: {study.name} has no figure of a boundary to refine.")
+    options = figure.options
+    level = options.threshold if threshold is None else threshold
+    if level is None:
+        raise UserError(
+            f"--refine: {study.name} has no threshold of its own; name the value of "
+            f"{study.headline or 'its first column'} at which a cell changes sides with "
+            "--threshold T."
+        )
+    x, y = (options.x, options.y) if options.x and options.y else _open_axes(grid)
+    return BoundaryTarget(figure.name, x, y, options.value or study.headline, level)
+
+
+def _open_axes(grid: Grid) -> tuple[str, str]:
+    """The axis of real numbers, and another one or else another number, as x and y."""
+    kinds = describe(grid.study.parameters)
+    numbers = [name for name, info in kinds.items() if info.kind in ("int", "float")]
+    real = [name for name in numbers if name in grid.axes and kinds[name].kind == "float"]
+    if not real or len(numbers) < 2:
+        raise UserError(
+            "--refine: it refines along an axis of real numbers, for each value of another number; "
+            f"the axes here are {', '.join(grid.axes) or 'none'}."
+        )
+    others = [name for name in numbers if name != real[0]]
+    return real[0], next((name for name in others if name in grid.axes), others[0])
+
+
+class Refinement:
+    """A sweep that finds a boundary: it says which cells come next, and what is known.
+
+    Only cells that it has chosen itself count, in the order of its rounds: so it chooses the
+    same ones whatever else the directory holds, and goes on after a kill where it was.
+
+    Args:
+        grid: the coarse grid; the search's axes are its only ones.
+        target: what is looked for.
+        tolerance: half the width of an interval that is good enough, in the unit of x; None for
+            the spacing of a grid of `FINE` points.
+
+    Raises:
+        UserError: if the grid has other axes, or x is no axis of positive real numbers.
+    """
+
+    def __init__(self, grid: Grid, target: BoundaryTarget, tolerance: float | None) -> None:
+        self.grid, self.target = grid, target
+        coarse = self._checked_axes()
+        spacing = (coarse[-1] - coarse[0]) / (FINE - 1)
+        self.search = Search(
+            y=[float(y) for y in self._values(target.y)],
+            coarse=coarse,
+            seeds=grid.seeds,
+            threshold=target.threshold,
+            tolerance=spacing if tolerance is None else tolerance,
+        )
+        self._asked: list[Point] = []
+        self._known = pd.DataFrame(columns=["y", "seed", "x", "value"])
+
+    @property
+    def coarse_grid(self) -> Grid:
+        """The grid of the first round: of the first seeds only."""
+        return Grid(
+            self.grid.study, self.grid.values, self.grid.seeds[:FIRST_SEEDS], self.grid.flags
+        )
+
+    @property
+    def asked(self) -> int:
+        """How many cells have been asked for so far."""
+        return len(self._asked)
+
+    def asked_cells(self) -> list[Cell]:
+        """Return the cells that have been asked for so far."""
+        return self._cells(self._asked)
+
+    def next_cells(self) -> list[Cell]:
+        """Return the cells of the next round; none where everything has converged."""
+        points = next_points(self.search, self._known) if self._asked else first_points(self.search)
+        self._asked += points
+        return self._cells(points)
+
+    def learn(self, directory: RunDirectory) -> list[Found]:
+        """Take in what the directory holds of the cells asked for; return what is known now."""
+        study, cells = load_study_and_cells(directory)
+        points = {
+            cell.key: point
+            for cell, point in zip(self._cells(self._asked), self._asked, strict=True)
+        }
+        rows = cells[cells["key"].isin(points.keys())]
+        # Which column of a function's is the first is known once it has measured something.
+        self.target = replace(self.target, value=self.target.value or study.headline)
+        numbers = rows.get(self.target.value, pd.Series(math.nan, rows.index))
+        values = numbers.where(rows["status"] == "done").astype(float)
+        self._known = pd.DataFrame(
+            [(*points[key], value) for key, value in zip(rows["key"], values, strict=True)],
+            columns=["y", "seed", "x", "value"],
+        )
+        return findings(self.search, self._known)
+
+    def _cells(self, points: Sequence[Point]) -> list[Cell]:
+        study = self.grid.study
+        others = {name: values[0] for name, values in self.grid.values.items()}
+        kinds = describe(study.parameters)
+        cells = []
+        for point in points:
+            y = int(point.y) if kinds[self.target.y].kind == "int" else point.y
+            values = others | {self.target.x: point.x, self.target.y: y}
+            parameters = build(study.parameters, values, self.grid.flags)
+            cells.append(Cell(study.name, study.version, parameters, point.seed))
+        return cells
+
+    def _values(self, name: str) -> tuple[Value, ...]:
+        """The grid's values of a parameter; its default where it isn't set."""
+        default = describe(self.grid.study.parameters)[name].default
+        return self.grid.values.get(name, () if default is None else (default,))
+
+    def _checked_axes(self) -> list[float]:
+        """The values of x, ascending, if the grid's axes are those of the target."""
+        x, y = self.target.x, self.target.y
+        for name in self.grid.axes:
+            if name not in (x, y):
+                raise UserError(
+                    f"--refine: {name} varies too; it refines along {x} for each {y}, at one value "
+                    f"of {name}, such as {self.grid.values[name][0]}."
+                )
+        coarse = sorted(float(value) for value in self._values(x))
+        if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
+            flag = self.grid.flags.get(x, f"--{x}")
+            raise UserError(
+                f"{flag}: refining begins with at least {LEAST_COARSE} values of {x}, all above 0; "
+                f"there are {len(coarse)}."
+            )
+        return coarse
+
+
+def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
+    """Run the coarse grid and up to `rounds` rounds after it; say what is known at the end.
+
+    Returns:
+        What all rounds did together.
+    """
+    total, reused, found = Summary(), 0, list[Found]()
+    recorded = False
+    settings: dict[str, int | float] = {"refine": rounds, "tolerance": refinement.search.tolerance}
+    for number in range(rounds + 1):
+        cells = refinement.next_cells()
+        if not cells:
+            break
+        plan = runner.plan(refinement.coarse_grid, cells)
+        read = runner.prepare(plan)
+        what = "The coarse grid" if number == 0 else f"Round {number}"
+        runner.output.print(f"{what}: {plural(len(cells), 'cell')}, {plan.to_run} to run.")
+        if number == 0:
+            for sentence in source_in_words(plan):
+                runner.output.print(sentence)
+        if not recorded:
+            runner.record(plan, read, **settings)
+            recorded = bool(plan.batches)
+        summary = runner.run(plan, read)
+        total.add(summary)
+        reused += plan.done
+        found = refinement.learn(runner.directory)
+        if runner.fail_fast and summary.failed:
+            break
+    place = runner.directory.path
+    level = f"{refinement.target.threshold:g}"
+    following = ["plot", refinement.target.figure, "--from", str(place), "--threshold", level]
+    for sentence in [
+        *([f"Stale cells there, of another version: {plan.stale}."] if plan.stale else []),
+        _done(refinement, total, reused),
+        *left_in_words(total),
+        *_in_words(refinement, found),
+        f"The cells are in {place}/cells.",
+        *next_lines(following),
+    ]:
+        runner.output.print(sentence)
+    return total
+
+
+def _done(refinement: Refinement, total: Summary, reused: int) -> str:
+    failed = f", {failed_in_words(total)}" if total.failed else ""
+    failed += restarts_in_words(total)
+    grid = len(refinement.search.y) * len(refinement.search.seeds)
+    low, high = refinement.search.coarse[0], refinement.search.coarse[-1]
+    full = grid * (round((high - low) / refinement.search.tolerance) + 1)
+    return (
+        f"Done: {total.trained} trained in {duration(total.seconds)}, {reused} reused{failed}. A "
+        f"grid with the tolerance's spacing would have {full} cells: these are "
+        f"{refinement.asked / full:.1%} of it."
+    )
+
+
+def _in_words(refinement: Refinement, found: Sequence[Found]) -> list[str]:
+    """What is known of the boundary, and what isn't."""
+    search, target = refinement.search, refinement.target
+    crossing = [one for one in found if one.crossing_seeds]
+    converged = [one for one in crossing if one.converged]
+    sentences = [
+        f"Where {target.value} crosses {target.threshold:g} along {target.x}, the median of "
+        f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
+        f"({CONFIDENCE:.0%}) at {len(converged)} of {plural(len(found), 'value')} of {target.y}."
+    ]
+    for one in found:
+        name = f"{target.y} = {one.y:g}"
+        if not one.crossing_seeds:
+            side = f"stay {one.side}" if one.side else "have no number"
+            of = f"{plural(one.never_seeds, 'seed')} of {len(search.seeds)}"
+            sentences.append(f"{name}: no crossing; {of} {side}.")
+            continue
+        if not one.converged:
+            known = f"±{one.half_width:.3g}" if math.isfinite(one.half_width) else "less"
+            sentences.append(f"{name}: {one.crossing:.4g}, known to {known} only.")
+        if one.never_seeds:
+            sentences.append(
+                f"{name}: {plural(one.never_seeds, 'seed')} of "
+                f"{one.never_seeds + one.crossing_seeds} never cross; they stay {one.side}."
+            )
+    return sentences

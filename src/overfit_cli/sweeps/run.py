@@ -1,0 +1,198 @@
+"""The run of a plan: tasks for workers that write their own parts, restarts, interruption."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from overfit_cli.core.processes import answering_interrupts
+from overfit_cli.core.study import CellResult
+from overfit_cli.core.text import UserError
+from overfit_cli.core.training import Execution, training_conditions
+from overfit_cli.sweeps.executors import Executor, Lost, Staffed
+from overfit_cli.sweeps.plan import Plan
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import (
+    MOST_BATCHES,
+    Batch,
+    Task,
+    TaskRecord,
+    TaskSize,
+    Work,
+    write_results,
+)
+
+CHANCES = 3
+"""How often a batch may be in flight when a worker is killed before its cells count as failed."""
+
+MOST_LOSSES = 30
+"""How often batches are lost with their workers before the sweep gives up."""
+
+
+@dataclass
+class Summary:
+    """What a sweep did.
+
+    Attributes:
+        trained: cells done by this run.
+        failed: reasons of the cells that failed in this run, counted.
+        restarts: how often workers were killed and started again.
+        seconds: wall time.
+        left: how many cells weren't trained because another one had failed.
+    """
+
+    trained: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    restarts: int = 0
+    seconds: float = 0.0
+    left: int = 0
+
+    def add(self, other: Summary) -> None:
+        """Count in what another run did."""
+        self.trained += other.trained
+        self.failed += other.failed
+        self.restarts += other.restarts
+        self.seconds += other.seconds
+        self.left += other.left
+
+
+def execute(
+    plan: Plan,
+    directory: RunDirectory,
+    execution: Execution,
+    executor: Executor,
+    *,
+    data: Mapping[str, str] | None = None,
+    on_record: Callable[[TaskRecord], None] = lambda record: None,
+    on_staff: Callable[[Staffed], None] = lambda staff: None,
+) -> Summary:
+    """Run the plan's batches; what is finished is on disk when this returns or raises.
+
+    Args:
+        plan: what to run.
+        directory: where to write; it is prepared.
+        execution: device, logging, and whether the first failed cell ends it.
+        executor: who trains them.
+        data: fingerprints of the data that was read for it, to which workers are held.
+        on_record: called in this process after each task.
+        on_staff: called when workers of a cluster come or go.
+
+    Raises:
+        UserError: with exit code 1, if a part can't be written (a full disk), or if workers are
+            killed over and over.
+        KeyboardInterrupt: when interrupted; the workers are gone then.
+    """
+    began = time.monotonic()
+    work = Work(plan.grid.study, directory.path.absolute(), execution, data or {})
+    run = _Run(plan, work, executor)
+    problems, written = [], set[str]()
+    with answering_interrupts(), training_conditions():
+        for record in run.records():
+            if isinstance(record, Staffed):
+                on_staff(record)
+                continue
+            if record.problem:
+                problems.append(record.problem)
+                run.stop.set()
+                continue
+            written.update(record.parts)
+            run.summary.trained += record.trained
+            run.summary.failed.update(record.reasons)
+            run.summary.seconds = time.monotonic() - began
+            on_record(record)
+            if execution.fail_fast and record.reasons:
+                run.stop.set()
+        with contextlib.suppress(OSError):  # cells that stand twice are no loss
+            directory.finish(written, replaced=bool(plan.again))
+    if problems:
+        raise UserError(problems[0], exit_code=1)
+    run.summary.left = plan.to_run - run.summary.trained - run.summary.failed.total()
+    return run.summary
+
+
+class _Run:
+    """One sweep under way.
+
+    Setting `stop` hands out no further task; those in flight end and are kept.
+    """
+
+    def __init__(self, plan: Plan, work: Work, executor: Executor) -> None:
+        self.summary = Summary()
+        self.stop = threading.Event()
+        self._work, self._executor = work, executor
+        self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
+        self._costs = [sum(work.study.cost(cell) for cell in batch) for batch in plan.batches]
+        self._size = TaskSize(executor.jobs)
+        self._strikes: Counter[int] = Counter()
+        self._losses = 0
+
+    def records(self) -> Iterator[TaskRecord | Staffed]:
+        """Give a record for each task; after a killed worker go on with what is missing."""
+        # Tasks that wait for a worker couldn't be taken back.
+        ahead = 1 if self._work.execution.fail_fast else 2
+        while self._waiting and not self.stop.is_set():
+            for found in self._executor.run(self._work, self._tasks(), ahead):
+                if isinstance(found, Lost):
+                    yield from self._after_a_kill(found)
+                elif isinstance(found, Staffed):
+                    self._size.jobs = max(1, found.jobs)
+                    yield found
+                else:
+                    yield self._written(found)
+
+    def _written(self, record: TaskRecord) -> TaskRecord:
+        """The record of a finished task, whose rows are on disk if its worker had one."""
+        for index in record.batches:
+            del self._waiting[index]
+        cost = sum(self._costs[index] for index in record.batches)
+        self._size.learn(cost, record.seconds)
+        if not record.results:
+            return record
+        written = write_results(self._work, record.batches, record.results)
+        return replace(written, seconds=record.seconds)
+
+    def _tasks(self) -> Iterator[Task]:
+        """The batches that wait, a task at a time.
+
+        A batch that was with a killed worker may be the culprit: half of those that were so most
+        often go alone.
+        """
+        most = max(self._strikes[index] for index in self._waiting)
+        suspects = [index for index in self._waiting if most and self._strikes[index] == most]
+        if suspects:
+            yield self._task(suspects[: (len(suspects) + 1) // 2])
+            return
+        waiting, at = list(self._waiting), 0
+        costs = [self._costs[index] for index in waiting]
+        left = sum(costs)
+        while at < len(waiting) and not self.stop.is_set():
+            end = at + self._size.choose(costs[at : at + MOST_BATCHES], left)
+            left -= sum(costs[at:end])
+            yield self._task(waiting[at:end])
+            at = end
+
+    def _task(self, numbers: Sequence[int]) -> Task:
+        return [(number, self._waiting[number]) for number in numbers]
+
+    def _after_a_kill(self, lost: Lost) -> Iterator[TaskRecord]:
+        """Count the kill against the batches in flight; give up one that had its chances alone."""
+        self._losses += 1
+        self.summary.restarts += lost.kills
+        if self._losses > MOST_LOSSES:
+            raise UserError(
+                f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
+                "--jobs need less. What is finished is kept, and the same command goes on from "
+                "there.",
+                exit_code=1,
+            )
+        self._strikes.update(lost.batches)
+        if len(lost.batches) == 1:
+            [index] = lost.batches
+            if self._strikes[index] >= CHANCES:
+                batch = self._waiting.pop(index)
+                failures = [CellResult(cell, reason="worker killed") for cell in batch]
+                yield write_results(self._work, [index], failures)

@@ -1,0 +1,209 @@
+"""The run of a plan as a command shows it: sentences, manifest, progress, interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from overfit_cli.cli.progress import Progress, estimate_in_words, plan_in_words, summary_in_words
+from overfit_cli.core.files import reason_of
+from overfit_cli.core.study import Cell, blaming
+from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.training import Execution
+from overfit_cli.sweeps.executors import Executor
+from overfit_cli.sweeps.grid import Grid, Shard
+from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest, record_run
+from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.run import Summary, execute
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import Work
+
+if TYPE_CHECKING:
+    from overfit_cli.sweeps.refine import Refinement
+
+
+LONGEST_DRY_RUN = 8.0
+LEAST_FOR_PROBE = 3.0
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How plans are run into a directory.
+
+    Attributes:
+        output: where to say things.
+        directory: where to write.
+        executor: who trains them.
+        shard: which part of the cells to run; None for all.
+        trajectories: whether steps are logged.
+        fresh: whether cells run again that are there.
+        retry_failed: whether cells run again that failed.
+        fail_fast: whether to stop at the first failed cell.
+        of_all: says what is left of several sweeps, after a share of this one's work; None where
+            there is no other.
+        command: what runs the same cells again; None for what was typed.
+    """
+
+    output: Console
+    directory: RunDirectory
+    executor: Executor
+    shard: Shard | None = None
+    trajectories: bool = False
+    fresh: bool = False
+    retry_failed: bool = False
+    fail_fast: bool = False
+    of_all: Callable[[float], str] | None = None
+    command: Sequence[str] | None = None
+
+    def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
+        """Run what a grid lacks, from its plan to its last cell.
+
+        Raises:
+            UserError: if the directory can't take it, or data is missing.
+            KeyboardInterrupt: when interrupted, after a sentence about what is kept.
+        """
+        plan = self.plan(grid)
+        read = self.prepare(plan)
+        self.describe(plan)
+        self.record(plan, read)
+        summary = self.run(plan, read)
+        for sentence in summary_in_words(plan, self.directory, summary):
+            self.output.print(sentence)
+        return plan, summary
+
+    def plan(
+        self, grid: Grid, cells: Sequence[Cell] | None = None, *, outlined: bool = False
+    ) -> Plan:
+        """Compare a grid, or some cells of it, with what the directory holds; see `make_plan`."""
+        return make_plan(
+            grid,
+            self.directory,
+            self.executor.device,
+            cells=None if cells is None else list(cells),
+            fresh=self.fresh,
+            retry_failed=self.retry_failed,
+            trajectories=self.trajectories,
+            outlined=outlined,
+            shard=self.shard,
+        )
+
+    def executor_for(self, plan: Plan) -> Executor:
+        """Return who trains a plan."""
+        return self.executor.for_batches(plan.of_all(len(plan.batches)))
+
+    @property
+    def execution(self) -> Execution:
+        """How cells are trained."""
+        return Execution(self.executor.device, self.trajectories, fail_fast=self.fail_fast)
+
+    def prepare(self, plan: Plan) -> Mapping[str, str]:
+        """Read what the plan's cells need from outside, if any will run; return fingerprints of it.
+
+        Raises:
+            UserError: if it is missing, or isn't what the directory's cells were trained on, or
+                the study can't be sent to workers.
+        """
+        study = plan.grid.study
+        if not plan.batches:
+            return {}
+        work = Work(study, self.directory.path.absolute(), self.execution)
+        self.executor_for(plan).check(work)
+        with blaming(study, "preparing its data"):
+            read = study.prepare([cell for batch in plan.batches for cell in batch])
+        check_data(self.directory.path, read)
+        return read
+
+    def describe(self, plan: Plan) -> None:
+        """Say what a plan covers."""
+        study = plan.grid.study
+        for sentence in plan_in_words(plan, self.directory, self.executor_for(plan)):
+            self.output.print(sentence)
+        with blaming(study, "its notes"):
+            for sentence in study.notes(plan.cells):
+                self.output.print(sentence)
+
+    def record(self, plan: Plan, read: Mapping[str, str], **settings: int | float) -> None:
+        """Put the directory in order, and enter a run that trains something into its manifest.
+
+        Raises:
+            UserError: if it can't be written to.
+        """
+        for sentence in self.directory.prepare():
+            self.output.print(sentence)
+        # An empty shard's directory says what it is a part of, so that it can be merged.
+        known = plan.cells or read_manifest(self.directory.path) is not None
+        if not plan.batches and known and is_described(self.directory.path, plan.grid.study):
+            return
+        executor = self.executor_for(plan)
+        how: dict[str, str | int | float] = {
+            "jobs": executor.jobs,
+            "backend": executor.name,
+            "device": executor.device,
+            **({} if self.shard is None else {"shard": str(self.shard)}),
+            **settings,
+        }
+        try:
+            record_run(self.directory.path, plan.grid, how, read, self.command)
+        except OSError as error:
+            raise UserError(
+                f"{self.directory.path} can't be written to ({reason_of(error)})."
+            ) from error
+
+    def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
+        """Train a plan's cells on the data that was read for it, showing how far it is.
+
+        Raises:
+            KeyboardInterrupt: when interrupted, after a sentence about what is kept.
+        """
+        executor = self.executor_for(plan)
+        with blaming(plan.grid.study, "the cost of a cell"):
+            progress = Progress(plan, executor, self.directory, self.output, self.of_all)
+        try:
+            with progress.shown():
+                return execute(
+                    plan,
+                    self.directory,
+                    self.execution,
+                    executor,
+                    data=read,
+                    on_record=progress.add,
+                    on_staff=progress.count_workers,
+                )
+        except KeyboardInterrupt:
+            self.output.print(
+                f"Interrupted after {progress.count()}; they are kept in {self.directory.path}, "
+                "and the same command goes on from there."
+                if progress.cells
+                else "Interrupted before the first result; the same command starts again."
+            )
+            raise
+
+
+def outline(
+    runner: Runner, grid: Grid, refinement: Refinement | None, rounds: int, elapsed: float = 0.0
+) -> None:
+    """Say what a sweep would run, and how long that would take; nothing is run.
+
+    Args:
+        runner: what would run it.
+        grid: what it covers.
+        refinement: what its rounds would find, if it has any.
+        rounds: how many rounds at most.
+        elapsed: how many seconds have gone already of those that this should take.
+
+    Raises:
+        UserError: if the directory can't take it, or data is missing.
+    """
+    plan = runner.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
+    runner.prepare(plan)
+    runner.describe(plan)
+    left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
+    runner.output.print(estimate_in_words(plan, runner.executor_for(plan), left))
+    if refinement is not None:
+        runner.output.print(
+            f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
+            f"{plural(len(grid.seeds), 'seed')}; up to {rounds} rounds of fewer cells follow it."
+        )
