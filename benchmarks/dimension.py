@@ -15,7 +15,8 @@ import statistics
 import time
 from typing import Any, NamedTuple
 
-from overfit_cli.core.study import Cell, CellResult, find_study
+from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.worker import train_all
 

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from benchmarks.timing import timed
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.matrix_products import added_product
-from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import draw

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.timing import timed
-from overfit_cli.core.study import Cell
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.multihead.engine import (
     Gradients,

@@ -10,7 +10,7 @@ import argparse
 import torch
 
 from benchmarks.timing import timed
-from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.attention_kernel.regression.parameters import (
     KernelRegressionParameters,

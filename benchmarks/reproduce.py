@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overfit_cli.core.figure import FigureData
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import describe, of_row
-from overfit_cli.core.study import Cell
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid

@@ -16,7 +16,8 @@ from pathlib import Path
 from unittest import mock
 
 from benchmarks.timing import timed
-from overfit_cli.core.study import Cell, CellResult, find_study
+from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.manifest import record_run
 from overfit_cli.sweeps.store import RunDirectory

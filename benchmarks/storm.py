@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 import overfit_cli
-from overfit_cli.core.study import find_study
+from overfit_cli.core.registry import find_study
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local

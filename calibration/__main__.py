@@ -14,7 +14,8 @@ from pathlib import Path
 from joblib import Parallel, delayed
 
 from calibration.rates import Calibrated, Rates, calibrate, worlds_of
-from overfit_cli.core.study import AnyStudy, claims_of, installed_studies
+from overfit_cli.core.registry import claims_of, installed_studies
+from overfit_cli.core.study import AnyStudy
 
 PAGE = Path(__file__).parents[1] / "docs" / "error-rates.md"
 RUNS = 200

@@ -18,7 +18,7 @@ from pathlib import Path
 from docs.pictures import gallery
 from overfit_cli.cli.list import COLUMN_HEADINGS, PARAMETER_HEADINGS, column_rows, parameter_rows
 from overfit_cli.core.claim import VERDICTS
-from overfit_cli.core.study import find_study, installed_studies
+from overfit_cli.core.registry import find_study, installed_studies
 
 FOLDER = Path(__file__).parent
 PART = re.compile(r"(<!-- generated: (\w+) ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

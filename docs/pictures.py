@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from overfit_cli.cli.app import main
-from overfit_cli.core.study import figures_of, find_study, study_names
+from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.sweeps.store import RunDirectory
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.core import study
+from overfit_cli.core import registry
 from tests.command import TOY
 
 # Before numerical libraries are imported: tests run side by side, one a core, and threads that wait
@@ -26,6 +26,6 @@ sys.path.insert(0, str(TOY))
 def installed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose packages count as installed in this process, once they are written."""
     monkeypatch.syspath_prepend(tmp_path)
-    study._entry_points.cache_clear()
+    registry._entry_points.cache_clear()
     yield tmp_path
-    study._entry_points.cache_clear()
+    registry._entry_points.cache_clear()

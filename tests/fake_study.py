@@ -13,9 +13,10 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.cell import Cells, Column, Paper, Results
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import Cells, Column, Paper, Results, Study
+from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.training import Training
 from overfit_cli.figures.labels import typeset
 from overfit_cli.figures.picture import Picture, save

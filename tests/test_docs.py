@@ -14,7 +14,7 @@ import pytest
 import overfit_cli
 from docs import generate
 from overfit_cli.core.parameters import describe, plain
-from overfit_cli.core.study import installed_studies
+from overfit_cli.core.registry import installed_studies
 from overfit_cli.sweeps.presets import preset_names
 from tests.command import run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
-from overfit_cli.core.study import Cell
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.text import UserError
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
@@ -92,7 +92,7 @@ def test_a_member_that_raises_is_a_sentence(
         raise RuntimeError("no")
 
     bad = type("Bad", (type(TOY),), {"name": "bad", member: refuse})()
-    monkeypatch.setattr("overfit_cli.core.study._entry_points", lambda: {"bad": Loaded(bad)})
+    monkeypatch.setattr("overfit_cli.core.registry._entry_points", lambda: {"bad": Loaded(bad)})
     command, said = UNPLANNED[member]
     arguments = [*command.split(), *(["--jobs=1"] if "sweep" in command else [])]
     done = call(*arguments, cwd=tmp_path, expect=2 if "sweep" in command else 0)

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overfit_cli.cli.options import look_of_record
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.study import CellResult
 from overfit_cli.core.text import UserError, in_markdown, is_text, visible
+from overfit_cli.figures.look import look_of_record
 from overfit_cli.figures.picture import image
 from overfit_cli.figures.record import read_provenance, read_record
 from overfit_cli.report.published import read_published

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from docs.pictures import ROOT, commands
-from overfit_cli.core.study import figures_of, installed_studies
+from overfit_cli.core.registry import figures_of, installed_studies
 from overfit_cli.figures.record import read_record
 from tests.command import call
 

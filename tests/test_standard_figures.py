@@ -90,7 +90,7 @@ def test_a_users_own_style_is_neither_used_nor_changed(cells: pd.DataFrame, tmp_
 
 
 def test_figures_load_neither_torch_nor_pyplot() -> None:
-    modules = "boundary, curves, heatmap, style, terminal"
+    modules = "boundary, curves, heatmap, style"
     code = (
         f"import sys; from overfit_cli.figures import {modules};"
         " sys.exit(any(name in sys.modules for name in ('torch', 'matplotlib.pyplot')))"

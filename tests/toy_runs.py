@@ -10,7 +10,8 @@ from unittest import mock
 import pandas as pd
 
 import overfit_cli
-from overfit_cli.core.study import Cell, find_study
+from overfit_cli.core.cell import Cell
+from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.executors import Local

@@ -5,15 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from overfit_cli.core.text import VERSION
+
 if TYPE_CHECKING:
     from overfit_cli.api import compare, draw, judge, load, sweep
+    from overfit_cli.core.cell import Column
     from overfit_cli.core.claim import Claim, Measurement
     from overfit_cli.core.parameters import Parameter
-    from overfit_cli.core.study import Column, Study
+    from overfit_cli.core.study import Study
     from overfit_cli.core.text import UserError
     from overfit_cli.functions.source_files import experiment
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Claim",

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from overfit_cli.cli.console import RESULTS, console
-from overfit_cli.cli.options import LEAST_DPI, checked_colour_map, read_log, read_look
+from overfit_cli.core.console import console
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import set_data_folder
+from overfit_cli.core.files import RESULTS, set_data_folder
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.study import AnyStudy, Study, add_study, find_study
+from overfit_cli.core.registry import add_study, find_study
+from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import DeviceChoice
 from overfit_cli.figures.draw import Request, draw_figure
+from overfit_cli.figures.look import LEAST_DPI, checked_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function
 from overfit_cli.report.difference_figure import draw_difference
@@ -32,8 +33,8 @@ from overfit_cli.sweeps.load import (
 from overfit_cli.sweeps.part_file import cell_schema
 from overfit_cli.sweeps.presets import Subject, find_subject, sweep_name
 from overfit_cli.sweeps.refine import Refinement, boundary_target
-from overfit_cli.sweeps.refine import refine as run_rounds
 from overfit_cli.sweeps.runner import Runner, outline
+from overfit_cli.sweeps.runner import refine as run_rounds
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.claim import Measurement
-from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import FIGURE_1
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study

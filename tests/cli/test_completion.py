@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from overfit_cli.core.study import find_study
+from overfit_cli.core.registry import find_study
 from tests.command import call, environment
 
 FUNCTION = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.core.study import claims_of, find_study, installed_studies, study_names
+from overfit_cli.core.registry import claims_of, find_study, installed_studies, study_names
 from overfit_cli.sweeps.presets import preset_names
 from tests.command import call
 

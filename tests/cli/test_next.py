@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.cli.progress import next_command
+from overfit_cli.cli.sweep import next_command
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.presets import find_subject, preset_names, sweep_name

@@ -20,13 +20,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from overfit_cli.cli import progress
-from overfit_cli.cli.progress import Progress, SweepDiagram, TimeLeft, diagram_of
-from overfit_cli.core.study import CellResult
+from overfit_cli.core.cell import CellResult
+from overfit_cli.sweeps import progress
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.load import load_headlines
 from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.progress import Progress, SweepDiagram, TimeLeft, diagram_of
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
 from tests.command import call, environment
@@ -265,7 +265,7 @@ def said(
 ) -> list[str]:
     """What a sweep of one cell per task says after each, where workers take 100 s to start."""
     clock = itertools.count(0.0, 100.0)
-    monkeypatch.setattr("overfit_cli.cli.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: next(clock))
     plan, output = toy_plan(folder, n=f"1:{len(seconds) // 2}"), io.StringIO()
     console = Console(file=output, force_terminal=True, width=200)
     shows = Progress(plan, Local(jobs), RunDirectory(folder), console)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import overfit_cli
-from overfit_cli.cli.progress import Remaining
+from overfit_cli.cli.report import Remaining
 from overfit_cli.core.text import UserError
 from overfit_cli.sweeps import presets
 from overfit_cli.sweeps.presets import all_presets, everything, find_preset, reproducible
@@ -298,7 +298,7 @@ def test_the_time_left_is_corrected_by_the_speed_of_this_machine(
 ) -> None:
     """Two presets of ten minutes; the first takes twenty, which counts beside five as expected."""
     clock = [0.0]
-    monkeypatch.setattr("overfit_cli.cli.progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
     for number in (1, 2):
         write_preset(shipped, f"p{number}", minutes=10)
     both = [preset for name in ("p1", "p2") if (preset := find_preset(name))]

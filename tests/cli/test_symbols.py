@@ -11,7 +11,7 @@ from matplotlib.image import imread
 
 import overfit_cli
 from overfit_cli.core.parameters import StudyParameters, parameter, parameter_named
-from overfit_cli.core.study import find_study
+from overfit_cli.core.registry import find_study
 from overfit_cli.core.text import UserError
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from tests.command import call

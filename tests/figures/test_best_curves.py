@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.cell import Column
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import Column
+from overfit_cli.core.study import FigureData
 from overfit_cli.figures.curves import draw_best_curves, draw_loss_and_accuracy
 from overfit_cli.stats.pairs import best_of_sweep
 from tests.fake_study import FakeStudy, words

@@ -10,7 +10,8 @@ import pytest
 
 import overfit_cli
 from overfit_cli import __version__
-from overfit_cli.core.figure import HEATMAP, FigureData
+from overfit_cli.core.figure import HEATMAP
+from overfit_cli.core.study import FigureData
 from overfit_cli.figures.caption import caption
 from overfit_cli.figures.heatmap import draw_heatmap
 from tests.command import call

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 import pytest
 from matplotlib.figure import Figure
 
+from overfit_cli.core.cell import Column
 from overfit_cli.core.parameters import ParameterInfo, describe, plain
-from overfit_cli.core.study import AnyStudy, Column, installed_studies
+from overfit_cli.core.registry import installed_studies
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.figures.picture import image
 
 LONGEST = 28

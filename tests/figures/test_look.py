@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from overfit_cli.cli.options import checked_colour_map, read_log, read_look
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import UserError
 from overfit_cli.figures.boundary import draw_boundary
 from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.lines import draw_lines
+from overfit_cli.figures.look import checked_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, image, looking, save
 from tests.fake_study import (
     LAW,

@@ -16,8 +16,8 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from overfit_cli.cli.options import look_of_record, read_look
 from overfit_cli.core.text import UserError
+from overfit_cli.figures.look import look_of_record, read_look
 from overfit_cli.figures.picture import image
 from overfit_cli.figures.record import (
     LookRecord,

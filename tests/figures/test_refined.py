@@ -11,7 +11,7 @@ import pytest
 from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.figure import Figure
 
-from overfit_cli.core.figure import FigureData
+from overfit_cli.core.study import FigureData
 from overfit_cli.figures.cutoff import draw_cutoff
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.stats.boundaries import crossings, medians_by_row

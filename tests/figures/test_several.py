@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from matplotlib.colors import Normalize
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError
 from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.heatmap import draw_heatmap

@@ -25,7 +25,7 @@ from calibration.rates import (
 from calibration.worlds import exception_worlds, number_worlds, share_worlds
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds, without_exception
 from overfit_cli.core.claim import Claim, Measurement
-from overfit_cli.core.study import claims_of, find_study
+from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import named_rng
 from overfit_cli.stats.intervals import mean_estimate

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.figure import FigureData
-from overfit_cli.core.study import figures_of
+from overfit_cli.core.registry import figures_of
+from overfit_cli.core.study import FigureData
 from overfit_cli.report.diagrams import explorable
 from overfit_cli.sweeps.load import load_figure_data
 from tests.toy_runs import TOY, sweep_toy

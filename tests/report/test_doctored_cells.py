@@ -10,7 +10,8 @@ import pytest
 
 import overfit_cli
 from calibration.rates import design, worlds_of
-from overfit_cli.core.study import claims_of, find_study, installed_studies, taken_columns
+from overfit_cli.core.cell import taken_columns
+from overfit_cli.core.registry import claims_of, find_study, installed_studies
 from overfit_cli.core.training import named_rng
 from overfit_cli.report.judge import judge_cells
 

@@ -12,7 +12,7 @@ import pytest
 
 from overfit_cli.cli import app
 from overfit_cli.core.claim import Measurement
-from overfit_cli.core.study import claims_of, find_study
+from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.report.judge import (
     Judged,
     as_a_family,

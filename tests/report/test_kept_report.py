@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from overfit_cli.core.study import claims_of, installed_studies
+from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.report.judge import read_expected
 from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset, preset_folder
 

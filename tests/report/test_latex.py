@@ -7,7 +7,7 @@ import math
 import pytest
 
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.study import find_study, installed_studies
+from overfit_cli.core.registry import find_study, installed_studies
 from overfit_cli.report.writers import estimate, head, text, value
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.sweeps.store import RunDirectory
 from tests.toy_runs import TOY
 

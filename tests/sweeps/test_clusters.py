@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.study import find_study
+from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps import executors
 from overfit_cli.sweeps.executors import parcel_of, run_there

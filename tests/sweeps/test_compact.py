@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
-from overfit_cli.core.study import CellResult
+from overfit_cli.core.cell import CellResult
 from overfit_cli.sweeps import maintain as module
 from overfit_cli.sweeps.maintain import compact_directory
 from overfit_cli.sweeps.part_file import CELLS, STUDY_MARK, VERSION_MARK, read_part, write_part

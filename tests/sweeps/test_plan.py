@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import describe, parse_value
-from overfit_cli.core.study import Cell
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.plan import estimate, make_plan

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
-from overfit_cli.cli import progress
-from overfit_cli.cli import progress as time_left
-from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.sweeps import progress
+from overfit_cli.sweeps import progress as time_left
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.manifest import planned_cells

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.core.study import Cell
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import make_grid

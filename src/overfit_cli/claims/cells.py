@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.claim import inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
-from overfit_cli.core.study import taken_columns
 from overfit_cli.core.text import plural
 
 Values = Mapping[str, object]

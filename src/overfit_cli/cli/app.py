@@ -17,7 +17,6 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from overfit_cli import __version__
 from overfit_cli.cli.compare import compare
 from overfit_cli.cli.completion import answer, is_asking, parameter_options
 from overfit_cli.cli.export import export
@@ -31,7 +30,7 @@ from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
 from overfit_cli.core.files import reason_of
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
-from overfit_cli.core.text import UserError, visible
+from overfit_cli.core.text import VERSION, UserError, visible
 
 
 class Command(TyperCommand):
@@ -98,7 +97,7 @@ app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
 
 def _version(context: typer.Context, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        typer.echo(f"overfit {__version__}")
+        typer.echo(f"overfit {VERSION}")
         raise typer.Exit
 
 

@@ -17,8 +17,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from overfit_cli.cli.completion import columns, conditions, run_directories
-from overfit_cli.cli.console import console, next_lines, typed_command
 from overfit_cli.cli.options import Where, read_number, read_path
+from overfit_cli.core.console import console, next_lines, typed_command
 from overfit_cli.core.text import UserError, visible
 
 if TYPE_CHECKING:

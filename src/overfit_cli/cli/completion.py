@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import typer
 
-from overfit_cli.cli.console import RESULTS
+from overfit_cli.core.files import RESULTS
 
 if TYPE_CHECKING:
     from overfit_cli.core.parameters import ParameterInfo
@@ -57,7 +57,7 @@ def parameters_of(subject: str) -> Mapping[str, ParameterInfo]:
     Args:
         subject: how the user named it; empty for the study that is meant then.
     """
-    from overfit_cli.core.study import find_study, study_names
+    from overfit_cli.core.registry import find_study, study_names
     from overfit_cli.sweeps.presets import DEFAULT_STUDY, find_preset
 
     subject = subject or DEFAULT_STUDY
@@ -104,7 +104,7 @@ def newest_run() -> Path:
 
 def study_of_run(run: Path) -> AnyStudy:
     """Return the study of a run directory; of a function, what the directory remembers of it."""
-    from overfit_cli.core.study import find_study
+    from overfit_cli.core.registry import find_study
 
     manifest = _manifest(run)
     if manifest.get("function") is None:
@@ -274,7 +274,7 @@ def run_directories(incomplete: str) -> Found:
 @silently
 def studies(incomplete: str) -> Found:
     """Complete the names of studies."""
-    from overfit_cli.core.study import study_names
+    from overfit_cli.core.registry import study_names
 
     return study_names()
 
@@ -293,7 +293,7 @@ def reproducible(incomplete: str) -> Found:
 @silently
 def figures(context: typer.Context, incomplete: str) -> Found:
     """Complete figures: those of the study of the run that is named, else those of all studies."""
-    from overfit_cli.core.study import figures_of, installed_studies
+    from overfit_cli.core.registry import figures_of, installed_studies
 
     run = _named_run(context)
     of = [study_of_run(run)] if run else installed_studies()
@@ -304,7 +304,7 @@ def figures(context: typer.Context, incomplete: str) -> Found:
 @silently
 def columns(context: typer.Context, incomplete: str) -> Found:
     """Complete the columns that a figure draws: measured ones, or logged ones."""
-    from overfit_cli.core.study import figures_of
+    from overfit_cli.core.registry import figures_of
 
     run = _run(context)
     study = study_of_run(run)
@@ -406,7 +406,7 @@ def subjects(context: typer.Context, incomplete: str) -> Found:
     Typer hands over all words that are neither options of the command's own nor their values.
     """
     from overfit_cli.core.parameters import named_among
-    from overfit_cli.core.study import study_names
+    from overfit_cli.core.registry import study_names
     from overfit_cli.sweeps.presets import preset_names
 
     typed = _typed(context)

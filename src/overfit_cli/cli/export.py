@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from overfit_cli import __version__
 from overfit_cli.cli import completion
-from overfit_cli.cli.console import console, typed_command
 from overfit_cli.cli.options import Where, read_one_of, read_path
-from overfit_cli.core.text import UserError, nearest, plural, shortened, visible
+from overfit_cli.core.console import console, typed_command
+from overfit_cli.core.text import VERSION, UserError, nearest, plural, shortened, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -277,7 +276,7 @@ def _latex(
     notes = [
         f"{run.path}: {study.name}, version {study.version}, {counts}",
         *dict.fromkeys(shlex.join(command) for command in made),
-        typed_command() + f"  (overfit {__version__})",
+        typed_command() + f"  (overfit {VERSION})",
     ]
     if not measured:
         return cells_table(study, rows, notes)

@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.console import console
 from overfit_cli.cli.options import read_one_of
+from overfit_cli.core.console import console
 from overfit_cli.core.text import visible
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def list_everything(
     ] = None,
 ) -> int:
     """List studies, presets, figures and claims, one per line; in full for one study."""
-    from overfit_cli.core.study import find_study, installed_studies
+    from overfit_cli.core.registry import find_study, installed_studies
 
     kind = None if asked is None else Kind(read_one_of("KIND", asked, [*Kind]))
     output = console()
@@ -190,7 +190,7 @@ def _studies(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 
 def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    from overfit_cli.core.study import find_study
+    from overfit_cli.core.registry import find_study
     from overfit_cli.sweeps.presets import find_preset, preset_names
 
     wanted = {study.name for study in studies}
@@ -208,7 +208,7 @@ def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
     from overfit_cli.core.figure import any_grid
-    from overfit_cli.core.study import figures_of
+    from overfit_cli.core.registry import figures_of
 
     general = any_grid()
     for figure in general.values():
@@ -221,7 +221,7 @@ def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 
 def _claims(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    from overfit_cli.core.study import claims_of
+    from overfit_cli.core.registry import claims_of
 
     for study in studies:
         for claim in claims_of(study):

@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.console import console, next_lines
 from overfit_cli.cli.options import read_path
+from overfit_cli.core.console import console, next_lines
 from overfit_cli.core.text import UserError, plural, size
 
 

@@ -14,19 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.console import RESULTS, console, typed_command
-from overfit_cli.cli.options import (
-    LEAST_DPI,
-    DataFolder,
-    Where,
-    checked_colour_map,
-    read_log,
-    read_look,
-    read_number,
-    read_path,
-    read_whole,
-    use_data,
-)
+from overfit_cli.cli.options import DataFolder, Where, read_number, read_path, read_whole, use_data
+from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.text import UserError, nearest
 
 if TYPE_CHECKING:
@@ -46,7 +35,8 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
         UserError: if no figure has the name, or no directory fits.
     """
     from overfit_cli.core.figure import any_grid
-    from overfit_cli.core.study import figures_of, installed_studies
+    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.registry import figures_of, installed_studies
     from overfit_cli.sweeps.load import function_of, usable_directories
 
     figures = {study.name: figures_of(study) for study in installed_studies()}
@@ -211,6 +201,7 @@ def plot(
     """Draw a figure of a run, or of several, with its caption beside it."""
     from overfit_cli.core.figure import FigureOptions
     from overfit_cli.figures.draw import Request, draw_figure
+    from overfit_cli.figures.look import LEAST_DPI, checked_colour_map, read_log, read_look
 
     use_data(data_folder)
     from overfit_cli.figures.picture import save_with_caption

@@ -9,7 +9,9 @@ The command `overfit reproduce`: the sweeps behind papers' figures, and the repo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.console import RESULTS, console
 from overfit_cli.cli.options import (
     Address,
     BackendName,
@@ -33,17 +34,17 @@ from overfit_cli.cli.options import (
     read_path,
     use_data,
 )
+from overfit_cli.core.console import console
 from overfit_cli.core.files import make_folder
 from overfit_cli.core.text import MissingError, UserError, about, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overfit_cli.cli.progress import Remaining
     from overfit_cli.report.contents import ReportedPaper
     from overfit_cli.report.judge import Comparison, Judged, LoadedRun
     from overfit_cli.sweeps.executors import Executor
-    from overfit_cli.sweeps.presets import Reproducible
+    from overfit_cli.sweeps.presets import Preset, Reproducible
 
 
 MOST_LISTED = 20
@@ -107,6 +108,7 @@ def write_and_say(output: Console, asked: Asked, held: Held) -> int:
     Raises:
         UserError: if the runs can't be judged, or the report can't be written.
     """
+    from overfit_cli.core.files import RESULTS
     from overfit_cli.report.contents import contents
     from overfit_cli.report.judge import compare, judge_runs, load_runs, read_expected
     from overfit_cli.report.page import write_report
@@ -200,6 +202,8 @@ def _comparison_in_words(compared: Comparison) -> Iterator[str]:
 
 def _nothing_in_words(runs: Sequence[LoadedRun], *, nothing: bool) -> Iterator[str]:
     """Which runs have nothing to judge by, and whether no claim was judged."""
+    from overfit_cli.core.files import RESULTS
+
     for run in runs:
         if (run.cells["status"] == "failed").all():
             cells = f"all {len(run.cells)} cells" if len(run.cells) > 1 else "its one cell"
@@ -236,6 +240,8 @@ def report(
     data_folder: DataFolder = None,
 ) -> int:
     """Judge the claims of the papers on your runs, and write a page about them."""
+    from overfit_cli.core.files import RESULTS
+
     use_data(data_folder)
     named = [path for source in sources or [] if (path := read_path("--from", source))]
     folder = read_path("--out", out) or RESULTS / "report"
@@ -278,6 +284,7 @@ def reproduce(
     Finished cells are reused: the same command continues where it stopped. The verdicts of what
     is named are said; the page results/report has those of every run in results/.
     """
+    from overfit_cli.core.files import RESULTS
     from overfit_cli.report.judge import read_expected
     from overfit_cli.sweeps.presets import PROFILES, reproducible
 
@@ -325,7 +332,7 @@ class _Done:
 
 def _outline(how: _How, wanted: Sequence[Reproducible]) -> None:
     """Say what would run, and how long it takes on this many jobs."""
-    from overfit_cli.cli.progress import jobs_in_words
+    from overfit_cli.sweeps.progress import jobs_in_words
 
     remaining = _remaining(how, wanted, how.executor.jobs_asked)
     for one in wanted:
@@ -338,7 +345,8 @@ def _outline(how: _How, wanted: Sequence[Reproducible]) -> None:
 
 
 def _remaining(how: _How, wanted: Sequence[Reproducible], jobs: int) -> Remaining:
-    from overfit_cli.cli.progress import Remaining
+
+    from overfit_cli.core.files import RESULTS
 
     return Remaining([one.preset for one in wanted], how.profile, jobs, RESULTS)
 
@@ -350,6 +358,8 @@ def _run_all(how: _How, wanted: Sequence[Reproducible]) -> _Done:
         UserError: if a preset that the user named can't be run, or nothing more can be written.
         KeyboardInterrupt: when interrupted; what is finished is kept.
     """
+    from overfit_cli.core.files import RESULTS
+
     done, remaining = _Done(), _remaining(how, wanted, how.executor.jobs)
     for number, one in enumerate(wanted, start=1):
         place = f"{number} of {len(wanted)}"
@@ -432,3 +442,83 @@ def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
         else:
             output.print(f"Drawn: {path}")
     return drawn
+
+
+MEASURED_ON = 2
+"""The jobs on which the minutes of presets were measured."""
+
+
+_PRIOR = 300.0
+"""Seconds of work at the measured speed that stand beside what this machine has done: the first
+presets are short, and their time is that of workers that start."""
+
+
+class Remaining:
+    """The time that presets still take, one after the other.
+
+    Args:
+        presets: what is run, in this order.
+        profile: how much of each.
+        jobs: cells trained at a time.
+        results: where the run directories lie.
+    """
+
+    def __init__(self, presets: Sequence[Preset], profile: str, jobs: int, results: Path) -> None:
+        self._left: dict[str, float | None] = {}
+        for preset in presets:
+            minutes = preset.profile(profile).minutes
+            missing = _missing(preset, profile, results)
+            known = None if minutes is None else 60 * minutes * MEASURED_ON / jobs
+            self._left[preset.name] = 0.0 if missing == 0 else known and known * missing
+        self._current = self._place = ""
+        self._share = 0.0
+        self._expected = self._took = 0.0
+        self._began = 0.0
+
+    def of(self, preset: Preset) -> float | None:
+        """Return how many seconds a preset still takes; None where that isn't known."""
+        return self._left[preset.name]
+
+    @contextmanager
+    def running(self, preset: Preset, place: str) -> Iterator[None]:
+        """Take the time of a preset that runs inside; `place` says which it is of all."""
+        self._current, self._place, self._share = preset.name, place, 0.0
+        self._began = time.monotonic()
+        yield
+        self._took += time.monotonic() - self._began
+        self._expected += self._left[preset.name] or 0.0
+        self._left[preset.name], self._current = 0.0, ""
+
+    def after(self, share: float) -> str:
+        """Return what is left in words, after this share of the preset that runs."""
+        self._share = share
+        return f"{self._place}: {self.in_words()}"
+
+    def in_words(self) -> str:
+        """Return about how long all of them still take, or of how many that isn't known."""
+        current = self._left.get(self._current) or 0.0
+        known = sum(left for left in self._left.values() if left is not None)
+        known -= self._share * current
+        expected = self._expected + self._share * current
+        now = time.monotonic() - self._began if self._current else 0.0
+        known *= (self._took + now + _PRIOR) / (expected + _PRIOR)
+        unknown = sum(left is None for left in self._left.values())
+        if not unknown:
+            return f"{about(known)} for all"
+        others = f", {about(known)} for the others" if known else ""
+        return f"time not known for {unknown} of {len(self._left)}{others}"
+
+
+def _missing(preset: Preset, profile: str, results: Path) -> float:
+    """The share of a preset's cells that its run directory lacks."""
+    from overfit_cli.cli.sweep import grid_of
+    from overfit_cli.sweeps.plan import make_plan
+    from overfit_cli.sweeps.presets import find_subject
+    from overfit_cli.sweeps.store import RunDirectory
+
+    directory = RunDirectory(results / preset.run_name(profile), "run directory")
+    if not directory.path.exists():
+        return 1.0
+    grid, steps = grid_of(find_subject(preset.name, profile)), preset.content.trajectories
+    plan = make_plan(grid, directory, "cpu", trajectories=steps, outlined=True)
+    return plan.to_run / max(1, len(plan.cells))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.console import RESULTS, console, next_lines
 from overfit_cli.cli.options import (
     Address,
     BackendName,
@@ -29,13 +28,18 @@ from overfit_cli.cli.options import (
     subject_and_settings,
     use_data,
 )
+from overfit_cli.core.console import console, next_lines
 from overfit_cli.core.text import UserError
 
 if TYPE_CHECKING:
+    from overfit_cli.core.figure import Figure
+    from overfit_cli.core.parameters import Value
     from overfit_cli.sweeps.grid import Grid
+    from overfit_cli.sweeps.plan import Plan
     from overfit_cli.sweeps.presets import Subject
     from overfit_cli.sweeps.refine import Refinement
     from overfit_cli.sweeps.runner import Runner
+    from overfit_cli.sweeps.store import RunDirectory
 
 
 def _flag(name: str, words: str) -> Any:
@@ -107,7 +111,9 @@ def sweep(
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
     """
+    from overfit_cli.core.files import RESULTS
     from overfit_cli.sweeps.presets import find_subject, sweep_name
+    from overfit_cli.sweeps.store import RunDirectory
 
     began = time.monotonic()
     own = own_options(context)
@@ -118,7 +124,6 @@ def sweep(
         return 0
     from overfit_cli.sweeps.grid import parse_shard
     from overfit_cli.sweeps.runner import Runner, outline
-    from overfit_cli.sweeps.store import RunDirectory
 
     texts, flags = by_name(texts, flags, chosen.study)
     check_parameters(flags, chosen.study, own, context)
@@ -143,9 +148,14 @@ def sweep(
             outline(runner, grid, refinement, rounds or 0, time.monotonic() - began)
             return 0
         if refinement is not None and rounds is not None:
-            from overfit_cli.sweeps.refine import refine as run_rounds
+            from overfit_cli.sweeps.runner import refine as run_rounds
 
-            return 1 if run_rounds(runner, refinement, rounds).failed else 0
+            failed = run_rounds(runner, refinement, rounds).failed
+            target = refinement.target
+            following = ["plot", target.figure, "--from", str(runner.directory.path)]
+            for line in next_lines([*following, "--threshold", f"{target.threshold:g}"]):
+                runner.output.print(line)
+            return 1 if failed else 0
         return _run(runner, grid, chosen)
 
 
@@ -167,8 +177,6 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
 
 def _run(runner: Runner, grid: Grid, chosen: Subject) -> int:
     """Run a grid, and say what to do next."""
-    from overfit_cli.cli.progress import next_command
-
     plan, summary = runner.sweep(grid)
     if summary.trained or plan.done:  # of failed cells alone nothing can be drawn
         for line in next_lines(next_command(plan, runner.directory, chosen)):
@@ -219,3 +227,49 @@ def grid_of(
     check_seeds(chosen.study, found)
     values, places = {**chosen.texts, **(texts or {})}, {**chosen.places, **(flags or {})}
     return make_grid(chosen.study, values, found, places)
+
+
+def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
+    """Return a command for what was swept: the preset's figure, one over its axes, a report.
+
+    Empty where none makes sense.
+    """
+    from overfit_cli.core.registry import figures_of
+
+    figures = figures_of(chosen.study)
+    wanted = chosen.preset.content.figures if chosen.preset else ()
+    axes = plan.grid.axes
+
+    def drawable(name: str) -> bool:
+        if figures[name].reads == "trajectories":
+            return chosen.trajectories
+        options = figures[name].options
+        return all(axis is None or axis in axes for axis in (options.x, options.y))
+
+    own = [name for name in wanted if drawable(name)]
+    of_steps = [name for name in own if figures[name].reads == "trajectories"]
+    others = [name for name, figure in figures.items() if figure.axes == len(axes) > 0]
+    source = ["--from", str(directory.path)]
+    for name in (*of_steps, *own, *others):
+        return ["plot", name, *source]
+    if len(axes) > 2:
+        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], axes), *source]
+    return ["report", *source] if chosen.study.has_claims else []
+
+
+def _of_more_axes(heatmap: Figure, axes: Mapping[str, Sequence[Value]]) -> list[str]:
+    """Options for a heatmap of more than two axes: panels for one, and one value of each other.
+
+    Those with the most values are the map's, unless the study's own figure says which.
+    """
+    from overfit_cli.core.figure import MOST_PANELS
+
+    by_size = sorted(axes, key=lambda name: -len(axes[name]))
+    own = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
+    mapped = own if len(own) == 2 else by_size[:2]
+    others = [name for name in by_size if name not in mapped]
+    options = ["--by", others.pop()] if len(axes[others[-1]]) <= MOST_PANELS else []
+    for name in others:
+        values = axes[name]
+        options += ["--where", f"{name}={values[len(values) // 2]}"]
+    return options

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from overfit_cli.cli.console import RESULTS, console, next_lines
 from overfit_cli.cli.options import (
     DataFolder,
     DeviceName,
@@ -23,13 +22,15 @@ from overfit_cli.cli.options import (
     subject_and_settings,
     use_data,
 )
+from overfit_cli.core.console import console, next_lines
 from overfit_cli.core.text import UserError, duration
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from overfit_cli.core.cell import CellResult
     from overfit_cli.core.parameters import Value
-    from overfit_cli.core.study import AnyStudy, CellResult
+    from overfit_cli.core.study import AnyStudy
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.presets import Subject
     from overfit_cli.sweeps.store import RunDirectory
@@ -53,6 +54,7 @@ def train(
     or package.module:NAME. The default is benign-vit. Every parameter of the study is an option:
     --n 20 --snr 10.
     """
+    from overfit_cli.core.files import RESULTS
     from overfit_cli.core.training import DeviceChoice, resolve_device
     from overfit_cli.sweeps.grid import check_seeds, make_grid
     from overfit_cli.sweeps.presets import find_subject
@@ -120,7 +122,7 @@ def _train(
 
 def _next_command(study: AnyStudy, result: CellResult, directory: RunDirectory) -> list[str]:
     """A command for what was trained: a figure of its steps, or a report; empty without either."""
-    from overfit_cli.core.study import figures_of
+    from overfit_cli.core.registry import figures_of
 
     source = ["--from", str(directory.path)]
     of_steps = [one.name for one in figures_of(study).values() if one.reads == "trajectories"]

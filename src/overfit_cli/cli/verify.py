@@ -20,18 +20,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from overfit_cli import __version__
 from overfit_cli.cli.completion import run_directories
-from overfit_cli.cli.console import RESULTS, console
-from overfit_cli.cli.options import (
-    DataFolder,
-    checked_colour_map,
-    look_of_record,
-    read_path,
-    use_data,
-)
+from overfit_cli.cli.options import DataFolder, read_path, use_data
+from overfit_cli.core.console import console
 from overfit_cli.core.files import read_bounded, reason_of
-from overfit_cli.core.text import UserError, plural, visible
+from overfit_cli.core.text import VERSION, UserError, plural, visible
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Picture
@@ -138,6 +131,8 @@ def _fit_of(run: RunRecord, one: Found | str) -> int:
 
 def _search(redrawing: Redrawing, places: Sequence[int], file: Path) -> list[Found | str]:
     """What fits the runs at these places best: where the record says, or else in `results/`."""
+    from overfit_cli.core.files import RESULTS
+
     record = redrawing.record
     run = record.sources[places[0]]
     best: list[Found | str] = []
@@ -264,8 +259,9 @@ class Plotted:
         Raises:
             UserError: as `draw_parts` does, and for a look or colours that nothing can have.
         """
-        from overfit_cli.core.study import figures_of
+        from overfit_cli.core.registry import figures_of
         from overfit_cli.figures.draw import Request, draw_parts
+        from overfit_cli.figures.look import checked_colour_map, look_of_record
         from overfit_cli.sweeps.store import RunDirectory
 
         record = self.record
@@ -496,7 +492,7 @@ def _why(record: Provenance, *, unchanged: bool) -> str:
     from overfit_cli.figures.record import versions
 
     then = {"overfit": record.overfit, **record.packages}
-    here = {"overfit": __version__, **versions()}
+    here = {"overfit": VERSION, **versions()}
     others = [f"{name} {here[name]}" for name in here if then.get(name) != here[name]]
     if others:
         return f" Here it is drawn with {' and '.join(others)}, which may be why."

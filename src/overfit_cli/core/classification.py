@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.study import Column
+from overfit_cli.core.cell import Column
 from overfit_cli.core.training import Row, failure, named_rng
 
 if TYPE_CHECKING:

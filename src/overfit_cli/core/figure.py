@@ -1,25 +1,15 @@
-"""Figures of a study: what they are drawn from, their options, and those of any grid.
+"""Figures of a study: their options, how they are drawn, and those that any grid can have.
 
-Figures: pictures drawn from a run directory, by name.
-
-Figures that any grid can have; a study gives them its title, source and choices.
+A figure is drawn from `core.study.FigureData`, by a function that is imported when it first draws:
+naming a figure costs no import of matplotlib.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from overfit_cli.core.study import AnyStudy
-    from overfit_cli.figures.picture import Picture
-
-    Draw = Callable[["FigureData", "FigureOptions"], Picture]
-
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 MOST_PANELS = 12
 """Panels that fit side by side, and below each other, on a page."""
@@ -53,41 +43,8 @@ class FigureOptions:
     each_seed: bool | None = None
 
 
-@dataclass(frozen=True)
-class FigureData:
-    """What a figure is drawn from.
-
-    Attributes:
-        study: the study that was run.
-        cells: one row per cell, done and failed, as `overfit_cli.load` returns them.
-        planned: the cells that the run directory was meant to hold, one row each with `seed` and
-            the parameters; those that `cells` lacks are missing.
-        trajectories: one row per cell and logged step (`key`, `step`, ...); empty where there
-            is none.
-        refined: whether the cells were chosen one by one, by a sweep that refines; of several run
-            directories, whether any's were.
-        collections: fingerprints of the data that the cells were trained on, by name.
-        runs: what several run directories are called, if there are several: cells, plan and
-            trajectories are then those of all, and a column `run directory` says whose.
-        refined_runs: those of several run directories whose cells were chosen so.
-        less: what is subtracted, if every column is a difference of two run directories'.
-        averaged: how many seeds' means are subtracted, in words, if not cells but means are.
-        unpaired: in words, how many cells have no counterpart in what is subtracted.
-        differs: in words, how settings that don't vary differ between run directories.
-    """
-
-    study: AnyStudy
-    cells: pd.DataFrame
-    planned: pd.DataFrame
-    trajectories: pd.DataFrame
-    refined: bool = False
-    collections: Mapping[str, str] = field(default_factory=dict)
-    runs: tuple[str, ...] = ()
-    refined_runs: frozenset[str] = frozenset()
-    less: str = ""
-    averaged: str = ""
-    unpaired: str = ""
-    differs: tuple[str, ...] = ()
+Draw = Callable[[Any, FigureOptions], Any]
+"""From `core.study.FigureData` and options to a `figures.picture.Picture`."""
 
 
 def _at(place: str) -> Any:
@@ -96,10 +53,10 @@ def _at(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def fitted_by(place: str) -> Callable[[FigureData], bool]:
+def fitted_by(place: str) -> Callable[[Any], bool]:
     """Return the function at `place`, `module:function`, imported when it is first asked."""
 
-    def fits(data: FigureData) -> bool:
+    def fits(data: Any) -> bool:
         return bool(_at(place)(data))
 
     return fits
@@ -111,7 +68,7 @@ def drawn_by(place: str) -> Draw:
     Naming a figure then costs no import of matplotlib: sweeps and lists stay quick.
     """
 
-    def draw(data: FigureData, options: FigureOptions) -> Picture:
+    def draw(data: Any, options: FigureOptions) -> Any:
         drawing: Draw = _at(place)
         return drawing(data, options)
 
@@ -146,8 +103,8 @@ class Figure:
     options: FigureOptions = FigureOptions()
     accepts: frozenset[str] = frozenset()
     axes: int = 0
-    equation_of: Callable[[FigureData], str | None] | None = None
-    fits: Callable[[FigureData], bool] = lambda data: True
+    equation_of: Callable[[Any], str | None] | None = None
+    fits: Callable[[Any], bool] = lambda data: True
 
 
 _GRID = frozenset({"x", "y", "value", "threshold", "law", "log", "from"})

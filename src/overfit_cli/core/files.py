@@ -276,3 +276,6 @@ def require_extra(package: str, extra: str, asked_by: str) -> None:
             f"{asked_by} needs the package {package}, which isn't installed: "
             f"`pip install 'overfit-cli[{extra}]'` installs it."
         )
+
+
+RESULTS = Path("results")

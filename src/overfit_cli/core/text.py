@@ -13,6 +13,9 @@ import difflib
 import re
 from collections.abc import Iterable
 
+VERSION = "0.1.0"
+"""The version of this package."""
+
 LONGEST_QUOTED = 60
 
 

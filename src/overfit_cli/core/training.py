@@ -25,7 +25,7 @@ import numpy as np
 from overfit_cli.core.text import UserError
 
 if TYPE_CHECKING:
-    from overfit_cli.core.study import Cell
+    from overfit_cli.core.cell import Cell
 
 
 DeviceChoice = Literal["auto", "cpu", "cuda"]

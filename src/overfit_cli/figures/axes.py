@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
 from numpy.typing import NDArray
 
-from overfit_cli.core.figure import FigureData
 from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, nearest
 from overfit_cli.figures.labels import (
     RUN,

@@ -17,8 +17,8 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from overfit_cli.core.figure import FigureData, FigureOptions
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.curves import logarithms

@@ -6,11 +6,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from overfit_cli import __version__
 from overfit_cli.core.figure import Figure as StudyFigure
-from overfit_cli.core.figure import FigureData
 from overfit_cli.core.parameters import Value, describe
-from overfit_cli.core.text import plural
+from overfit_cli.core.study import FigureData
+from overfit_cli.core.text import VERSION, plural
 from overfit_cli.figures.labels import brief, parameter_values, typeset
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def caption(
     parts = [shows + source, cells_in_words(data), settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(part), WIDTH, break_on_hyphens=False) for part in parts]
     made = ["\n".join(["Commands:", *(f"  {command}" for command in commands)])] if commands else []
-    return "\n\n".join([*wrapped, *made, f"overfit {__version__}"]) + "\n"
+    return "\n\n".join([*wrapped, *made, f"overfit {VERSION}"]) + "\n"
 
 
 def cells_in_words(data: FigureData) -> str:

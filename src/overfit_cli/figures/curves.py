@@ -22,8 +22,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.core.figure import FigureData, FigureOptions
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import UserError, nearest, plural
 from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log, value_is_log
 from overfit_cli.figures.labels import (

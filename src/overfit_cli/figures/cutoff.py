@@ -10,7 +10,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from scipy.ndimage import distance_transform_edt
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.figures.heatmap import (
     Grid,
     Map,

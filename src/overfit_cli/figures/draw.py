@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overfit_cli.core.figure import Figure, FigureData, FigureOptions
+from overfit_cli.core.figure import Figure, FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, nearest
 from overfit_cli.figures.record import record_of
 
@@ -130,7 +131,7 @@ def drawn(
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look):
         options = resolved_options(figure, asked, data)
-        picture = figure.draw(data, options)
+        picture: Picture = figure.draw(data, options)
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
     usual = (options.x, options.y, options.value) == (
@@ -150,7 +151,7 @@ def figure_and_data(
     Raises:
         UserError: if there is no such figure, nothing that it is drawn from, or no chosen cell.
     """
-    from overfit_cli.core.study import figures_of
+    from overfit_cli.core.registry import figures_of
     from overfit_cli.sweeps.load import chosen_data, load_figure_data
 
     data = chosen_data(load_figure_data(directory), where)

@@ -24,7 +24,8 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 from numpy.typing import NDArray
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import (

@@ -13,9 +13,9 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.core.figure import Figure, FigureData, FigureOptions
+from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import UserError, nearest
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import RUN, axis_label, literal, parameter_values

@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from overfit_cli.core.figure import FigureData
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.parameters import plain as unicode_of
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import UserError, nearest, visible
 
 RUN = "run directory"

@@ -17,7 +17,8 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 from numpy.typing import NDArray
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.labels import spellings, symbol_of
 from overfit_cli.figures.picture import Picture

@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from overfit_cli.core.figure import MOST_PANELS, FigureData, FigureOptions
+from overfit_cli.core.figure import MOST_PANELS, FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.curves import BAND, logarithms, spans_widely

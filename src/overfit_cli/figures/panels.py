@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from overfit_cli.core.figure import MOST_PANELS, FigureData
+from overfit_cli.core.figure import MOST_PANELS
 from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, nearest
 from overfit_cli.figures.labels import (
     RUN,

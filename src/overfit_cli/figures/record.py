@@ -36,9 +36,9 @@ from pydantic import (
     model_validator,
 )
 
-from overfit_cli import __version__
-from overfit_cli.core.figure import Figure, FigureData, FigureOptions
-from overfit_cli.core.text import UserError, shortened, visible
+from overfit_cli.core.figure import Figure, FigureOptions
+from overfit_cli.core.study import FigureData
+from overfit_cli.core.text import VERSION, UserError, shortened, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -412,7 +412,7 @@ def record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> 
     minus = runs.pop() if request.minus is not None else None
     return Provenance(
         schema=1,
-        overfit=__version__,
+        overfit=VERSION,
         packages=versions(),
         command=as_text(request.command),
         title=look.title or figure.title,

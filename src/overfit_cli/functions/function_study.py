@@ -29,18 +29,18 @@ from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origi
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 
-from overfit_cli.core.claim import Claim
-from overfit_cli.core.parameters import Parameter, StudyParameters, Value
-from overfit_cli.core.study import (
+from overfit_cli.core.cell import (
     ROW_COLUMNS,
     Cell,
     CellResult,
     Cells,
     Column,
     Results,
-    Study,
     taken_columns,
 )
+from overfit_cli.core.claim import Claim
+from overfit_cli.core.parameters import Parameter, StudyParameters, Value
+from overfit_cli.core.study import Study
 from overfit_cli.core.text import UserError, is_text
 from overfit_cli.core.training import Training
 from overfit_cli.functions.source_files import (

@@ -29,9 +29,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from overfit_cli.core.cell import Column
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.study import (
-    Column,
+from overfit_cli.core.registry import (
     sides_problem,
     text_problem,
     threshold_problem,

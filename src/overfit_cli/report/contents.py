@@ -19,10 +19,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import VERDICTS, Claim, Interval, Measurement, Verdict
-from overfit_cli.core.figure import FigureData
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.study import AnyStudy, Paper, find_study
+from overfit_cli.core.registry import find_study
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import as_numbered, duration, plural, visible
 from overfit_cli.figures.caption import cells_in_words, fixed_parameters, settings_in_words
 from overfit_cli.figures.labels import parameter_values, typeset

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overfit_cli import __version__
-from overfit_cli.core.figure import MOST_PANELS, Figure, FigureData, FigureOptions
+from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
 from overfit_cli.core.files import read_bounded
-from overfit_cli.core.text import UserError
+from overfit_cli.core.study import FigureData
+from overfit_cli.core.text import VERSION, UserError
 from overfit_cli.figures.draw import commands_behind, drawn
 from overfit_cli.figures.record import as_text, beside, record_of_cells, versions
 from overfit_cli.report.difference_words import interpolated_in_words
@@ -107,7 +107,7 @@ def _figure(data: FigureData, column: str) -> tuple[Figure, FigureOptions]:
     """
     from overfit_cli.core.figure import any_grid
     from overfit_cli.core.parameters import describe
-    from overfit_cli.core.study import figures_of
+    from overfit_cli.core.registry import figures_of
     from overfit_cli.figures.inputs import resolved_options
     from overfit_cli.figures.labels import parameter_values, varying_parameters
 
@@ -175,7 +175,7 @@ def record_of_comparison(
     ]
     return Provenance(
         schema=1,
-        overfit=__version__,
+        overfit=VERSION,
         packages=versions(),
         command=as_text(command),
         title=as_text(f"{columns[0]}: {names[1]} less {names[0]}"),

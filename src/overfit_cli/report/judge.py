@@ -32,7 +32,8 @@ from overfit_cli.claims.cells import repeated_seeds
 from overfit_cli.core.claim import VERDICTS, Claim, Measurement, Verdict
 from overfit_cli.core.files import read_toml
 from overfit_cli.core.parameters import build, describe
-from overfit_cli.core.study import AnyStudy, claims_of, installed_studies
+from overfit_cli.core.registry import claims_of, installed_studies
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError, most_alike, shortened
 from overfit_cli.functions.function_study import study_of_record
 from overfit_cli.stats.intervals import at_level, level_of_each

@@ -33,12 +33,12 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 from PIL import Image
 
-from overfit_cli import __version__
 from overfit_cli.core.claim import VERDICTS
 from overfit_cli.core.figure import FigureOptions, any_grid
 from overfit_cli.core.files import make_folder, reason_of, write_whole
-from overfit_cli.core.study import AnyStudy, figures_of
-from overfit_cli.core.text import UserError, plural, visible
+from overfit_cli.core.registry import figures_of
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import VERSION, UserError, plural, visible
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Look, image
 from overfit_cli.report.contents import (
@@ -461,7 +461,7 @@ def _facts(papers: Sequence[ReportedPaper], where: Sequence[str]) -> dict[str, A
     """What is known of the page before its claims and runs are."""
     style, script = _joined(STYLES), f'"use strict";\n(() => {{\n{_joined(SCRIPTS)}}})();\n'
     return {
-        "version": __version__,
+        "version": VERSION,
         "counted": _counted(papers),
         "written": _written(),
         "where": [visible(one) for one in where],
@@ -488,7 +488,7 @@ def _written() -> str:
     """When the page is written and with what, a sentence."""
     commit = git_commit()
     of = f" (commit {commit[:10]})" if commit else ""
-    return f"Written {datetime.now(UTC):%Y-%m-%d} with overfit {__version__}{of}."
+    return f"Written {datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}{of}."
 
 
 def _counted(papers: Sequence[ReportedPaper]) -> str:

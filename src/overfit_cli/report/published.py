@@ -13,9 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.files import read_bounded, reason_of
 from overfit_cli.core.parameters import ParameterInfo, describe, parameter_named, parse_value
-from overfit_cli.core.study import ROW_COLUMNS, AnyStudy
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError, is_plain_number, nearest, shortened
 from overfit_cli.stats.pairs import places
 

@@ -21,10 +21,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from overfit_cli.stats.intervals import (
@@ -34,6 +33,10 @@ from overfit_cli.stats.intervals import (
     median_estimate,
     middle,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Floats = NDArray[np.float64]
 
@@ -121,6 +124,8 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
         of the threshold on which the curve stays, `above` or `below`, or `unknown` with fewer
         than two points done.
     """
+    import pandas as pd
+
     curves = cells.groupby([y, "seed"], sort=True).ngroup().to_numpy()
     points = cells[x].to_numpy(dtype=np.float64)
     values = cells[value].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -150,6 +155,8 @@ def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
         order statistics, and with fewer than six seeds the least and the greatest; `seeds`, how
         many curves are known; `never`, how many of them stay above or below.
     """
+    import pandas as pd
+
     table = crossing_table(crossings, y)
     rows = [(at, *_summary(logs.dropna().to_numpy())) for at, logs in table.iterrows()]
     never = crossings["side"].isin(["above", "below"]).groupby(crossings[y]).sum()
@@ -237,6 +244,8 @@ def contour(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float) -
     Returns:
         The contour; None where no seed passes the threshold for every y, or there is one y.
     """
+    import pandas as pd
+
     logs = crossing_table(crossings(cells, x, y, value, threshold), y)  # (y, seeds)
     whole = logs.replace([np.inf, -np.inf], np.nan).dropna(axis=1)
     if whole.empty or len(whole) < 2:
@@ -494,6 +503,8 @@ def crossing_products(crossings: pd.DataFrame, y: str, power: float) -> pd.Serie
         y: the name of the column of y.
         power: p.
     """
+    import pandas as pd
+
     beyond = np.where(crossings["side"] == "above", np.inf, 0.0)
     x = np.where(crossings["side"] == "crosses", crossings["crossing"], beyond)
     return pd.Series(crossings[y] * x**power, index=crossings.index)

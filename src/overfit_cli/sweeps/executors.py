@@ -47,7 +47,6 @@ import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from overfit_cli import __version__
 from overfit_cli.core.files import DATA_VARIABLE, TEMPORARY_PREFIX, require_extra
 from overfit_cli.core.processes import (
     delaying_interrupts,
@@ -56,7 +55,7 @@ from overfit_cli.core.processes import (
     start_worker,
 )
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import VERSION, UserError, plural
 from overfit_cli.core.training import Device, DeviceChoice, resolve_device
 from overfit_cli.functions.function_study import FunctionStudy, Luggage, packed
 from overfit_cli.sweeps.worker import Task, TaskRecord, Work, run_task, unable
@@ -347,7 +346,7 @@ def _problem(asked: Asked) -> str:
         found, wanted = (".".join(map(str, one)) for one in (sys.version_info[:2], asked.python))
         return f"has Python {found}, and this is {wanted}"
     try:
-        installed = importlib.import_module("overfit_cli").__version__
+        installed = importlib.import_module("overfit_cli").VERSION
     except Exception as error:  # whatever a module raises
         return f"can't import overfit-cli ({type(error).__name__}: {error})"
     if installed != asked.version:
@@ -421,7 +420,7 @@ def parcel_of(work: Work, token: Path) -> Parcel:
     """
     study = packed(work.study) if isinstance(work.study, FunctionStudy) else work.study
     pickled = cloudpickle.dumps((study, work.directory, work.execution, work.data))
-    return Parcel(__version__, pickled, str(token), os.environ.get(DATA_VARIABLE, ""))
+    return Parcel(VERSION, pickled, str(token), os.environ.get(DATA_VARIABLE, ""))
 
 
 def run_there(parcel: Parcel, task: Task) -> TaskRecord:
@@ -429,8 +428,8 @@ def run_there(parcel: Parcel, task: Task) -> TaskRecord:
 
     A worker that joined late may have another version of this package.
     """
-    if parcel.version != __version__:
-        return unable(task, f"A worker has overfit {__version__}, and this is {parcel.version}.")
+    if parcel.version != VERSION:
+        return unable(task, f"A worker has overfit {VERSION}, and this is {parcel.version}.")
     with _STAGE.set_for(parcel, lambda: _prepare(parcel)):
         work = _opened(parcel)
         if problem := _problem_with_data(work, task):
@@ -554,7 +553,7 @@ class Cluster(Executor, Generic[Handle]):
                 ) from error
             module = type(work.study).__module__
             asked = Asked(
-                __version__, sys.version_info[:2], module, work.execution.device, str(token.path)
+                VERSION, sys.version_info[:2], module, work.execution.device, str(token.path)
             )
             looks = self._look(asked)
         self._seeing = Counter(sees for _, sees in looks.values())
@@ -565,7 +564,7 @@ class Cluster(Executor, Generic[Handle]):
             raise UserError(
                 f"{self.flag} {self.address}: {'; '.join(wrong[:MOST_NAMED])}{more}. Workers need "
                 f"Python {sys.version_info.major}.{sys.version_info.minor} and overfit "
-                f"{__version__}."
+                f"{VERSION}."
             )
 
     def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[Event]:

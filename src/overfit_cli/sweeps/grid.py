@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import (
     ParameterInfo,
     Value,
@@ -28,7 +29,7 @@ from overfit_cli.core.parameters import (
     parameter_named,
     unknown_parameter,
 )
-from overfit_cli.core.study import AnyStudy, Cell
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds, rounded

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from overfit_cli.core.figure import FigureData
 from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
-from overfit_cli.core.study import AnyStudy, find_study, study_names
+from overfit_cli.core.registry import find_study, study_names
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import UserError, nearest, shortened
 from overfit_cli.functions.function_study import FunctionRecord, FunctionStudy
 from overfit_cli.stats.intervals import t_half_width

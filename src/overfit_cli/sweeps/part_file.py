@@ -31,9 +31,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from overfit_cli.core.cell import CellResult, Column
 from overfit_cli.core.files import read_bounded, reason_of, write_whole
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.study import AnyStudy, CellResult, Column, find_study, study_names
+from overfit_cli.core.registry import find_study, study_names
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
 from overfit_cli.functions.function_study import FunctionRecord
 

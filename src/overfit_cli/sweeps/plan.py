@@ -21,10 +21,12 @@ from pathlib import Path
 
 import cloudpickle
 
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.files import temporary_cache
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.processes import start_worker
-from overfit_cli.core.study import AnyStudy, Cell, blaming
+from overfit_cli.core.registry import blaming
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Device, Execution, training_conditions
 from overfit_cli.functions.function_study import FunctionRecord, FunctionStudy

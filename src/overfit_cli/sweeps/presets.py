@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from overfit_cli.core.cell import Paper
 from overfit_cli.core.files import read_toml
-from overfit_cli.core.study import Paper, find_study
+from overfit_cli.core.registry import find_study
 from overfit_cli.core.text import UserError, as_numbered, is_text, most_alike, nearest, shortened
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
     Raises:
         UserError: if there is none of them, or it has no profiles.
     """
-    from overfit_cli.core.study import find_study, study_names
+    from overfit_cli.core.registry import find_study, study_names
     from overfit_cli.functions.function_study import FunctionStudy, study_of_reference
     from overfit_cli.functions.source_files import is_reference
 
@@ -345,7 +346,7 @@ def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
 
 def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
     """A preset with its study, if that has what the preset names."""
-    from overfit_cli.core.study import figures_of, find_study, study_names
+    from overfit_cli.core.registry import figures_of, find_study, study_names
 
     content = preset.content
     if content.study not in study_names():

@@ -13,17 +13,9 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from overfit_cli.cli.console import next_lines
-from overfit_cli.cli.progress import (
-    failed_in_words,
-    left_in_words,
-    restarts_in_words,
-    source_in_words,
-)
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import Value, build, describe
-from overfit_cli.core.study import Cell
-from overfit_cli.core.text import UserError, duration, plural
-from overfit_cli.stats.boundaries import CONFIDENCE
+from overfit_cli.core.text import UserError
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
     Found,
@@ -35,8 +27,6 @@ from overfit_cli.stats.boundary_search import (
 )
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.load import load_study_and_cells
-from overfit_cli.sweeps.run import Summary
-from overfit_cli.sweeps.runner import Runner
 from overfit_cli.sweeps.store import RunDirectory
 
 LEAST_COARSE = 3
@@ -207,88 +197,3 @@ class Refinement:
                 f"there are {len(coarse)}."
             )
         return coarse
-
-
-def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
-    """Run the coarse grid and up to `rounds` rounds after it; say what is known at the end.
-
-    Returns:
-        What all rounds did together.
-    """
-    total, reused, found = Summary(), 0, list[Found]()
-    recorded = False
-    settings: dict[str, int | float] = {"refine": rounds, "tolerance": refinement.search.tolerance}
-    for number in range(rounds + 1):
-        cells = refinement.next_cells()
-        if not cells:
-            break
-        plan = runner.plan(refinement.coarse_grid, cells)
-        read = runner.prepare(plan)
-        what = "The coarse grid" if number == 0 else f"Round {number}"
-        runner.output.print(f"{what}: {plural(len(cells), 'cell')}, {plan.to_run} to run.")
-        if number == 0:
-            for sentence in source_in_words(plan):
-                runner.output.print(sentence)
-        if not recorded:
-            runner.record(plan, read, **settings)
-            recorded = bool(plan.batches)
-        summary = runner.run(plan, read)
-        total.add(summary)
-        reused += plan.done
-        found = refinement.learn(runner.directory)
-        if runner.fail_fast and summary.failed:
-            break
-    place = runner.directory.path
-    level = f"{refinement.target.threshold:g}"
-    following = ["plot", refinement.target.figure, "--from", str(place), "--threshold", level]
-    for sentence in [
-        *([f"Stale cells there, of another version: {plan.stale}."] if plan.stale else []),
-        _done(refinement, total, reused),
-        *left_in_words(total),
-        *_in_words(refinement, found),
-        f"The cells are in {place}/cells.",
-        *next_lines(following),
-    ]:
-        runner.output.print(sentence)
-    return total
-
-
-def _done(refinement: Refinement, total: Summary, reused: int) -> str:
-    failed = f", {failed_in_words(total)}" if total.failed else ""
-    failed += restarts_in_words(total)
-    grid = len(refinement.search.y) * len(refinement.search.seeds)
-    low, high = refinement.search.coarse[0], refinement.search.coarse[-1]
-    full = grid * (round((high - low) / refinement.search.tolerance) + 1)
-    return (
-        f"Done: {total.trained} trained in {duration(total.seconds)}, {reused} reused{failed}. A "
-        f"grid with the tolerance's spacing would have {full} cells: these are "
-        f"{refinement.asked / full:.1%} of it."
-    )
-
-
-def _in_words(refinement: Refinement, found: Sequence[Found]) -> list[str]:
-    """What is known of the boundary, and what isn't."""
-    search, target = refinement.search, refinement.target
-    crossing = [one for one in found if one.crossing_seeds]
-    converged = [one for one in crossing if one.converged]
-    sentences = [
-        f"Where {target.value} crosses {target.threshold:g} along {target.x}, the median of "
-        f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
-        f"({CONFIDENCE:.0%}) at {len(converged)} of {plural(len(found), 'value')} of {target.y}."
-    ]
-    for one in found:
-        name = f"{target.y} = {one.y:g}"
-        if not one.crossing_seeds:
-            side = f"stay {one.side}" if one.side else "have no number"
-            of = f"{plural(one.never_seeds, 'seed')} of {len(search.seeds)}"
-            sentences.append(f"{name}: no crossing; {of} {side}.")
-            continue
-        if not one.converged:
-            known = f"±{one.half_width:.3g}" if math.isfinite(one.half_width) else "less"
-            sentences.append(f"{name}: {one.crossing:.4g}, known to {known} only.")
-        if one.never_seeds:
-            sentences.append(
-                f"{name}: {plural(one.never_seeds, 'seed')} of "
-                f"{one.never_seeds + one.crossing_seeds} never cross; they stay {one.side}."
-            )
-    return sentences

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.processes import answering_interrupts
-from overfit_cli.core.study import CellResult
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, training_conditions
 from overfit_cli.sweeps.executors import Executor, Lost, Staffed

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.files import (
     SET_ASIDE,
     TEMPORARY_PREFIX,
@@ -36,7 +37,7 @@ from overfit_cli.core.files import (
     reason_of,
     set_aside,
 )
-from overfit_cli.core.study import AnyStudy, CellResult
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part_file import (

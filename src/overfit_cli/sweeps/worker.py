@@ -19,9 +19,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from overfit_cli.core.cell import Cell, CellResult, taken_columns
 from overfit_cli.core.files import reason_of
 from overfit_cli.core.processes import Interrupted
-from overfit_cli.core.study import AnyStudy, Cell, CellResult, taken_columns
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import MissingError, visible
 from overfit_cli.core.training import Execution, Training, training_conditions
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch.nn import functional
 
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import Examples, Task, minibatches
-from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.attention_kernel import classifier, reference
 from overfit_cli.studies.attention_kernel.classifier import Dropout, Shape, Transformer

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.claim import Measurement
-from overfit_cli.core.study import Cell
 from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import overfit_cli
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import Weights, draw
 from overfit_cli.studies.benign_vit.vit.figures import draw_dimension

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from overfit_cli.core.study import Cell
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights

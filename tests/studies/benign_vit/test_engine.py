@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from overfit_cli.core.study import Cell, CellResult
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights

@@ -11,7 +11,7 @@ import pytest
 import torch
 from scipy.stats import ks_2samp
 
-from overfit_cli.core.study import Cell
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.benign_vit.reference import train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import bartlett_rows, draw

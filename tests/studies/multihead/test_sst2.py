@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 import overfit_cli
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Course
-from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.datasets.text import END, PADDING, START, UNKNOWN, known_words, padded, read_sst2

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import (
     Examples,
     Rows,
@@ -34,7 +35,6 @@ from overfit_cli.core.classification import (
     train_with_evaluations,
 )
 from overfit_cli.core.matrix_products import Linear
-from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Training, named_rng
 from overfit_cli.studies.attention_kernel.attention import attend
 from overfit_cli.studies.attention_kernel.classifier_study import ClassifierParameters

@@ -11,10 +11,11 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Literal, TypeVar
 
+from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS, Task
 from overfit_cli.core.figure import Figure, learning_figures
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel.kernels import KernelName

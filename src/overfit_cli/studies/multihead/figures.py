@@ -17,7 +17,8 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.curves import Curve, gather_curves
 from overfit_cli.figures.labels import parameter_values, plain

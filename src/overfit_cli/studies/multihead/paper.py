@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overfit_cli.core.study import Paper
+from overfit_cli.core.cell import Paper
 
 PAPER = Paper(
     authors="Deora et al.",

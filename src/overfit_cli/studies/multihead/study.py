@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
 
+from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import (
     BOUNDARY,
     CURVES,
@@ -23,7 +24,7 @@ from overfit_cli.core.figure import (
     by_name,
     drawn_by,
 )
-from overfit_cli.core.study import Batches, Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead.paper import PAPER

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from overfit_cli.core.study import Cell, CellResult, Results
+from overfit_cli.core.cell import Cell, CellResult, Results
 from overfit_cli.core.training import Training, failure, logged_steps
 from overfit_cli.studies.multihead import first_phase, theory
 from overfit_cli.studies.multihead.engine import (

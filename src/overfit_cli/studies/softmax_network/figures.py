@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
-from overfit_cli.core.figure import FigureData
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.labels import parameter_values
 from overfit_cli.figures.picture import Picture

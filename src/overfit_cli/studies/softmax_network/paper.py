@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.study import Paper
+from overfit_cli.core.cell import Paper
 
 PAPER = Paper(
     authors="Cao et al.",

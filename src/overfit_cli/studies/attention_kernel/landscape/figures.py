@@ -19,7 +19,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError
 from overfit_cli.figures.labels import short_settings, split_by, varying_parameters
 from overfit_cli.figures.picture import Picture, styled

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import Figure, by_name, drawn_by
-from overfit_cli.core.study import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel.classifier_study import TransformerStudy
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.core.cell import Cell, Column
 from overfit_cli.core.files import cache_folder, write_whole
-from overfit_cli.core.study import Cell, Column
 from overfit_cli.core.training import Training
 
 Floats = NDArray[np.float64]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import Examples, Task, on_device
-from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Training, failure, named_rng
 from overfit_cli.studies.attention_kernel.classifier import Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape.engine import (

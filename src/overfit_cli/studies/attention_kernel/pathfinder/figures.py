@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import of_row
+from overfit_cli.core.study import FigureData
 from overfit_cli.datasets.pathfinder.samples import CHUNK, NO_MARKERS, PathfinderImages, images
 from overfit_cli.figures.panels import ImageRow, draw_image_rows
 from overfit_cli.figures.picture import Picture

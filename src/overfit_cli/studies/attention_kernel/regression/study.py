@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
+from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import CURVES, LINES, Figure, FigureOptions, by_name, drawn_by
-from overfit_cli.core.study import Batches, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel.paper import PAPER

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from overfit_cli.core.study import CellResult, Results
+from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.training import Training, logged_steps
 from overfit_cli.studies.attention_kernel.kernels import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, theory

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe, of_row
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError
 from overfit_cli.figures.labels import brief
 from overfit_cli.figures.panels import ImageRow, draw_image_rows

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, by_name, drawn_by
-from overfit_cli.core.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import Rows, gradient_steps, minibatches
-from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Training, failure
 from overfit_cli.datasets.images import Digits
 from overfit_cli.studies.benign_vit.images.data import image_task

@@ -25,8 +25,9 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.core.figure import FigureData, FigureOptions
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import of_row
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.boundary import EXPECTED, FittedPowers, draw_powers
 from overfit_cli.figures.curves import Curve, gather_curves

@@ -18,19 +18,19 @@ from itertools import groupby
 
 import numpy as np
 
+from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import (
     BOUNDARY,
     CURVES,
     CUTOFF,
     HEATMAP,
     Figure,
-    FigureData,
     FigureOptions,
     by_name,
     drawn_by,
     fitted_by,
 )
-from overfit_cli.core.study import Batches, Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit.paper import PAPER

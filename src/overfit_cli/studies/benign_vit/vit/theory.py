@@ -25,10 +25,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from overfit_cli.core.parameters import describe
@@ -42,6 +41,9 @@ from overfit_cli.studies.benign_vit.vit.parameters import (
     value_deviation_bound,
     weight_deviations,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from overfit_cli.core.study import CellResult, Cells, Results
+from overfit_cli.core.cell import CellResult, Cells, Results
 from overfit_cli.core.training import Training, failure
 from overfit_cli.studies.benign_vit.vit.engine import (
     ForwardPass,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS
 from overfit_cli.core.figure import Figure, learning_figures
 from overfit_cli.core.files import require_extra
-from overfit_cli.core.study import Cell, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead.paper import PAPER

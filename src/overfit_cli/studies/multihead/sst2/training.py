@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import (
     Examples,
     Rows,
@@ -20,7 +21,6 @@ from overfit_cli.core.classification import (
     on_device,
     train_with_evaluations,
 )
-from overfit_cli.core.study import Cell, CellResult
 from overfit_cli.core.training import Training, named_rng, torch_draws
 from overfit_cli.studies.multihead.sst2.data import sst2_folder
 from overfit_cli.studies.multihead.sst2.engine import build_model

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import Cell
 from overfit_cli.studies.softmax_network.paper import DIGITS, PIXELS, Activation, Initialisation
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
+from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import (
     BOUNDARY,
     CURVES,
@@ -22,7 +23,7 @@ from overfit_cli.core.figure import (
     drawn_by,
     fitted_by,
 )
-from overfit_cli.core.study import Batches, CellResult, Cells, Column, Results, Study
+from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.convergence.parameters import (

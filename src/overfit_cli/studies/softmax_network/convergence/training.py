@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from overfit_cli.core.study import CellResult, Results
+from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.training import Training, failure, logged_steps
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence import theory

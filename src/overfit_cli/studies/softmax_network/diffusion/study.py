@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from overfit_cli.core.cell import CellResult, Cells, Column, Results
 from overfit_cli.core.figure import (
     CURVES,
     HEATMAP,
@@ -15,7 +16,7 @@ from overfit_cli.core.figure import (
     drawn_by,
     fitted_by,
 )
-from overfit_cli.core.study import CellResult, Cells, Column, Results, Study
+from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
     DiffusionCell,

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from scipy.spatial import cKDTree
 
-from overfit_cli.core.study import CellResult
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.training import Training, named_rng
 from overfit_cli.studies.softmax_network.diffusion.data import (
     Denoiser,

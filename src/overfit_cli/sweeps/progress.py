@@ -1,15 +1,4 @@
-"""What is printed while a sweep runs.
-
-Sentences of a sweep: its plan, its estimate and its summary.
-
-The phase diagram of a sweep: its headline over two axes, while its cells arrive.
-
-How long several presets still take: from what each took before, and from the speed here.
-
-How long a sweep still takes, from how long its finished tasks took.
-
-Progress of a sweep: on a terminal a bar and the phase diagram, elsewhere lines.
-"""
+"""Progress of a sweep: its sentences, and on a terminal a bar with the phase diagram."""
 
 from __future__ import annotations
 
@@ -18,10 +7,9 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rich.console import Console, Group, RenderableType
@@ -30,21 +18,18 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from overfit_cli.core.figure import MOST_PANELS, Figure
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import delaying_interrupts
-from overfit_cli.core.study import figures_of
 from overfit_cli.core.text import UserError, about, duration, plural, size
-from overfit_cli.figures.terminal import phase_diagram
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.load import load_headlines
 from overfit_cli.sweeps.plan import Plan, estimate
-from overfit_cli.sweeps.presets import Preset, Subject
 from overfit_cli.sweeps.run import Summary
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.terminal import phase_diagram
 
 if TYPE_CHECKING:
-    from overfit_cli.core.study import Cell
+    from overfit_cli.core.cell import Cell
     from overfit_cli.sweeps.grid import Grid
 
     Point = tuple[Value, Value]
@@ -157,48 +142,6 @@ def left_in_words(summary: Summary) -> list[str]:
     return [f"Stopped after a failed cell (--fail-fast): {cells} left."] if summary.left else []
 
 
-def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
-    """Return a command for what was swept: the preset's figure, one over its axes, a report.
-
-    Empty where none makes sense.
-    """
-    figures = figures_of(chosen.study)
-    wanted = chosen.preset.content.figures if chosen.preset else ()
-    axes = plan.grid.axes
-
-    def drawable(name: str) -> bool:
-        if figures[name].reads == "trajectories":
-            return chosen.trajectories
-        options = figures[name].options
-        return all(axis is None or axis in axes for axis in (options.x, options.y))
-
-    own = [name for name in wanted if drawable(name)]
-    of_steps = [name for name in own if figures[name].reads == "trajectories"]
-    others = [name for name, figure in figures.items() if figure.axes == len(axes) > 0]
-    source = ["--from", str(directory.path)]
-    for name in (*of_steps, *own, *others):
-        return ["plot", name, *source]
-    if len(axes) > 2:
-        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], axes), *source]
-    return ["report", *source] if chosen.study.has_claims else []
-
-
-def _of_more_axes(heatmap: Figure, axes: Mapping[str, Sequence[Value]]) -> list[str]:
-    """Options for a heatmap of more than two axes: panels for one, and one value of each other.
-
-    Those with the most values are the map's, unless the study's own figure says which.
-    """
-    by_size = sorted(axes, key=lambda name: -len(axes[name]))
-    own = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
-    mapped = own if len(own) == 2 else by_size[:2]
-    others = [name for name in by_size if name not in mapped]
-    options = ["--by", others.pop()] if len(axes[others[-1]]) <= MOST_PANELS else []
-    for name in others:
-        values = axes[name]
-        options += ["--where", f"{name}={values[len(values) // 2]}"]
-    return options
-
-
 @dataclass
 class SweepDiagram:
     """The mean headline at each point of two axes, over all other axes and the seeds.
@@ -298,87 +241,9 @@ def _headlines(plan: Plan, directory: RunDirectory) -> dict[str, float]:
     return {}
 
 
-MEASURED_ON = 2
-"""The jobs on which the minutes of presets were measured."""
-
-_PRIOR = 300.0
-"""Seconds of work at the measured speed that stand beside what this machine has done: the first
-presets are short, and their time is that of workers that start."""
-
-
-class Remaining:
-    """The time that presets still take, one after the other.
-
-    Args:
-        presets: what is run, in this order.
-        profile: how much of each.
-        jobs: cells trained at a time.
-        results: where the run directories lie.
-    """
-
-    def __init__(self, presets: Sequence[Preset], profile: str, jobs: int, results: Path) -> None:
-        self._left: dict[str, float | None] = {}
-        for preset in presets:
-            minutes = preset.profile(profile).minutes
-            missing = _missing(preset, profile, results)
-            known = None if minutes is None else 60 * minutes * MEASURED_ON / jobs
-            self._left[preset.name] = 0.0 if missing == 0 else known and known * missing
-        self._current = self._place = ""
-        self._share = 0.0
-        self._expected = self._took = 0.0
-        self._began = 0.0
-
-    def of(self, preset: Preset) -> float | None:
-        """Return how many seconds a preset still takes; None where that isn't known."""
-        return self._left[preset.name]
-
-    @contextmanager
-    def running(self, preset: Preset, place: str) -> Iterator[None]:
-        """Take the time of a preset that runs inside; `place` says which it is of all."""
-        self._current, self._place, self._share = preset.name, place, 0.0
-        self._began = time.monotonic()
-        yield
-        self._took += time.monotonic() - self._began
-        self._expected += self._left[preset.name] or 0.0
-        self._left[preset.name], self._current = 0.0, ""
-
-    def after(self, share: float) -> str:
-        """Return what is left in words, after this share of the preset that runs."""
-        self._share = share
-        return f"{self._place}: {self.in_words()}"
-
-    def in_words(self) -> str:
-        """Return about how long all of them still take, or of how many that isn't known."""
-        current = self._left.get(self._current) or 0.0
-        known = sum(left for left in self._left.values() if left is not None)
-        known -= self._share * current
-        expected = self._expected + self._share * current
-        now = time.monotonic() - self._began if self._current else 0.0
-        known *= (self._took + now + _PRIOR) / (expected + _PRIOR)
-        unknown = sum(left is None for left in self._left.values())
-        if not unknown:
-            return f"{about(known)} for all"
-        others = f", {about(known)} for the others" if known else ""
-        return f"time not known for {unknown} of {len(self._left)}{others}"
-
-
-def _missing(preset: Preset, profile: str, results: Path) -> float:
-    """The share of a preset's cells that its run directory lacks."""
-    from overfit_cli.cli.sweep import grid_of
-    from overfit_cli.sweeps.plan import make_plan
-    from overfit_cli.sweeps.presets import find_subject
-    from overfit_cli.sweeps.store import RunDirectory
-
-    directory = RunDirectory(results / preset.run_name(profile), "run directory")
-    if not directory.path.exists():
-        return 1.0
-    grid, steps = grid_of(find_subject(preset.name, profile)), preset.content.trajectories
-    plan = make_plan(grid, directory, "cpu", trajectories=steps, outlined=True)
-    return plan.to_run / max(1, len(plan.cells))
-
-
 WARM_UP = 2.0
 """Seconds that each job trains, at least, before the time left is known."""
+
 
 LONG = 10.0
 """Seconds of a first task in which the imports of its worker hardly count."""
@@ -424,7 +289,11 @@ class TimeLeft:
 
 
 SECONDS_BETWEEN_LINES = 5.0
+
+
 _SMALLEST_WIDTH_OF_DIAGRAM = 60
+
+
 _LINES_AROUND_DIAGRAM = 6
 
 

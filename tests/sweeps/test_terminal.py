@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from overfit_cli.core.parameters import Value
-from overfit_cli.figures.terminal import Table, phase_diagram
+from overfit_cli.sweeps.terminal import Table, phase_diagram
 from tests.fake_study import fake_loss
 
 NS = list(range(2, 21))

@@ -5,16 +5,12 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.core.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-RESULTS = Path("results")
 
 
 def console(*, quiet: bool = False) -> Console:

@@ -1,0 +1,140 @@
+"""Cells: one training run each, what is measured of it, and the paper that it comes from."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias
+
+from typing_extensions import TypeVar
+
+from overfit_cli.core.parameters import StudyParameters, as_json
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper whose experiments studies run.
+
+    Attributes:
+        authors: as it is cited: `Jiang et al.`
+        year: when it appeared.
+        title: in full.
+        url: where it is read; empty where it is nowhere.
+    """
+
+    authors: str
+    year: int
+    title: str
+    url: str = ""
+
+    @property
+    def key(self) -> str:
+        """Its name on the command line: the first author and the year, `jiang2024`."""
+        plain = unicodedata.normalize("NFKD", self.authors).encode("ascii", "ignore").decode()
+        first = re.match(r"[\w-]+", plain)
+        return f"{first[0].lower() if first else 'paper'}{self.year}"
+
+    def __str__(self) -> str:
+        """As it is cited: `Jiang et al. 2024`."""
+        return f"{self.authors} {self.year}"
+
+
+P = TypeVar("P", bound=StudyParameters)
+
+
+P_co = TypeVar("P_co", bound=StudyParameters, covariant=True, default=StudyParameters)
+
+
+ROW_COLUMNS = frozenset({"key", "study", "version", "seed", "status", "reason", "steps", "seconds"})
+"""Columns that every cell's row has beside its parameters and measurements."""
+
+
+def taken_columns(parameters: type[StudyParameters]) -> frozenset[str]:
+    """Return the columns that rows of cells with these parameters have before any measurement."""
+    return ROW_COLUMNS | parameters.model_fields.keys()
+
+
+@dataclass(frozen=True)
+class Cell(Generic[P_co]):
+    """One training run: a study at a numerical version, a value for every parameter, and a seed."""
+
+    study: str
+    version: int
+    parameters: P_co
+    seed: int
+
+    @functools.cached_property
+    def key(self) -> str:
+        """The cell's name for good: a hash of all four, in 20 hexadecimal digits."""
+        # As json.dumps writes it, with sorted names and no blanks.
+        text = (
+            f'{{"parameters":{as_json(self.parameters)},"seed":{self.seed},'
+            f'"study":{json.dumps(self.study)},"version":{self.version}}}'
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def with_at_most(self, **most: float) -> Self:
+        """Return the cell with these parameters lowered to what is given, where they are above."""
+        lowered = {name: min(value, getattr(self.parameters, name)) for name, value in most.items()}
+        return replace(self, parameters=self.parameters.model_copy(update=lowered))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measurement that a study makes: a column of its cell rows or of its trajectories.
+
+    `symbol` is the paper's, in mathtext without the dollar signs; `unit` is empty for pure numbers;
+    `label`, a few words for axes and legends, is empty where the meaning is short enough.
+    """
+
+    name: str
+    meaning: str
+    kind: Literal["float", "int"] = "float"
+    symbol: str = ""
+    unit: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class CellResult(Generic[P_co]):
+    """What training one cell gave.
+
+    Attributes:
+        cell: the cell.
+        measurements: values by the names of the study's `columns`; what is absent is null.
+        steps: gradient steps taken.
+        reason: why it failed (`diverged`, `step limit`, ...); empty when it is done.
+        seconds: wall time of the cell; where cells are trained together, its share. The machine
+            fills it in.
+        trajectory: values by `step` and the names of the study's `trajectory_columns`, equally
+            long; empty where none was asked for. The machine fills it in with what was logged.
+    """
+
+    cell: Cell[P_co]
+    measurements: Mapping[str, float] = field(default_factory=dict)
+    steps: int = 0
+    reason: str = ""
+    seconds: float = 0.0
+    trajectory: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @property
+    def status(self) -> Literal["done", "failed"]:
+        """`failed` where there is a reason for it, else `done`."""
+        return "failed" if self.reason else "done"
+
+
+Cells: TypeAlias = Sequence[Cell[P]]
+
+
+Batches: TypeAlias = list[list[Cell[P]]]
+
+
+Results: TypeAlias = Iterator[CellResult[P]]
