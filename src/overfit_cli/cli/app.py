@@ -30,7 +30,7 @@ from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
 from overfit_cli.core.files import reason_of
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
-from overfit_cli.core.text import VERSION, UserError, visible
+from overfit_cli.core.text import VERSION, BadValue, UserError, visible
 
 
 class Command(TyperCommand):
@@ -133,6 +133,9 @@ def _run() -> int:
     code: int
     try:
         code = app(prog_name=NAME, standalone_mode=False) or 0
+    except BadValue as error:
+        _say(error.as_typed(sys.argv[1:]))
+        code = error.exit_code
     except UserError as error:
         _say(str(error))
         code = error.exit_code

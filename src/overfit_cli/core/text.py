@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 VERSION = "0.1.0"
 """The version of this package."""
@@ -29,6 +29,38 @@ class UserError(Exception):
     def __init__(self, sentence: str, *, exit_code: int = 2) -> None:
         super().__init__(sentence)
         self.exit_code = exit_code
+
+
+class BadValue(UserError):
+    """A value that its parameter or option doesn't take.
+
+    Python reads `name='value': what is wrong`, and the command line `--name value: what is wrong`.
+
+    Args:
+        name: of the parameter or the argument, as Python spells it: `retry_failed`.
+        value: what was given, as it was given; None where nothing is to be shown.
+        accepts: what is wrong with it, and what is accepted: `it takes a number above 0.`
+    """
+
+    def __init__(self, name: str, value: object, accepts: str, *, exit_code: int = 2) -> None:
+        shown = name if value is None else f"{name}={value!r}"
+        super().__init__(f"{shown}: {accepts}", exit_code=exit_code)
+        self.name, self.value, self.accepts = name, value, accepts
+
+    def as_typed(self, options: Collection[str]) -> str:
+        """Return the sentence with the name as a shell's user types it.
+
+        Args:
+            options: the words that were typed, such as `--snr`; a parameter that is none of them
+                was given by `--set`.
+        """
+        option = f"--{self.name.replace('_', '-')}"
+        known = {option, f"--{self.name}"} & {word.partition("=")[0] for word in options}
+        name = next(iter(known), option)
+        if any(word.startswith(f"{self.name}=") for word in options) and not known:
+            name = f"--set {self.name}"
+        shown = name if self.value is None else f"{name} {shortened(str(self.value))}"
+        return f"{shown}: {self.accepts}"
 
 
 class MissingError(UserError):
