@@ -181,11 +181,11 @@ def test_projections_for_more_samples_begin_with_those_for_fewer() -> None:
     assert len(many.labels) == 2 * len(few.labels)
     count = len(few.labels)
     assert torch.equal(many.labels[:count], few.labels)
-    torch.testing.assert_close(many.train.gram[: count * 5, : count * 5], few.train.gram)
+    torch.testing.assert_close(many.train.G[: count * 5, : count * 5], few.train.G)
     width, rows = few.head_width(2), 2 * 5
     torch.testing.assert_close(
-        many.train.query[:rows, :width] @ many.train.key[:rows, :width].mT,
-        few.train.query[:rows, :width] @ few.train.key[:rows, :width].mT,
+        many.train.q[:rows, :width] @ many.train.k[:rows, :width].mT,
+        few.train.q[:rows, :width] @ few.train.k[:rows, :width].mT,
     )
 
 
@@ -194,9 +194,9 @@ def test_the_first_coordinates_carry_the_first_samples() -> None:
     found = projections_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
     width, rows = found.head_width(3), 3 * 5
     assert width == 2 * (2 + 3 * 4)
-    assert float(found.train.query[:rows, width:].abs().max()) < 1e-12
-    assert float(found.train.key[:rows, width:].abs().max()) < 1e-12
-    assert float(found.train.query[rows:, width:].abs().max()) > 1e-3, "later samples reach further"
+    assert float(found.train.q[:rows, width:].abs().max()) < 1e-12
+    assert float(found.train.k[:rows, width:].abs().max()) < 1e-12
+    assert float(found.train.q[rows:, width:].abs().max()) > 1e-3, "later samples reach further"
 
 
 def test_a_cell_that_explodes_is_a_failed_row() -> None:

@@ -274,8 +274,7 @@ def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
         assert settings.signal_norm == pytest.approx(6.4 * settings.snr)
         found = projections_of(settings, 0, "cpu")
         lengths = (
-            found.train.gram.diagonal().view(-1, 4).sqrt().numpy()[:, 1:]
-            * token_scales(settings)[1:]
+            found.train.G.diagonal().view(-1, 4).sqrt().numpy()[:, 1:] * token_scales(settings)[1:]
         )
         assert float(lengths[:, 0].mean()) == pytest.approx(128, rel=0.02)
         assert float(lengths[:, 1:].mean()) == pytest.approx(6.4, rel=0.02)

@@ -1,28 +1,27 @@
-"""Projections onto the span that training sees, and gradient descent in token space.
+"""Gradient descent in token space: a seed's token projections, the state of cells, and the step.
 
-Token projections: all that training sees of a seed's realisation.
+Gradient descent on equation (1) sees the tokens through their inner products alone, and the weights
+through the tokens' queries, keys and values. With the training tokens as rows of X,
 
-Gradient descent on equation (1) sees the tokens through their inner products and the weights
-through the tokens' queries, keys and values. At unit scale these are the same for every
-signal-to-noise ratio, and for N samples they are the leading part of those for more, so a seed's
-cells share one `TokenProjections`.
+    G = X Xᵀ,    q = X W_Q,    k = X W_K,    v = X W_V w_O,
 
-Gradient descent in token space: the state of cells, the forward pass and the step.
-
-With the training tokens as rows of X, G = X Xᵀ, q = X W_Q, k = X W_K and v = X W_V w_O, a gradient
-step on the weights is exactly
+a gradient step on the weights is exactly
 
     q ← q − η G ∂L/∂q,    k ← k − η G ∂L/∂k,    v ← v − η ‖w_O‖² G ∂L/∂v,
 
-so no matrix of size d × d_h is touched. The engine keeps the coefficients C = −η Σ ∂L/∂q and sets
-q = q₀ + G C; a test token's query is then its initial one plus its inner products with the
-training tokens times C. These coefficients are those of the paper's proof (definition 5.2).
+so no matrix of size d × d_h is touched. The engine keeps the coefficients C_q = −η Σ ∂L/∂q and sets
+q = q₀ + G C_q; a test token's query is its initial one plus its inner products with the training
+tokens times C_q. These coefficients are those of the paper's proof (Definition 5.2).
 
-Tokens are kept at unit scale, x = s x̃ with s one of ‖μ‖, σ̃_p, σ_p: the scale enters where tokens
+Tokens are kept at unit scale, x = s x̃ with s one of ‖μ‖, σ̃_p, σ_p. The scale enters where tokens
 meet, in the scores s_i s_j q̃_i·k̃_j and the values s_j ṽ_j, and nowhere else. So cells that differ
-in their signal-to-noise ratio share G, q̃₀, k̃₀ and ṽ₀ as they are. Gaussian weights are kept at
-unit scale too: with W_Q and W_K of deviation σ_h the scores are σ_h² times those, and the step is
-the same, because σ_h multiplies what is added to queries and the keys that are added.
+in their signal-to-noise ratio share G̃, q̃₀, k̃₀ and ṽ₀, and for N samples these are the leading part
+of those for more samples. Gaussian weights are kept at unit scale too: with W_Q and W_K of
+deviation σ_h the scores are σ_h² times those, and the step is the same, because σ_h multiplies what
+is added to queries and the keys that are added.
+
+In comments, rows = samples · tokens, and width is the number of head coordinates that are kept. All
+tensors are at unit scale; the tildes are left out of names.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from overfit_cli.core.matrix_products import added_product
-from overfit_cli.studies.benign_vit.reference import logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import draw
 from overfit_cli.studies.benign_vit.vit.parameters import (
     REALISATIONS_KEPT,
@@ -51,15 +50,15 @@ class Projected:
     """Tokens of one kind at unit scale: the training tokens, the test tokens or the two signals.
 
     Attributes:
-        gram: inner products with the training tokens, (rows, capacity · tokens).
-        query, key: initial projections in the rotated head space, (rows, width).
-        value: initial x W_V w_O, (rows,).
+        G: inner products with the training tokens, (tokens of the kind, capacity · tokens).
+        q, k: initial projections in the rotated head space, (tokens of the kind, width).
+        v: initial x W_V w_O, (tokens of the kind,).
     """
 
-    gram: Tensor
-    query: Tensor
-    key: Tensor
-    value: Tensor
+    G: Tensor
+    q: Tensor
+    k: Tensor
+    v: Tensor
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class TokenProjections:
     Attributes:
         labels, flip_draws: shape (capacity,).
         test_labels: shape (test samples,).
-        train, test, signals: the tokens; rows are capacity · tokens, test samples · tokens, and 2.
+        train, test, signals: the tokens; capacity · tokens, test samples · tokens, and 2 of them.
         test_scores: initial q kᵀ of each test sample, (test samples, tokens, tokens).
         output_norm_squared: ‖w_O‖².
     """
@@ -84,13 +83,13 @@ class TokenProjections:
     signals: Projected
     test_scores: Tensor
     output_norm_squared: float
-    _outside: dict[int, Tensor] = field(default_factory=dict)
+    _test_scores_outside: dict[int, Tensor] = field(default_factory=dict)
 
     def head_width(self, samples: int) -> int:
         """Return how many head coordinates the first `samples` samples reach: 2r, or all."""
-        tokens = len(self.train.value) // len(self.labels)
-        distinct = 2 + samples * (tokens - 1)
-        return min(2 * distinct, self.train.query.shape[1])
+        tokens = len(self.train.v) // len(self.labels)
+        distinct = 2 + samples * (tokens - 1)  # r
+        return min(2 * distinct, self.train.q.shape[1])
 
     def labels_of(self, cell: BenignVitParameters) -> Tensor:
         """Return the cell's training labels with its flips, (samples,)."""
@@ -98,24 +97,16 @@ class TokenProjections:
         return torch.where(self.flip_draws[: cell.n] < cell.label_flip, -labels, labels)
 
     def test_scores_outside(self, width: int) -> Tensor:
-        """Return the part of the test scores that the first `width` head coordinates lack."""
-        if width not in self._outside:
+        """Return the part of the test scores that the first `width` head coordinates lack.
+
+        Training never changes this part. Its shape is (test samples, tokens, tokens).
+        """
+        if width not in self._test_scores_outside:
             samples, tokens, _ = self.test_scores.shape
-            query, key = (
-                part[:, :width].view(samples, tokens, -1)
-                for part in (self.test.query, self.test.key)
-            )
-            self._outside[width] = self.test_scores - query @ key.mT
-        return self._outside[width]
-
-
-def projections_of(parameters: BenignVitParameters, seed: int, device: str) -> TokenProjections:
-    """Return the projections that the cell shares with all cells of its seed and shape."""
-    kind = "pytorch" if parameters.initialisation == "pytorch" else "gaussian"
-    fields = type(parameters).model_fields
-    defaults = {name: fields[name].default for name in _NOT_PROJECTED}
-    shared = {"n": parameters.capacity, "initialisation": kind, **defaults}
-    return _at_unit_scale(parameters.model_copy(update=shared), seed, device)
+            q = self.test.q[:, :width].view(samples, tokens, -1)  # (test samples, tokens, width)
+            k = self.test.k[:, :width].view(samples, tokens, -1)  # (test samples, tokens, width)
+            self._test_scores_outside[width] = self.test_scores - q @ k.mT
+        return self._test_scores_outside[width]
 
 
 _NOT_PROJECTED = (
@@ -132,38 +123,57 @@ _NOT_PROJECTED = (
     "max_steps",
     "leap",
 )
-"""What scales or steers projections, or comes after them: cells that differ in it share them."""
+"""Parameters that scale or steer projections, or come after them: cells that differ in them share
+their projections."""
+
+
+def projections_of(parameters: BenignVitParameters, seed: int, device: str) -> TokenProjections:
+    """Return the projections that the cell shares with all cells of its seed and shape."""
+    kind = "pytorch" if parameters.initialisation == "pytorch" else "gaussian"
+    declared = type(parameters).model_fields
+    defaults = {name: declared[name].default for name in _NOT_PROJECTED}
+    shared = {"n": parameters.capacity, "initialisation": kind, **defaults}
+    return _at_unit_scale(parameters.model_copy(update=shared), seed, device)
 
 
 @functools.lru_cache(maxsize=REALISATIONS_KEPT)
 def _at_unit_scale(parameters: BenignVitParameters, seed: int, device: str) -> TokenProjections:
-    # In float64 whatever the cell's precision: it is done once a seed.
+    # Computed in float64 whatever the cell's precision: it is done once for each seed.
     drawn = draw(parameters, seed)
     weights, train, test = drawn.weights, drawn.train, drawn.test
-    x, x_test = torch.from_numpy(train.tokens), torch.from_numpy(test.tokens)  # (.., tokens, d)
-    x_signal = torch.eye(2, x.shape[2], dtype=x.dtype)  # e₁ and e₂
-    w_query, w_key = torch.from_numpy(weights.query), torch.from_numpy(weights.key)
-    w_value = torch.from_numpy(weights.value) @ torch.from_numpy(weights.output)  # (d,)
-    train_heads, test_heads = ((one @ w_query, one @ w_key) for one in (x, x_test))
-    basis = _head_basis((w_query[:2], w_key[:2]), train_heads)
-    rows = x.flatten(0, 1)  # (capacity · tokens, d)
+    x = torch.from_numpy(train.tokens)  # (capacity, tokens, d)
+    x_test = torch.from_numpy(test.tokens)  # (test samples, tokens, d)
+    e = torch.eye(2, x.shape[2], dtype=x.dtype)  # e₁ and e₂, (2, d)
+    W_Q, W_K = torch.from_numpy(weights.query), torch.from_numpy(weights.key)  # (d, d_h)
+    w_VO = torch.from_numpy(weights.value) @ torch.from_numpy(weights.output)  # W_V w_O, (d,)
+    q, k = x @ W_Q, x @ W_K  # (capacity, tokens, d_h)
+    q_test, k_test = x_test @ W_Q, x_test @ W_K  # (test samples, tokens, d_h)
+    q_signal, k_signal = W_Q[:2], W_K[:2]  # (2, d_h)
+    basis = _head_basis((q_signal, k_signal), (q, k))  # (d_h, width)
+    X = x.flatten(0, 1)  # (capacity · tokens, d)
     dtype = getattr(torch, parameters.dtype)
 
     def stored(tensor: Tensor) -> Tensor:
         return tensor.to(device=device, dtype=dtype).contiguous()
 
-    def projected(tokens: Tensor, heads: tuple[Tensor, Tensor]) -> Projected:
-        query, key = (stored((head @ basis).view(len(tokens), -1)) for head in heads)
-        return Projected(stored(tokens @ rows.mT), query, key, stored(tokens @ w_value))
+    def projected(tokens: Tensor, query: Tensor, key: Tensor) -> Projected:
+        """Project tokens, (count, d), with queries and keys of (.., d_h)."""
+        count = len(tokens)
+        return Projected(
+            G=stored(tokens @ X.mT),  # (count, capacity · tokens)
+            q=stored((query @ basis).view(count, -1)),  # (count, width)
+            k=stored((key @ basis).view(count, -1)),  # (count, width)
+            v=stored(tokens @ w_VO),  # (count,)
+        )
 
     return TokenProjections(
         labels=stored(torch.from_numpy(train.labels)),
         flip_draws=stored(torch.from_numpy(train.flip_draws)),
         test_labels=stored(torch.from_numpy(test.labels)),
-        train=projected(rows, train_heads),
-        test=projected(x_test.flatten(0, 1), test_heads),
-        signals=projected(x_signal, (w_query[:2], w_key[:2])),
-        test_scores=stored(test_heads[0] @ test_heads[1].mT),
+        train=projected(X, q, k),
+        test=projected(x_test.flatten(0, 1), q_test, k_test),
+        signals=projected(e, q_signal, k_signal),
+        test_scores=stored(q_test @ k_test.mT),  # (test samples, tokens, tokens)
         output_norm_squared=float((weights.output**2).sum()),
     )
 
@@ -182,27 +192,23 @@ def _head_basis(signals: tuple[Tensor, Tensor], heads: tuple[Tensor, Tensor]) ->
     Returns:
         Shape (d_h, width).
     """
-    query, key = heads
-    noise = torch.cat([query[:, 1:], key[:, 1:]], dim=1).flatten(0, 1)
+    q, k = heads
+    noise = torch.cat([q[:, 1:], k[:, 1:]], dim=1).flatten(0, 1)  # (2 · noise tokens, d_h)
     ordered = torch.cat([*signals, noise])  # (2r, d_h)
-    basis: Tensor = torch.linalg.qr(ordered[: min(ordered.shape)].mT).Q
+    basis: Tensor = torch.linalg.qr(ordered[: min(ordered.shape)].mT).Q  # (d_h, width)
     return basis
-
-
-_SMALLEST = 1e-30
-"""A change of scores that is none."""
 
 
 class ForwardPass(NamedTuple):
     """A forward pass of every cell over samples, of training or of testing.
 
     Attributes:
-        scores: q kᵀ, (cells, samples, tokens, tokens).
-        attention: their softmax, shaped like them.
-        values: x W_V w_O, (cells, samples, tokens).
-        attended: attention times values, (cells, samples, tokens).
+        scores: q kᵀ at true scale, (cells, samples, tokens, tokens).
+        attention: a, the softmax of each row of the scores, shaped like them.
+        values: v = x W_V w_O at true scale, (cells, samples, tokens).
+        attended: a v, (cells, samples, tokens).
         margins: y f(X), (cells, samples).
-        loss: (cells,).
+        loss: the mean over samples of log(1 + exp(−y f(X))), (cells,).
     """
 
     scores: Tensor
@@ -221,64 +227,57 @@ class Update(NamedTuple):
     """What a step adds: minus the loss's gradient times the step size, at unit scale.
 
     Attributes:
-        by_score: by each score q̃_i·k̃_j, (cells, samples, tokens, tokens).
-        by_value: by each value ṽ_j, (cells, samples, tokens).
+        by_score: −η ∂L/∂(q̃_i·k̃_j), (cells, samples, tokens, tokens).
+        by_value: −η ∂L/∂ṽ_j, (cells, samples, tokens).
     """
 
     by_score: Tensor
     by_value: Tensor
 
 
+_SMALLEST = 1e-30
+"""The change of scores, or of the loss, below which a division by it is avoided."""
+
+
 @dataclass
 class TokenSpace:
-    """The state of cells of one shape that are trained together; rows = samples · tokens.
+    """The constants and the state of cells of one shape that are trained together.
 
-    Attributes:
-        which: the cells' places in the list they came from, (cells,).
-        scales: s, the strength of each token position, (cells, tokens).
-        pair_scales: s_i s_j, (cells, 1, tokens, tokens).
-        score_scales: what q̃ k̃ᵀ is to be multiplied by: σ_h² s_i s_j, or s_i s_j; shaped like them.
-        labels: training labels, flips included, (cells, samples).
-        learning_rate, epsilon, max_steps, leap: (cells,).
-        steps: how many have been taken, (cells,).
-        stride: how many are taken next, as one, (cells,).
-        head_scale: what q̃ and k̃ are to be multiplied by: σ_h, or 1, (cells,).
-        value_scale: what ṽ₀ was multiplied by: σ_V ‖w_O‖, or 1, (cells,).
-        value_gain: ‖w_O‖², (cells,).
-        gram: G̃, (cells, rows, rows).
-        initial_query, initial_key, query, key: q̃₀, k̃₀, q̃ and k̃, (cells, rows, width).
-        initial_value, value: ṽ₀ and ṽ, (cells, rows).
-        query_coefficients, key_coefficients, value_coefficients: s C for each of the three, shaped
-            like them; what gradient descent has added, as combinations of unit-scale tokens.
+    The first two groups are constants; the third is the state, which every step changes.
     """
 
-    which: Tensor
-    scales: Tensor
-    pair_scales: Tensor
-    score_scales: Tensor
-    labels: Tensor
-    learning_rate: Tensor
-    epsilon: Tensor
-    max_steps: Tensor
-    leap: Tensor
-    steps: Tensor
-    stride: Tensor
-    head_scale: Tensor
-    value_scale: Tensor
-    value_gain: Tensor
-    gram: Tensor
-    initial_query: Tensor
-    initial_key: Tensor
-    initial_value: Tensor
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    query_coefficients: Tensor
-    key_coefficients: Tensor
-    value_coefficients: Tensor
+    # Settings of the cells.
+    indices: Tensor  # of each cell in the list that it came from, (cells,)
+    labels: Tensor  # y with flips, (cells, samples)
+    eta: Tensor  # η, (cells,)
+    epsilon: Tensor  # (cells,)
+    max_steps: Tensor  # (cells,)
+    leap: Tensor  # (cells,)
+    s: Tensor  # strength of each token position, (cells, tokens)
+    s_pair: Tensor  # s_i s_j, (cells, 1, tokens, tokens)
+    score_scale: Tensor  # σ_h² s_i s_j, or s_i s_j, (cells, 1, tokens, tokens)
+    head_scale: Tensor  # factor of q̃ and k̃: σ_h, or 1, (cells,)
+    value_scale: Tensor  # factor that ṽ₀ contains: σ_V ‖w_O‖, or 1, (cells,)
+    output_norm_squared: Tensor  # ‖w_O‖², (cells,)
+
+    # Projections of the training tokens at the start.
+    G: Tensor  # (cells, rows, rows)
+    q0: Tensor  # (cells, rows, width)
+    k0: Tensor  # (cells, rows, width)
+    v0: Tensor  # (cells, rows)
+
+    # State.
+    steps: Tensor  # gradient steps taken, (cells,)
+    stride: Tensor  # gradient steps that the next update takes as one, (cells,)
+    q: Tensor  # q₀ + G C_q, (cells, rows, width)
+    k: Tensor  # k₀ + G C_k, (cells, rows, width)
+    v: Tensor  # v₀ + ‖w_O‖² G C_v, (cells, rows)
+    C_q: Tensor  # −η Σ ∂L/∂q, times the tokens' strengths, (cells, rows, width)
+    C_k: Tensor  # −η Σ ∂L/∂k, likewise, (cells, rows, width)
+    C_v: Tensor  # −η Σ ∂L/∂v, likewise, (cells, rows)
 
     def select(self, cells: Tensor) -> TokenSpace:
-        """Return the state of the cells where `cells`, shape (cells,), is true."""
+        """Return the cells where `cells`, shape (cells,), is true."""
         if bool(cells.all()):
             return self
         return TokenSpace(*(getattr(self, part.name)[cells] for part in fields(self)))
@@ -286,60 +285,76 @@ class TokenSpace:
     def forward(self) -> ForwardPass:
         """Return the forward pass over the training samples at the current state."""
         cells, samples = self.labels.shape
-        tokens = self.scales.shape[1]
+        tokens = self.s.shape[1]
         by_sample = (cells * samples, tokens, -1)
-        products = torch.bmm(self.query.view(by_sample), self.key.view(by_sample).mT)
-        value = self.value.view(cells, samples, tokens)
-        return self.read_out(products.view(cells, samples, tokens, tokens), value, self.labels)
+        products = torch.bmm(self.q.view(by_sample), self.k.view(by_sample).mT)  # q̃ k̃ᵀ
+        products = products.view(cells, samples, tokens, tokens)
+        v = self.v.view(cells, samples, tokens)  # (cells, samples, tokens)
+        return self.read_out(products, v, self.labels)
 
-    def read_out(self, products: Tensor, value: Tensor, labels: Tensor) -> ForwardPass:
-        """Return the forward pass from what tokens are to each other at unit scale.
+    def read_out(self, products: Tensor, v: Tensor, y: Tensor) -> ForwardPass:
+        """Return the forward pass from inner products and values at unit scale.
+
+        f(X) = 1/M Σ_i a_i·v with a_i = softmax_j(s_i s_j q̃_i·k̃_j) and v_j = s_j ṽ_j (equation 1).
 
         Args:
-            products: q̃ k̃ᵀ, (cells, samples, tokens, tokens); changed in place.
-            value: ṽ, (cells, samples, tokens).
-            labels: (cells, samples).
+            products: q̃ k̃ᵀ, (cells, samples, tokens, tokens). The scores overwrite them: a pass
+                has no larger tensor, and a copy costs as much as the softmax.
+            v: ṽ, (cells, samples, tokens).
+            y: labels, (cells, samples).
         """
-        scores = products.mul_(self.score_scales)  # (cells, samples, tokens, tokens)
-        attention = torch.softmax(scores, dim=-1)
-        values = value * self.scales[:, None]
+        scores = products.mul_(self.score_scale)  # (cells, samples, tokens, tokens)
+        attention = torch.softmax(scores, dim=-1)  # (cells, samples, tokens, tokens)
+        values = v * self.s[:, None]  # (cells, samples, tokens)
         attended = (attention @ values[..., None]).squeeze(-1)  # (cells, samples, tokens)
-        margins = labels * attended.mean(-1)  # (cells, samples)
-        return ForwardPass(scores, attention, values, attended, margins, logistic_loss(margins))
+        margins = y * attended.mean(-1)  # y f(X), (cells, samples)
+        loss = softplus(-margins).mean(-1)  # (cells,)
+        return ForwardPass(scores, attention, values, attended, margins, loss)
 
     def update(self, now: ForwardPass, rate: Tensor) -> Update:
-        """Return what a step of size `rate` adds, (cells,), given the forward pass `now`."""
-        # −η ∂L/∂f / M, so that everything below is already a step and not a gradient.
-        by_output = rate[:, None] * self.labels * torch.sigmoid(-now.margins)
-        by_output = (by_output / now.attended[0].numel())[..., None]  # (cells, samples, 1)
-        # ∂a_i·v/∂s_ij = a_ij (v_j − a_i·v), (cells, samples, tokens, tokens)
-        by_score = (now.values[:, :, None] - now.attended[..., None]).mul_(now.attention)
-        by_score.mul_(by_output[..., None] * self.pair_scales)
-        return Update(by_score, now.attention.sum(2) * (by_output * self.scales[:, None]))
+        """Return what a step of size `rate` adds, (cells,), given the forward pass `now`.
+
+        With ℓ′ the slope of the loss at a margin and g = −η ∂L/∂f / M = −η y ℓ′ / (N M),
+
+            −η ∂L/∂(q̃_i·k̃_j) = g s_i s_j a_ij (v_j − a_i·v),    −η ∂L/∂ṽ_j = g s_j Σ_i a_ij.
+        """
+        minus_slope = torch.sigmoid(-now.margins)  # −ℓ′, (cells, samples)
+        g = rate[:, None] * self.labels * minus_slope  # (cells, samples)
+        g = (g / now.attended[0].numel())[..., None]  # over N M, (cells, samples, 1)
+        lead = now.values[:, :, None] - now.attended[..., None]  # v_j − a_i·v, (.., i, j)
+        by_score = lead.mul_(now.attention)  # in place: it is the step's largest tensor
+        by_score.mul_(g[..., None] * self.s_pair)  # (cells, samples, tokens, tokens)
+        by_value = now.attention.sum(2) * (g * self.s[:, None])  # (cells, samples, tokens)
+        return Update(by_score, by_value)
 
     def descend(self, now: ForwardPass) -> None:
-        """Take a stride of gradient steps as one, given the forward pass `now` of the state."""
+        """Take a stride of gradient steps as one, given the forward pass `now` of the state.
+
+            C_q += B k,    C_k += Bᵀ q,    C_v += b
+
+        with B and b from `update`; then q = q₀ + G C_q, and so on.
+        """
         cells, samples, tokens = now.attended.shape
-        flat = (cells * samples, tokens, -1)
-        update = self.update(now, (self.learning_rate * self.stride).to(now.margins.dtype))
-        by_score = update.by_score.view(flat)  # (cells · samples, tokens, tokens)
-        self.query_coefficients.view(flat).baddbmm_(by_score, self.key.view(flat))
-        self.key_coefficients.view(flat).baddbmm_(by_score.mT, self.query.view(flat))
-        self.value_coefficients += update.by_value.view(cells, -1)
-        self.query = added_product(self.initial_query, self.gram, self.query_coefficients)
-        self.key = added_product(self.initial_key, self.gram, self.key_coefficients)
-        self.value = self.moved_values(self.initial_value, self.gram)
+        by_sample = (cells * samples, tokens, -1)
+        B, b = self.update(now, (self.eta * self.stride).to(now.margins.dtype))
+        B = B.view(by_sample)  # (cells · samples, tokens, tokens)
+        self.C_q.view(by_sample).baddbmm_(B, self.k.view(by_sample))
+        self.C_k.view(by_sample).baddbmm_(B.mT, self.q.view(by_sample))
+        self.C_v += b.view(cells, -1)
+        self.q = added_product(self.q0, self.G, self.C_q)  # (cells, rows, width)
+        self.k = added_product(self.k0, self.G, self.C_k)  # (cells, rows, width)
+        self.v = self.moved_values(self.v0, self.G)  # (cells, rows)
         self.steps += self.stride
 
-    def moved_values(self, initial: Tensor, gram: Tensor) -> Tensor:
-        """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C of any tokens, (cells, rows).
+    def moved_values(self, v0: Tensor, G: Tensor) -> Tensor:
+        """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C_v of any tokens, (cells, tokens of the kind).
 
         Args:
-            initial: their ṽ₀, (cells, rows).
-            gram: their inner products with the training tokens.
+            v0: their ṽ₀, (cells, tokens of the kind).
+            G: their inner products with the training tokens, (cells, tokens of the kind, rows).
         """
-        added = (gram @ self.value_coefficients[..., None]).squeeze(-1)  # (cells, rows)
-        return torch.addcmul(initial, self.value_gain[:, None], added)
+        added = (G @ self.C_v[..., None]).squeeze(-1)  # (cells, tokens of the kind)
+        return torch.addcmul(v0, self.output_norm_squared[:, None], added)
 
     def choose_stride(self, before: ForwardPass, now: ForwardPass) -> None:
         """Let the next stride change scores and margins by about `leap`, judged by the last one.
@@ -352,59 +367,61 @@ class TokenSpace:
             (now.scores - before.scores).abs().amax((1, 2, 3)),
             (now.margins - before.margins).abs().amax(1),
         )  # (cells,)
-        longer = self.stride * (self.leap / change.clamp(min=_SMALLEST)).clamp(0.5, 2)
-        pace = (before.loss / now.loss).log() / self.stride
-        to_epsilon = (now.loss / self.epsilon).log() / pace.clamp(min=_SMALLEST)
-        left = torch.minimum(self.max_steps - self.steps, to_epsilon.ceil())
-        self.stride = torch.minimum(longer.floor(), left).clamp(min=1)
+        factor = (self.leap / change.clamp(min=_SMALLEST)).clamp(0.5, 2)  # (cells,)
+        longest = self.stride * factor  # (cells,)
+        pace = (before.loss / now.loss).log() / self.stride  # fall of log loss in a step, (cells,)
+        to_epsilon = (now.loss / self.epsilon).log() / pace.clamp(min=_SMALLEST)  # (cells,)
+        remaining = torch.minimum(self.max_steps - self.steps, to_epsilon.ceil())  # (cells,)
+        self.stride = torch.minimum(longest.floor(), remaining).clamp(min=1)  # (cells,)
 
 
 def initial_state(
     cells: Sequence[BenignVitParameters], projections: Sequence[TokenProjections]
 ) -> TokenSpace:
     """Return the state at initialisation of cells of one shape, from each one's projections."""
-    first, samples = projections[0], cells[0].n
-    gram = first.train.gram
-    rows, width = samples * cells[0].tokens, first.head_width(samples)
+    trains = [each.train for each in projections]
+    precision, device = trains[0].G.dtype, trains[0].G.device
+    rows, width = cells[0].n * cells[0].tokens, projections[0].head_width(cells[0].n)
+
+    def per_cell(values: Sequence[object], dtype: torch.dtype = precision) -> Tensor:
+        return torch.tensor(values, dtype=dtype, device=device)
+
     strengths = [weight_scales(cell) for cell in cells]
-
-    def per_cell(values: Sequence[object], dtype: torch.dtype = gram.dtype) -> Tensor:
-        return torch.tensor(values, dtype=dtype, device=gram.device)
-
-    query = stacked([one.train.query[:rows, :width] for one in projections])
-    key = stacked([one.train.key[:rows, :width] for one in projections])
-    output = per_cell([one.output for one in strengths])
-    value_scale = output * per_cell([one.value for one in strengths])
-    value = value_scale[:, None] * stacked([one.train.value[:rows] for one in projections])
-    head_scale = per_cell([one.head for one in strengths])
-    scales = per_cell([token_scales(cell).tolist() for cell in cells])
-    pair_scales = (scales[:, :, None] * scales[:, None, :])[:, None]
+    head_scale = per_cell([each.head for each in strengths])  # (cells,)
+    output_scale = per_cell([each.output for each in strengths])  # (cells,)
+    value_scale = output_scale * per_cell([each.value for each in strengths])  # (cells,)
+    norms_squared = per_cell([each.output_norm_squared for each in projections])  # (cells,)
+    s = per_cell([token_scales(cell).tolist() for cell in cells])  # (cells, tokens)
+    s_pair = (s[:, :, None] * s[:, None, :])[:, None]  # (cells, 1, tokens, tokens)
+    q0 = stacked([train.q[:rows, :width] for train in trains])  # (cells, rows, width)
+    k0 = stacked([train.k[:rows, :width] for train in trains])  # (cells, rows, width)
+    v0 = value_scale[:, None] * stacked([train.v[:rows] for train in trains])  # (cells, rows)
     pairs = zip(cells, projections, strict=True)
     return TokenSpace(
-        which=torch.arange(len(cells), device=gram.device),
-        scales=scales,
-        pair_scales=pair_scales,
-        score_scales=(head_scale**2)[:, None, None, None] * pair_scales,
-        labels=torch.stack([one.labels_of(cell) for cell, one in pairs]),
-        learning_rate=per_cell([cell.learning_rate for cell in cells]),
+        indices=torch.arange(len(cells), device=device),
+        labels=torch.stack([each.labels_of(cell) for cell, each in pairs]),
+        eta=per_cell([cell.learning_rate for cell in cells]),
         epsilon=per_cell([cell.epsilon for cell in cells], torch.float64),  # not rounded up
         max_steps=per_cell([cell.max_steps for cell in cells], torch.float64),
         leap=per_cell([cell.leap for cell in cells], torch.float64),
-        steps=per_cell([0] * len(cells), torch.float64),
-        stride=per_cell([1] * len(cells), torch.float64),
+        s=s,
+        s_pair=s_pair,
+        score_scale=(head_scale**2)[:, None, None, None] * s_pair,
         head_scale=head_scale,
         value_scale=value_scale,
-        value_gain=output**2 * per_cell([one.output_norm_squared for one in projections]),
-        gram=stacked([one.train.gram[:rows, :rows] for one in projections]),
-        initial_query=query,
-        initial_key=key,
-        initial_value=value,
-        query=query.contiguous(),  # a view of several cells can't be cut into samples
-        key=key.contiguous(),
-        value=value,
-        query_coefficients=_zeros_like(query),
-        key_coefficients=_zeros_like(key),
-        value_coefficients=_zeros_like(value),
+        output_norm_squared=output_scale**2 * norms_squared,
+        G=stacked([train.G[:rows, :rows] for train in trains]),
+        q0=q0,
+        k0=k0,
+        v0=v0,
+        steps=per_cell([0] * len(cells), torch.float64),
+        stride=per_cell([1] * len(cells), torch.float64),
+        q=q0.contiguous(),  # where cells share memory, a view can't be cut into samples
+        k=k0.contiguous(),
+        v=v0,
+        C_q=_zeros_like(q0),
+        C_k=_zeros_like(k0),
+        C_v=_zeros_like(v0),
     )
 
 
@@ -417,5 +434,5 @@ def stacked(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:
-    """Zeros in memory of their own, which a view of several cells lacks."""
+    """Zeros in their own memory, which a view that cells share lacks."""
     return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)

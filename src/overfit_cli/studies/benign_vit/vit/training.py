@@ -152,7 +152,7 @@ def train_together(
             training.log(cells[0], float(state.steps[0]), row)
         if bool(stops.any()):
             stopped = state.select(stops)
-            places = stopped.which.tolist()
+            places = stopped.indices.tolist()
             tokens = TrueScaleTokens(stopped, [projections[place] for place in places])
             rows = measured(tokens, now.select(stops))
             for place, steps, row in zip(places, stopped.steps.tolist(), rows, strict=True):
