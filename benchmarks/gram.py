@@ -39,7 +39,7 @@ def drawn(n: int, width: int, outputs: int) -> tuple[Network, Tensor]:
 @torch.no_grad()
 def by_formula(net: Network, inputs: Tensor) -> Tensor:
     """Definition 3.6."""
-    return gram_matrix(net.at(inputs))[0]
+    return gram_matrix(net.forward(inputs))[0]
 
 
 def by_backward_passes(net: Network, inputs: Tensor) -> Tensor:

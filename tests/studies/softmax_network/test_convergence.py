@@ -56,7 +56,7 @@ def networks(activation: Activation, *, outputs: int = 2) -> tuple[Network, Tens
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_outputs_and_gradients_are_those_of_autograd(activation: Activation) -> None:
     net, x = networks(activation)
-    out = net.at(x)
+    out = net.forward(x)
     targets = torch.ones_like(out.values)
     gradients = out.gradient(out.values - targets)
     for place in range(3):
@@ -72,7 +72,7 @@ def test_outputs_and_gradients_are_those_of_autograd(activation: Activation) -> 
 def test_the_gram_matrix_is_that_of_the_jacobian(activation: Activation, outputs: int) -> None:
     """Definition 3.6: JJᵀ = m H, to 1e-12 of the largest entry; rows run over samples last."""
     net, x = networks(activation, outputs=outputs)
-    gram = gram_matrix(net.at(x))
+    gram = gram_matrix(net.forward(x))
     for place in range(3):
         weights = net.weights[place].clone().requires_grad_()
         values = plain_network(activation, x[place], weights, net.signs[place])
@@ -89,8 +89,8 @@ def test_the_gram_matrix_is_that_of_the_jacobian(activation: Activation, outputs
 
 def test_the_gram_matrix_between_other_inputs_is_a_block_of_that_of_all() -> None:
     net, x = networks("softmax")
-    whole = gram_matrix(net.at(x)).view(3, 2, 5, 2, 5)
-    block = gram_matrix(net.at(x[:, :2]), net.at(x[:, 2:])).view(3, 2, 2, 2, 3)
+    whole = gram_matrix(net.forward(x)).view(3, 2, 5, 2, 5)
+    block = gram_matrix(net.forward(x[:, :2]), net.forward(x[:, 2:])).view(3, 2, 2, 2, 3)
     torch.testing.assert_close(block, whole[:, :, :2, :, 2:], rtol=1e-12, atol=1e-12)
 
 
@@ -102,7 +102,7 @@ def test_the_limit_of_wide_networks_is_what_their_kernels_come_to(activation: Ac
     weights = torch.tensor(0.7 * random.normal(size=(1, 400_000, 2))).repeat_interleave(2, 1)
     signs = torch.tensor(random.choice([-1.0, 1.0], (1, 2, 400_000, 1)))
     signs = torch.cat([signs, -signs], -1).flatten(2)
-    gram = gram_matrix(Network(activation, weights, signs).at(x))
+    gram = gram_matrix(Network(activation, weights, signs).forward(x))
     limit = limit_gram_matrix(activation, x, x, torch.tensor([0.7], dtype=torch.float64), 2)
     torch.testing.assert_close(gram, limit, rtol=0.02, atol=0.02 * float(limit.abs().max()))
 
@@ -160,7 +160,7 @@ def test_regression_in_closed_form_is_equation_24_step_by_step() -> None:
             found.predictions_elsewhere(cross, step), elsewhere, rtol=1e-9, atol=1e-11
         )
         left = (labels - fitted).norm(dim=1)
-        torch.testing.assert_close(found.left(step).norm(dim=1), left, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(found.remaining(step).norm(dim=1), left, rtol=1e-10, atol=1e-12)
         gamma = gamma - rates[:, None] * (fitted - labels)
 
 
@@ -184,7 +184,7 @@ def test_regression_tells_the_first_step_at_which_it_is_near_enough() -> None:
     for epsilon in (1.0, 0.3, 1e-3):
         for place, steps in enumerate(found.steps_to(epsilon)):
             squares = [
-                float(found.left(step)[place].square().sum()) for step in range(int(steps) + 1)
+                float(found.remaining(step)[place].square().sum()) for step in range(int(steps) + 1)
             ]
             assert squares[-1] <= epsilon < min(squares[:-1], default=math.inf)
     assert found.steps_to(100.0) == [0.0, 0.0]

@@ -61,7 +61,7 @@ def test_noised_points_are_where_the_forward_equation_takes_them() -> None:
     for _ in range(steps):
         x += -x * time / steps + np.sqrt(2 * time / steps) * random.normal(size=len(x))
     clean = np.full((40_000, 1), start)
-    found = data.noised(clean, np.full(40_000, time), random).noisy[:, 0]
+    found = data.add_noise(clean, np.full(40_000, time), random).noisy[:, 0]
     assert found.mean() == pytest.approx(x.mean(), abs=0.02)
     assert found.std() == pytest.approx(x.std(), abs=0.02)
     assert stats.ks_2samp(found, x).pvalue > 1e-3
@@ -106,7 +106,7 @@ def test_the_backward_process_with_the_true_score_ends_at_the_target() -> None:
     times = np.geomspace(4.0, 0.02, 200)
     samples = data.backward(mixture.denoise, random.normal(size=(4000, 2)), times, random)
     fresh, again = (
-        data.noised(mixture.draw(4000, 0, name), np.full(4000, 0.02), random).noisy
+        data.add_noise(mixture.draw(4000, 0, name), np.full(4000, 0.02), random).noisy
         for name in ("one", "other")
     )
     near, floor, far = (
@@ -212,7 +212,9 @@ def test_the_curvature_is_that_of_a_wide_network() -> None:
     problem = draw_problem(of, 0)
     start = engine.initial_network(of, 0, problem.train, "cpu")
     largest, smallest = engine.tangent_spectrum(of, problem.train, start.radius)
-    inputs = torch.as_tensor(engine.scaled(problem.train.noisy, problem.train.times, start.radius))
+    inputs = torch.as_tensor(
+        engine.network_inputs(problem.train.noisy, problem.train.times, start.radius)
+    )
     weights = start.net.weights[0].clone().requires_grad_()
     values = plain_network("softmax", inputs, weights, start.net.signs[0])[:, 0]
     rows = torch.stack([torch.autograd.grad(one, weights, retain_graph=True)[0] for one in values])

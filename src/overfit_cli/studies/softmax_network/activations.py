@@ -1,6 +1,4 @@
-"""The three networks: softmax, exponential, rectified linear.
-
-The three networks, their Jacobians and their tangent kernels, by formula and in batches.
+"""The three networks in batches: outputs, gradients, tangent kernels by formula, initial weights.
 
     F_ℓ(x) = Σ_r a_ℓr h_r(z),   z = W x;   h = m softmax(z), exp(z) or max(z, 0)
 
@@ -8,8 +6,6 @@ Only W is trained. All three have ∂F_ℓ/∂w_r = B_ℓr x with B_ℓr = (a_�
 for softmax and zero for the others. So JJᵀ = m H, where (Cao et al. 2024, Definition 3.6)
 
     H_(ℓi)(kj) = 1/m ⟨x_i, x_j⟩ Σ_r B_iℓr B_jkr.
-
-Initial weights of the two-layer networks.
 """
 
 from __future__ import annotations
@@ -23,6 +19,8 @@ from torch import Tensor
 
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.softmax_network.paper import Activation, Initialisation
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -41,31 +39,31 @@ class Network:
 
     @property
     def width(self) -> int:
-        """M."""
+        """The number m of hidden units."""
         return self.weights.shape[1]
 
-    def at(self, inputs: Tensor) -> Outputs:
-        """Return the outputs at inputs X, shape (cells, n, d)."""
-        scores = inputs @ self.weights.mT  # z, (cells, n, m)
+    def forward(self, inputs: Tensor) -> Outputs:
+        """Return the outputs F at inputs X, shape (cells, n, d)."""
+        X, W, a, m = inputs, self.weights, self.signs, self.width
+        z = X @ W.mT  # (cells, n, m)
         if self.activation == "relu":
-            hidden, slopes = scores.relu(), (scores > 0).to(scores)
+            h, slopes = z.relu(), (z > 0).to(z)  # h and h′, (cells, n, m)
         elif self.activation == "exp":
-            hidden = slopes = scores.exp()
+            h = slopes = z.exp()  # (cells, n, m)
         else:
-            hidden = slopes = self.width * scores.softmax(-1)
-        outputs = hidden @ self.signs.mT  # (cells, n, outputs)
-        centred = self.activation == "softmax"
-        centres = outputs / self.width if centred else torch.zeros_like(outputs)
-        return Outputs(inputs, self.signs, outputs, slopes, centres)
+            h = slopes = m * z.softmax(-1)  # (cells, n, m)
+        F = h @ a.mT  # (cells, n, outputs)
+        c = F / m if self.activation == "softmax" else torch.zeros_like(F)  # (cells, n, outputs)
+        return Outputs(X, a, F, slopes, c)
 
-    def of(self, cells: Tensor) -> Network:
-        """Return those of some of the cells."""
+    def select(self, cells: Tensor) -> Network:
+        """Return the networks of the cells at the indices `cells`."""
         return Network(self.activation, self.weights[cells], self.signs[cells])
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Networks' outputs at some inputs, and what their derivatives need.
+    """Outputs of networks at some inputs, and what their derivatives need.
 
     Attributes:
         inputs: X, shape (cells, n, d).
@@ -84,35 +82,39 @@ class Outputs:
     def gradient(self, residual: Tensor) -> Tensor:
         """Return the gradient of ½‖F − Y‖² in W, (cells, m, d) (Claim 3.4).
 
+        ∂/∂w_r = Σ_i x_i h′_r(z_i) Σ_ℓ (a_ℓr − c_iℓ) (F − Y)_iℓ.
+
         Args:
             residual: F − Y, shape (cells, n, outputs).
         """
-        inner = (residual * self.centres).sum(-1, keepdim=True)
-        pulls = (residual @ self.signs - inner) * self.slopes  # (cells, n, m)
-        return pulls.mT @ self.inputs
+        centre = (residual * self.centres).sum(-1, keepdim=True)  # Σ_ℓ c (F − Y), (cells, n, 1)
+        by_hidden = (residual @ self.signs - centre) * self.slopes  # (cells, n, m)
+        return by_hidden.mT @ self.inputs  # (cells, m, d)
 
     def features(self) -> Tensor:
         """Return B, (cells, outputs · n, m), with rows (ℓ, i) in the paper's order."""
-        centred = self.signs[:, :, None] - self.centres.mT[..., None]  # (cells, outputs, n, m)
-        return (centred * self.slopes[:, None]).flatten(1, 2)
+        a = self.signs[:, :, None]  # (cells, outputs, 1, m)
+        c = self.centres.mT[..., None]  # (cells, outputs, n, 1)
+        B = (a - c) * self.slopes[:, None]  # (cells, outputs, n, m)
+        return B.flatten(1, 2)
 
 
-def gram_matrix(one: Outputs, other: Outputs | None = None) -> Tensor:
+def gram_matrix(rows: Outputs, columns: Outputs | None = None) -> Tensor:
     """Return H between inputs, (cells, outputs · n, outputs · n′) (Definition 3.6).
 
     Args:
-        one: at the rows' inputs.
-        other: of the same networks at the columns' inputs; the same ones without.
+        rows: outputs at the rows' inputs.
+        columns: outputs of the same networks at the columns' inputs; without them, `rows`.
     """
-    other = one if other is None else other
-    outputs, width = one.signs.shape[1:]
-    inner = one.inputs @ other.inputs.mT  # (cells, n, n′)
-    products = one.features() @ other.features().mT / width
+    columns = rows if columns is None else columns
+    outputs, m = rows.signs.shape[1:]
+    inner = rows.inputs @ columns.inputs.mT  # ⟨x_i, x_j⟩, (cells, n, n′)
+    products = rows.features() @ columns.features().mT / m  # (cells, outputs · n, outputs · n′)
     return products * inner.repeat(1, outputs, outputs)
 
 
 def limit_gram_matrix(
-    activation: Activation, one: Tensor, other: Tensor, sigma: Tensor, outputs: int
+    activation: Activation, rows: Tensor, columns: Tensor, sigma: Tensor, outputs: int
 ) -> Tensor:
     """Return H as the width grows without end, (cells, outputs · n, outputs · n′).
 
@@ -122,27 +124,25 @@ def limit_gram_matrix(
 
     Args:
         activation: h.
-        one, other: inputs, shapes (cells, n, d) and (cells, n′, d).
+        rows, columns: inputs x and x′, shapes (cells, n, d) and (cells, n′, d).
         sigma: σ, shape (cells,).
-        outputs: how many.
+        outputs: number of outputs.
     """
-    inner = one @ other.mT
-    lengths, others = (x.norm(dim=-1) for x in (one, other))
-    variance = sigma.square()[:, None, None]
+    inner = rows @ columns.mT  # ⟨x, x′⟩, (cells, n, n′)
+    norms = rows.norm(dim=-1)[:, :, None]  # ‖x‖, (cells, n, 1)
+    column_norms = columns.norm(dim=-1)[:, None]  # ‖x′‖, (cells, 1, n′)
+    variance = sigma.square()[:, None, None]  # σ², (cells, 1, 1)
     if activation == "softmax":
-        kernel = (variance * inner).exp()
+        kernel = (variance * inner).exp()  # (cells, n, n′)
     elif activation == "exp":
-        squares = lengths.square()[:, :, None] + others.square()[:, None]
-        kernel = (variance * (squares / 2 + inner)).exp()
+        squares = norms.square() + column_norms.square()  # ‖x‖² + ‖x′‖², (cells, n, n′)
+        kernel = (variance * (squares / 2 + inner)).exp()  # (cells, n, n′)
     else:
-        products = lengths[:, :, None] * others[:, None]
-        cosines = torch.where(products > 0, inner / products, 0.0).clamp(-1, 1)
-        kernel = 0.5 - cosines.acos() / (2 * torch.pi)
-    same_output = torch.eye(outputs, dtype=one.dtype, device=one.device)
+        products = norms * column_norms  # (cells, n, n′)
+        cosines = torch.where(products > 0, inner / products, 0.0).clamp(-1, 1)  # (cells, n, n′)
+        kernel = 0.5 - cosines.acos() / (2 * torch.pi)  # (cells, n, n′)
+    same_output = torch.eye(outputs, dtype=rows.dtype, device=rows.device)
     return torch.kron(same_output, inner * kernel)
-
-
-Floats = NDArray[np.float64]
 
 
 def initial_weights(
@@ -153,16 +153,16 @@ def initial_weights(
     In the symmetric case each hidden unit stands twice, with opposite signs (Definition 3.7).
 
     Args:
-        way: which case.
+        way: symmetric, or independent units.
         shape: m, d and outputs; m is even in the symmetric case.
         sigma: σ, the deviation of a weight.
-        seed: the cell's.
+        seed: the seed of the cell.
     """
     m, d, outputs = shape
     units = m // 2 if way == "symmetric" else m
-    weights = named_rng(seed, "init", "weights").standard_normal((units, d))
-    signs = named_rng(seed, "init", "signs").choice([-1.0, 1.0], (units, outputs)).T
+    W = named_rng(seed, "init", "weights").standard_normal((units, d))  # (units, d)
+    a = named_rng(seed, "init", "signs").choice([-1.0, 1.0], (units, outputs)).T  # (outputs, units)
     if way == "symmetric":
-        weights = np.repeat(weights, 2, axis=0)
-        signs = np.stack([signs, -signs], axis=-1).reshape(outputs, -1)
-    return sigma * weights, signs
+        W = np.repeat(W, 2, axis=0)  # w₁, w₁, w₂, w₂, ..., (m, d)
+        a = np.stack([a, -a], axis=-1).reshape(outputs, -1)  # a₁, −a₁, ..., (outputs, m)
+    return sigma * W, a

@@ -12,11 +12,11 @@ from overfit_cli.studies.softmax_network.paper import Activation
 
 def plain_network(activation: Activation, x: Tensor, weights: Tensor, signs: Tensor) -> Tensor:
     """Return F, (n, outputs), of inputs (n, d), with W of (m, d) and a of (outputs, m)."""
-    scores = x @ weights.T
+    z = x @ weights.T  # (n, m)
     if activation == "softmax":
-        hidden = scores.exp() / scores.exp().sum(dim=1, keepdim=True)
+        hidden = z.exp() / z.exp().sum(dim=1, keepdim=True)  # (n, m)
         return len(weights) * hidden @ signs.T
-    hidden = scores.exp() if activation == "exp" else torch.clamp(scores, min=0)
+    hidden = z.exp() if activation == "exp" else torch.clamp(z, min=0)  # (n, m)
     return hidden @ signs.T
 
 

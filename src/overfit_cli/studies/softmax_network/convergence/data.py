@@ -51,13 +51,15 @@ def _samples(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Float
         return _digits(parameters, seed)
     d, outputs = parameters.d, parameters.outputs
     inside = parameters.data == "ball"
-    labels = _in_ball(named_rng(seed, "train", "labels"), parameters.n, outputs, inside=True)
-    inputs = _in_ball(named_rng(seed, "train"), parameters.n, d, inside=inside)
-    tests = _in_ball(named_rng(seed, "test"), parameters.test_samples, d, inside=inside)
+    labels = _ball_points(named_rng(seed, "train", "labels"), parameters.n, outputs, inside=True)
+    inputs = _ball_points(named_rng(seed, "train"), parameters.n, d, inside=inside)
+    tests = _ball_points(named_rng(seed, "test"), parameters.test_samples, d, inside=inside)
     return inputs, labels, tests
 
 
-def _in_ball(draws: np.random.Generator, count: int, dimensions: int, *, inside: bool) -> Floats:
+def _ball_points(
+    draws: np.random.Generator, count: int, dimensions: int, *, inside: bool
+) -> Floats:
     """Points uniform on the unit sphere, or inside it."""
     numbers = draws.standard_normal((count, dimensions + 1))  # one more, for the radius
     directions, last = numbers[:, :-1], numbers[:, -1]

@@ -1,12 +1,12 @@
-"""Networks and their kernel regressions, side by side.
+"""Networks of a batch and the kernel regressions they are compared with, in closed form.
 
-Regression with a tangent kernel by gradient descent, in closed form at any step.
+Regression with a kernel H by gradient descent follows equation (24),
 
-Equation (24), γ ← γ − η (m H γ − Y), moves the predictions m H γ as the network's linearisation
-moves: F − Y is multiplied by I − η m H at every step. The gradient of the loss (23) in γ would be
-m H (m H γ − Y), which has one factor m H more.
+    γ ← γ − η (m H γ − Y),
 
-Networks in training, and what they are held to: regression with their first kernels.
+which moves the predictions m H γ as the network's linearisation moves: F − Y is multiplied by
+I − η m H at every step. The gradient of the loss (23) in γ would be m H (m H γ − Y), which has one
+factor m H more. In comments, N = outputs · n is the number of rows of H.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class KernelRegression:
     """Gradient descent from zero on labels that are Y − F(0), for each cell.
 
     Attributes:
-        eigenvalues: of H, increasing, shape (cells, N).
-        vectors: their eigenvectors as columns, shape (cells, N, N).
-        labels: in the basis of the eigenvectors, shape (cells, N).
+        eigenvalues: λ of H, increasing, shape (cells, N).
+        vectors: V, their eigenvectors as columns, shape (cells, N, N).
+        labels: Vᵀ Y, in the basis of the eigenvectors, shape (cells, N).
         rates: η m, by which an eigenvalue shortens its part of F − Y at a step, shape (cells,).
     """
 
@@ -48,45 +48,50 @@ class KernelRegression:
     @classmethod
     def with_kernel(cls, gram: Tensor, labels: Tensor, rates: Tensor) -> KernelRegression:
         """Return the regression with H, (cells, N, N), on labels, (cells, N)."""
-        eigenvalues, vectors = torch.linalg.eigh(gram)
-        return cls(eigenvalues, vectors, (vectors.mT @ labels[..., None]).squeeze(-1), rates)
+        eigenvalues, V = torch.linalg.eigh(gram)  # (cells, N), (cells, N, N)
+        return cls(eigenvalues, V, (V.mT @ labels[..., None]).squeeze(-1), rates)
 
     @property
     def smallest(self) -> Tensor:
-        """λ, the smallest eigenvalue of H, (cells,)."""
+        """The smallest eigenvalue λ of H, (cells,)."""
         return self.eigenvalues[:, 0]
 
     @property
     def largest(self) -> Tensor:
-        """The largest one."""
+        """The largest eigenvalue of H, (cells,)."""
         return self.eigenvalues[:, -1]
 
-    def of(self, cells: Tensor) -> KernelRegression:
-        """Return those of some of the cells."""
-        parts = (self.eigenvalues, self.vectors, self.labels, self.rates)
-        return KernelRegression(*(one[cells] for one in parts))
+    def select(self, cells: Tensor) -> KernelRegression:
+        """Return the regressions of the cells at the indices `cells`."""
+        return KernelRegression(*(getattr(self, part.name)[cells] for part in fields(self)))
 
-    def left(self, step: int) -> Tensor:
-        """Return what is left of each eigenvector's label after some steps, (cells, N)."""
+    def remaining(self, step: int) -> Tensor:
+        """Return what remains of each eigenvector's label after some steps, (cells, N).
+
+        That is (1 − η m λ)^t Vᵀ Y.
+        """
         return (1 - self.rates[:, None] * self.eigenvalues) ** step * self.labels
 
     def predictions(self, step: int) -> Tensor:
         """Return m H γ of equation (24) after some steps, (cells, N)."""
-        return self._from_basis(self.labels - self.left(step))
+        return self._from_basis(self.labels - self.remaining(step))
 
     def predictions_elsewhere(self, cross: Tensor, step: int) -> Tensor:
         """Return predictions at other inputs, (cells, N′).
 
+        That is m K γ with Vᵀ γ = η Σ_{s < t} (1 − η m λ)^s Vᵀ Y. The sum is
+        (1 − (1 − η m λ)^t) / (η m λ), and t where λ is zero.
+
         Args:
-            cross: H between those and the training inputs, shape (cells, N′, N).
-            step: after how many.
+            cross: K, which is H between those and the training inputs, shape (cells, N′, N).
+            step: t, the steps taken.
         """
-        # Σ_{s < t} (1 − η m λ)^s is (1 − (1 − η m λ)^t) / (η m λ), and t where λ is zero
-        inner = self.rates[:, None] * self.eigenvalues
-        power = torch.expm1(step * torch.log1p(-inner.clamp(max=1 - 1e-15)))
-        exact = torch.where(inner < 1, -power / inner, (1 - (1 - inner) ** step) / inner)
-        summed = torch.where(inner.abs() * step < 1e-12, float(step), exact)
-        coefficients = self._from_basis(self.rates[:, None] * summed * self.labels)
+        decay = self.rates[:, None] * self.eigenvalues  # η m λ, (cells, N)
+        # (1 − η m λ)^t − 1 without cancellation, where the logarithm exists; (cells, N) each
+        power = torch.expm1(step * torch.log1p(-decay.clamp(max=1 - 1e-15)))
+        exact = torch.where(decay < 1, -power / decay, (1 - (1 - decay) ** step) / decay)
+        summed = torch.where(decay.abs() * step < 1e-12, float(step), exact)
+        coefficients = self._from_basis(self.rates[:, None] * summed * self.labels)  # m γ
         return (cross @ coefficients[..., None]).squeeze(-1)
 
     def predictions_by_gradient(self, step: int) -> Tensor:
@@ -94,8 +99,8 @@ class KernelRegression:
 
         Its step size is η over the largest m λ: with η itself it would diverge.
         """
-        squares = self.rates[:, None] * self.eigenvalues.square() / self.largest[:, None]
-        return self._from_basis((1 - (1 - squares) ** step) * self.labels)
+        decay = self.rates[:, None] * self.eigenvalues.square() / self.largest[:, None]
+        return self._from_basis((1 - (1 - decay) ** step) * self.labels)
 
     def stated_contraction(self) -> Tensor:
         """Return log(1 − m η λ/2), the fall of log ‖F − Y‖² in a step of Theorem 4.2, (cells,)."""
@@ -112,40 +117,45 @@ class KernelRegression:
         return (1 - self.rates * width * self.largest.square()).abs().log10()
 
     def _from_basis(self, values: Tensor) -> Tensor:
+        """V times values, (cells, N)."""
         return (self.vectors @ values[..., None]).squeeze(-1)
 
-    def steps_to(self, epsilon: float, most: int = 10**12) -> list[float]:
-        """Return how many steps bring ‖F − Y‖² to `epsilon` in each cell; nan where none does."""
-        return [self._steps_of(place, epsilon, most) for place in range(len(self.rates))]
+    def steps_to(self, epsilon: float, limit: int = 10**12) -> list[float]:
+        """Return how many steps bring ‖F − Y‖² to `epsilon` in each cell.
 
-    def _steps_of(self, place: int, epsilon: float, most: int) -> float:
-        factors = (1 - self.rates[place] * self.eigenvalues[place]).abs()
-        squares = self.labels[place].square()
+        A cell that needs more than `limit` steps has nan.
+        """
+        return [self._steps_of(cell, epsilon, limit) for cell in range(len(self.rates))]
 
-        def far(step: int) -> bool:
+    def _steps_of(self, cell: int, epsilon: float, limit: int) -> float:
+        factors = (1 - self.rates[cell] * self.eigenvalues[cell]).abs()  # (N,)
+        squares = self.labels[cell].square()  # (N,)
+
+        def is_above(step: int) -> bool:
             return not float((factors ** (2 * step) * squares).sum()) <= epsilon
 
-        if far(most):
+        if is_above(limit):
             return math.nan
-        low, high = -1, most  # far at `low`, or before the first step; near at `high`
+        low, high = -1, limit  # above ε at `low`, which may be before the first step
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if far(middle) else (low, middle)
+            low, high = (middle, high) if is_above(middle) else (low, middle)
         return float(high)
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Cells of one shape: tensors whose first axis is the cell.
+class Comparison:
+    """Networks of one shape and their kernel regressions: tensors whose first axis is the cell.
 
     Attributes:
-        net: in training; its weights are changed in place.
+        net: the networks in training; their weights are changed in place.
         start: the same before the first step.
         inputs, tests: X and the test inputs, shapes (cells, n, d) and (cells, test samples, d).
         labels: Y, shape (cells, n, outputs).
         offsets: F(0), which is subtracted; zero but for round-off where it begins symmetric.
         test_start: F at the test inputs before the first step, (cells, test samples, outputs).
-        gram, cross: H* between training inputs, and between test and training inputs.
+        gram, cross: H* between training inputs, (cells, N, N), and between test and training
+            inputs, (cells, N′, N).
         regression: with H*, from the same F(0).
         limit: with the kernel of infinitely many hidden units.
         step_sizes: η, shape (cells,).
@@ -168,53 +178,53 @@ class Beside:
         """Return F − F(0) − Y at the training inputs, (cells, n, outputs)."""
         return out.values - self.offsets - self.labels
 
-    def of(self, cells: Tensor) -> Beside:
-        """Return those of some of the cells."""
-        parts: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name, one in parts.items():
-            parts[name] = one[cells] if isinstance(one, Tensor) else one.of(cells)
-        return Beside(**parts)
+    def select(self, cells: Tensor) -> Comparison:
+        """Return the cells at the indices `cells`."""
+        parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
+        for name, part in parts.items():
+            parts[name] = part[cells] if isinstance(part, Tensor) else part.select(cells)
+        return Comparison(**parts)
 
 
 def set_up(
     settings: Sequence[SoftmaxConvergenceParameters], problems: Sequence[Problem], device: str
-) -> Beside:
+) -> Comparison:
     """Return the cells of a batch before their first step.
 
     Args:
-        settings: of each cell; they have one activation, and all sizes alike.
-        problems: what each was drawn.
-        device: where to train.
+        settings: parameters of each cell, which agree in the activation and in all sizes.
+        problems: the draws of each cell.
+        device: the device that trains.
     """
     first = settings[0]
 
     def tensor(values: Sequence[object]) -> Tensor:
         dtype = getattr(torch, first.dtype)
-        return torch.stack([torch.as_tensor(one, dtype=dtype) for one in values]).to(device)
+        return torch.stack([torch.as_tensor(value, dtype=dtype) for value in values]).to(device)
 
-    inputs, tests = (
-        tensor([getattr(one, name) for one in problems]) for name in ("inputs", "test_inputs")
-    )
-    labels = tensor([one.labels for one in problems])
-    weights = tensor([one.weights for one in problems])
-    net = Network(first.activation, weights, tensor([one.signs for one in problems]))
-    out, tested = net.at(inputs), net.at(tests)
-    gram = gram_matrix(out)
-    sigma = tensor([one.sigma for one in settings])
-    limit = limit_gram_matrix(first.activation, inputs, inputs, sigma, first.outputs)
-    regression = _regression(settings, gram, labels)
-    return Beside(
+    X = tensor([problem.inputs for problem in problems])  # (cells, n, d)
+    tests = tensor([problem.test_inputs for problem in problems])  # (cells, test samples, d)
+    Y = tensor([problem.labels for problem in problems])  # (cells, n, outputs)
+    W = tensor([problem.weights for problem in problems])  # (cells, m, d)
+    a = tensor([problem.signs for problem in problems])  # (cells, outputs, m)
+    sigma = tensor([each.sigma for each in settings])  # (cells,)
+    net = Network(first.activation, W, a)
+    out, tested = net.forward(X), net.forward(tests)
+    H = gram_matrix(out)  # H*, (cells, N, N)
+    H_limit = limit_gram_matrix(first.activation, X, X, sigma, first.outputs)  # (cells, N, N)
+    regression = _regression(settings, H, Y)
+    return Comparison(
         net=net,
-        start=Network(net.activation, weights.clone(), net.signs),
-        inputs=inputs,
+        start=Network(net.activation, W.clone(), a),
+        inputs=X,
         tests=tests,
-        labels=labels,
+        labels=Y,
         offsets=out.values,
         test_start=tested.values,
-        gram=gram,
-        cross=gram_matrix(tested, out),
+        gram=H,
+        cross=gram_matrix(tested, out),  # (cells, N′, N)
         regression=regression,
-        limit=_regression(settings, limit, labels),
+        limit=_regression(settings, H_limit, Y),
         step_sizes=regression.rates / first.m,
     )
 
@@ -227,27 +237,30 @@ def flat(values: Tensor) -> Tensor:
 def _regression(
     settings: Sequence[SoftmaxConvergenceParameters], gram: Tensor, labels: Tensor
 ) -> KernelRegression:
-    """Regression with the step sizes that the rules give for this kernel."""
-    found = KernelRegression.with_kernel(gram, flat(labels), gram.new_zeros(len(gram)))
-    paper = gram.new_tensor([float(one.step_rule == "paper") for one in settings])
-    factors = gram.new_tensor([one.step_factor for one in settings])
-    stated = 0.1 * found.smallest.clamp(min=0) / labels[0].numel() ** 2
-    rates = factors * torch.where(paper > 0, stated, 1 / found.largest)
-    return KernelRegression(found.eigenvalues, found.vectors, found.labels, rates)
+    """Regression with the step sizes that the rules give for this kernel.
+
+    η m is c / λ_max by the rule of stability, and 0.1 c λ / (n² outputs²) by Theorem 4.2's.
+    """
+    start = KernelRegression.with_kernel(gram, flat(labels), gram.new_zeros(len(gram)))
+    is_paper = gram.new_tensor([float(each.step_rule == "paper") for each in settings])  # (cells,)
+    c = gram.new_tensor([each.step_factor for each in settings])  # (cells,)
+    stated = 0.1 * start.smallest.clamp(min=0) / labels[0].numel() ** 2  # (cells,)
+    rates = c * torch.where(is_paper > 0, stated, 1 / start.largest)  # (cells,)
+    return KernelRegression(start.eigenvalues, start.vectors, start.labels, rates)
 
 
-def kernel_checks(beside: Beside) -> dict[str, Tensor]:
-    """Return how far mH is from JJᵀ by autograd, and the outputs from zero, each (cells,).
+def kernel_checks(cells: Comparison) -> dict[str, Tensor]:
+    """Return how far m H is from JJᵀ by autograd, and the outputs from zero, each (cells,).
 
     Args:
-        beside: before the first step.
+        cells: before the first step.
     """
-    jacobian = jacobian_by_autograd(beside.net, beside.inputs)
-    products = jacobian @ jacobian.mT
-    far = (products - beside.net.width * beside.gram).abs().amax((1, 2))
-    outputs = torch.cat([beside.offsets, beside.test_start], 1)
+    J = jacobian_by_autograd(cells.net, cells.inputs)  # (cells, N, m · d)
+    products = J @ J.mT  # (cells, N, N)
+    error = (products - cells.net.width * cells.gram).abs().amax((1, 2))  # (cells,)
+    outputs = torch.cat([cells.offsets, cells.test_start], 1)  # (cells, n + test samples, outputs)
     return {
-        "gram_error": far / products.abs().amax((1, 2)),
+        "gram_error": error / products.abs().amax((1, 2)),
         "start_output": outputs.abs().amax((1, 2)),
     }
 
@@ -260,10 +273,10 @@ def jacobian_by_autograd(net: Network, inputs: Tensor) -> Tensor:
         inputs: X, shape (cells, n, d).
     """
     with torch.enable_grad():
-        weights = net.weights.clone().requires_grad_()
-        values = Network(net.activation, weights, net.signs).at(inputs).values
-        each = values.sum(0).mT.flatten()  # cells don't see each other's weights
-        rows = [torch.autograd.grad(one, weights, retain_graph=True)[0] for one in each]
+        W = net.weights.clone().requires_grad_()  # (cells, m, d)
+        F = Network(net.activation, W, net.signs).forward(inputs).values  # (cells, n, outputs)
+        scalars = F.sum(0).mT.flatten()  # cells don't see each other's weights; (outputs · n,)
+        rows = [torch.autograd.grad(scalar, W, retain_graph=True)[0] for scalar in scalars]
     return torch.stack([row.flatten(1) for row in rows], 1)
 
 
@@ -274,5 +287,6 @@ def shift_change(net: Network, inputs: Tensor) -> Tensor:
     """
     d = inputs.shape[-1]
     shifted = Network(net.activation, net.weights + d**-0.5, net.signs)
-    before, after = net.at(inputs).values, shifted.at(inputs).values
+    before = net.forward(inputs).values  # (cells, n, outputs)
+    after = shifted.forward(inputs).values  # (cells, n, outputs)
     return (after - before).abs().amax((1, 2)) / before.abs().amax((1, 2))

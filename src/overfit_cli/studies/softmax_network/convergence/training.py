@@ -15,7 +15,7 @@ from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence import theory
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
 from overfit_cli.studies.softmax_network.convergence.engine import (
-    Beside,
+    Comparison,
     flat,
     kernel_checks,
     set_up,
@@ -124,7 +124,7 @@ class _Run:
         logged = set(logged_steps(last, ratio=RATIO))
         results: list[CellResult[SoftmaxConvergenceParameters]] = []
         for step in range(last + 1):
-            out = self._beside.net.at(self._beside.inputs)
+            out = self._beside.net.forward(self._beside.inputs)
             residual = self._beside.residual(out)
             squares = residual.square().sum((1, 2)).tolist()
             for seen, square in zip(self._seen, squares, strict=True):
@@ -150,7 +150,7 @@ class _Run:
 
     def _keep(self, places: Sequence[int]) -> None:
         """Go on without the cells that have ended."""
-        self._beside = self._beside.of(torch.tensor(places, device=self._beside.inputs.device))
+        self._beside = self._beside.select(torch.tensor(places, device=self._beside.inputs.device))
         self._cells = [self._cells[place] for place in places]
         self._seen = [self._seen[place] for place in places]
 
@@ -181,13 +181,13 @@ class _Run:
             whole = math.log(square / seen.residual)
             measured["contraction"] = _over(-whole, -step * seen.contraction)
         if self._settings.verify:
-            net = self._beside.net.of(torch.tensor([place], device=self._beside.inputs.device))
+            net = self._beside.net.select(torch.tensor([place], device=self._beside.inputs.device))
             measured["shift_change"] = float(shift_change(net, self._beside.inputs[place][None]))
         measured |= theory.columns(cell.parameters, measured, math.sqrt(seen.residual))
         return CellResult(cell, _known(measured), step, reason)
 
 
-def _at_step(beside: Beside, step: int, out: Outputs, residual: Tensor) -> dict[str, Tensor]:
+def _at_step(beside: Comparison, step: int, out: Outputs, residual: Tensor) -> dict[str, Tensor]:
     """What is measured at a logged step, each (cells,).
 
     Args:
@@ -196,7 +196,7 @@ def _at_step(beside: Beside, step: int, out: Outputs, residual: Tensor) -> dict[
         out: at the training inputs.
         residual: F − F(0) − Y there, shape (cells, n, outputs).
     """
-    regression, tested = beside.regression, beside.net.at(beside.tests)
+    regression, tested = beside.regression, beside.net.forward(beside.tests)
     gram, cross = gram_matrix(out), gram_matrix(tested, out)
     learned = flat(residual + beside.labels)
     gap = flat(tested.values - beside.test_start)
@@ -207,7 +207,7 @@ def _at_step(beside: Beside, step: int, out: Outputs, residual: Tensor) -> dict[
     drift = (cross - beside.cross).view(len(cross), outputs, tests, -1)
     return {
         "train_loss": residual.square().sum((1, 2)) / 2,
-        "ntk_loss": regression.left(step).square().sum(1) / 2,
+        "ntk_loss": regression.remaining(step).square().sum(1) / 2,
         "lambda_min": spectrum[:, 0],
         "lambda_max": spectrum[:, -1],
         "movement": (beside.net.weights - beside.start.weights).norm(dim=-1).amax(1),

@@ -1,15 +1,15 @@
-"""The diffusion process and its targets.
+"""The diffusion process, its target distributions, and the draws of a cell.
 
-The forward process and the backward process (Cao et al. 2024, section 6.1).
-
-With g = 2 the forward process is dx = −x dt + √2 dB, so that
+The forward process of section 6.1 (Cao et al. 2024) with g = 2 is dx = −x dt + √2 dB, so that
 
     x(t) = e^(−t) x(0) + √(1 − e^(−2t)) ξ,   ξ ~ N(0, I).
 
-By Tweedie's formula its score is (e^(−t) E[x(0) | x(t)] − x(t)) / (1 − e^(−2t)): to learn to
-denoise is to learn the score. Numbers of one time stand in a column.
+By Tweedie's formula its score is
 
-Targets, a mixture with a known denoiser or digits, and the draws that a cell has of them.
+    ∇ log p_t(x(t)) = (e^(−t) E[x(0) | x(t)] − x(t)) / (1 − e^(−2t)):
+
+to learn to denoise is to learn the score. Targets are a mixture with a known denoiser, or digits.
+Numbers that depend on the time alone stand in a column, (points, 1).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def variance(times: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Noisy points, and what they were.
+    """Noisy points with their clean points.
 
     Attributes:
         clean: x(0), shape (points, d).
@@ -60,48 +60,48 @@ class Pairs:
     noisy: Floats
 
 
-def noised(clean: Floats, times: Floats, draws: np.random.Generator) -> Pairs:
-    """Run the forward process from points, (points, d), for times of their own, (points,)."""
-    noise = draws.standard_normal(clean.shape)
+def add_noise(clean: Floats, times: Floats, draws: np.random.Generator) -> Pairs:
+    """Run the forward process from x(0), (points, d), each point to its own time, (points,)."""
+    noise = draws.standard_normal(clean.shape)  # ξ, (points, d)
     return Pairs(clean, times, decay(times) * clean + np.sqrt(variance(times)) * noise)
 
 
 def score(denoised: Floats, pairs: Pairs) -> Floats:
-    """Return the score that a denoiser's outputs say, (points, d)."""
-    found: Floats = (decay(pairs.times) * denoised - pairs.noisy) / variance(pairs.times)
-    return found
+    """Return the score that belongs to a denoiser's outputs, (points, d) (Tweedie)."""
+    scores: Floats = (decay(pairs.times) * denoised - pairs.noisy) / variance(pairs.times)
+    return scores
 
 
 def backward(
     denoiser: Denoiser, start: Floats, times: Floats, draws: np.random.Generator
 ) -> Floats:
-    """Run the backward process by Euler and Maruyama, and return where it ends, (points, d).
+    """Run the backward process by Euler and Maruyama, and return its last points, (points, d).
 
-    dy = (y + 2 s(y, t)) dt + √2 dB as t falls, where s is the score that the denoiser says, brought
-    into the unit ball, where the target lies.
+    dy = (y + 2 s(y, t)) dt + √2 dB as t falls, where s is the score that follows from the
+    denoiser's outputs, projected onto the unit ball, in which the target lies.
 
     Args:
-        denoiser: what denoises.
+        denoiser: the denoiser.
         start: y at the first of the times, (points, d).
         times: t at each step, falling, shape (steps + 1,).
-        draws: of the noise.
+        draws: random numbers of the noise.
     """
-    points = start
+    y = start  # (points, d)
     for time, following in itertools.pairwise(times):
-        now = Pairs(points, np.full(len(points), time), points)
+        now = Pairs(y, np.full(len(y), time), y)
         step = time - following
-        drift = points + 2 * score(_in_unit_ball(denoiser(points, now.times)), now)
-        points = points + step * drift + np.sqrt(2 * step) * draws.standard_normal(points.shape)
-    return points
+        drift = y + 2 * score(_project_onto_unit_ball(denoiser(y, now.times)), now)  # (points, d)
+        y = y + step * drift + np.sqrt(2 * step) * draws.standard_normal(y.shape)  # (points, d)
+    return y
 
 
-def _in_unit_ball(points: Floats) -> Floats:
-    found: Floats = points / np.maximum(1.0, np.linalg.norm(points, axis=1, keepdims=True))
-    return found
+def _project_onto_unit_ball(points: Floats) -> Floats:
+    inside: Floats = points / np.maximum(1.0, np.linalg.norm(points, axis=1, keepdims=True))
+    return inside
 
 
 TIMES, TESTS = 24, 500
-"""At how many times errors are measured, and at how many points each."""
+"""The number of times at which errors are measured, and of points at each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,24 +120,28 @@ class Mixture:
         """Draw points, (count, d), from a cell's stream; more extend fewer."""
         modes = named_rng(seed, *stream, "modes").integers(len(self.means), size=count)
         noise = named_rng(seed, *stream, "points").standard_normal((count, self.means.shape[1]))
-        found: Floats = self.means[modes] + self.deviation * noise
-        return found
+        points: Floats = self.means[modes] + self.deviation * noise
+        return points
 
     def denoise(self, noisy: Floats, times: Floats) -> Floats:
-        """Return E[x(0) | x(t)], (points, d), of x(t) at t: exactly, by Bayes' rule."""
-        shrunk, total = decay(times), self.total_variance(times)
-        weights = softmax(-self._squares(noisy, times) / (2 * total), axis=1)
-        centre = weights @ self.means  # (points, d)
-        share = shrunk * self.deviation**2 / total
-        found: Floats = centre + share * (noisy - shrunk * centre)
-        return found
+        """Return E[x(0) | x(t)], (points, d), of x(t) at t: exactly, by Bayes' rule.
+
+        With s² the variance of x(t) around a component and p_c ∝ exp(−‖x(t) − e^(−t) μ_c‖²/(2 s²)),
+        μ̄ = Σ_c p_c μ_c and E[x(0) | x(t)] = μ̄ + e^(−t) σ²/s² (x(t) − e^(−t) μ̄).
+        """
+        shrunk, total = decay(times), self.total_variance(times)  # e^(−t) and s², (points, 1)
+        weights = softmax(-self._squares(noisy, times) / (2 * total), axis=1)  # (.., components)
+        centre = weights @ self.means  # μ̄, (points, d)
+        share = shrunk * self.deviation**2 / total  # (points, 1)
+        denoised: Floats = centre + share * (noisy - shrunk * centre)  # (points, d)
+        return denoised
 
     def density(self, noisy: Floats, times: Floats) -> Floats:
         """Return the density of x(t), (points,)."""
         total = self.total_variance(times)  # (points, 1)
-        bells = np.exp(-self._squares(noisy, times) / (2 * total)).mean(axis=1)
-        found: Floats = bells / (2 * np.pi * total[:, 0]) ** (noisy.shape[1] / 2)
-        return found
+        bells = np.exp(-self._squares(noisy, times) / (2 * total)).mean(axis=1)  # (points,)
+        densities: Floats = bells / (2 * np.pi * total[:, 0]) ** (noisy.shape[1] / 2)
+        return densities
 
     def total_variance(self, times: Floats) -> Floats:
         """Return the variance of x(t) around a component, (points, 1)."""
@@ -145,24 +149,24 @@ class Mixture:
 
     def _squares(self, noisy: Floats, times: Floats) -> Floats:
         """‖x(t) − e^(−t) μ‖², (points, components)."""
-        shrunk = decay(times)
-        crossed = shrunk * (noisy @ self.means.T)
-        lengths = shrunk**2 * (self.means**2).sum(axis=1)
-        found: Floats = (noisy**2).sum(axis=1, keepdims=True) - 2 * crossed + lengths
-        return found
+        shrunk = decay(times)  # e^(−t), (points, 1)
+        crossed = shrunk * (noisy @ self.means.T)  # (points, components)
+        lengths = shrunk**2 * (self.means**2).sum(axis=1)  # (points, components)
+        squares: Floats = (noisy**2).sum(axis=1, keepdims=True) - 2 * crossed + lengths
+        return squares
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a cell learns from, and what it is held to. Train and test draws share no stream.
+    """The draws of a cell, to train on and to test on. Train and test draws share no stream.
 
     Attributes:
         points: x(0) to train on, shape (n, d).
         train, validation: noisy pairs at times that are uniform between T₀ and T.
         tests: noisy pairs at each of `TIMES` times.
-        fresh: x(T₀) of two further draws of as many points as samples, which samples are held to.
+        fresh: x(T₀) of two further draws of as many points as samples, to compare samples with.
         copies: x(T₀) of as many training points.
-        truth: the mixture; None where nobody knows the score.
+        truth: the mixture; None where the score isn't known.
     """
 
     points: Floats
@@ -176,14 +180,14 @@ class Problem:
 
 def mixture(parameters: SoftmaxDiffusionParameters) -> Mixture:
     """Return the mixture: modes on a circle in the first two coordinates, for d = 1 on a line."""
-    of = parameters
-    means = np.zeros((of.modes, of.d))
-    if of.d == 1:
-        means[:, 0] = of.radius * np.linspace(-1, 1, of.modes) if of.modes > 1 else of.radius
+    modes, radius = parameters.modes, parameters.radius
+    means = np.zeros((modes, parameters.d))
+    if parameters.d == 1:
+        means[:, 0] = radius * np.linspace(-1, 1, modes) if modes > 1 else radius
     else:
-        angles = 2 * np.pi * np.arange(of.modes) / of.modes
-        means[:, :2] = of.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    return Mixture(means, of.deviation)
+        angles = 2 * np.pi * np.arange(modes) / modes
+        means[:, :2] = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return Mixture(means, parameters.deviation)
 
 
 def measured_times(parameters: SoftmaxDiffusionParameters) -> Floats:
@@ -193,42 +197,50 @@ def measured_times(parameters: SoftmaxDiffusionParameters) -> Floats:
 
 def draw_problem(parameters: SoftmaxDiffusionParameters, seed: int) -> Problem:
     """Draw what a cell needs; a longer training set extends a shorter one."""
-    of = parameters
-    truth = mixture(of) if of.target == "mixture" else None
-    points, validation, source = _digits(of, seed) if truth is None else _drawn(of, truth, seed)
-    span = of.last_time - of.first_time
+    first_time, span = parameters.first_time, parameters.last_time - parameters.first_time
+    if parameters.target == "mixture":
+        truth: Mixture | None = mixture(parameters)
+        points, validation, source = _mixture_points(parameters, seed)
+    else:
+        truth = None
+        points, validation, source = _digit_points(parameters, seed)
 
     def pairs(clean: Floats, stream: str) -> Pairs:
-        times = of.first_time + span * named_rng(seed, stream, "times").random(len(clean))
-        return noised(clean, times, named_rng(seed, stream, "noise"))
+        times = first_time + span * named_rng(seed, stream, "times").random(len(clean))
+        return add_noise(clean, times, named_rng(seed, stream, "noise"))
 
-    def test(count: int, time: float, name: str, of_points: Mixture = source) -> Pairs:
-        clean = of_points.draw(count, seed, "test", name)
-        return noised(clean, np.full(count, time), named_rng(seed, "test", name, "noise"))
+    def test(count: int, time: float, name: str, target: Mixture = source) -> Pairs:
+        clean = target.draw(count, seed, "test", name)
+        return add_noise(clean, np.full(count, time), named_rng(seed, "test", name, "noise"))
 
-    first, second = (test(of.samples, of.first_time, name).noisy for name in ("fresh", "again"))
-    copies = test(of.samples, of.first_time, "copies", Mixture(points, 0.0)).noisy
+    samples, times = parameters.samples, measured_times(parameters)
     return Problem(
         points=points,
-        train=pairs(np.tile(points, (of.noisings, 1)), "train"),
+        train=pairs(np.tile(points, (parameters.noisings, 1)), "train"),
         validation=pairs(validation, "validation"),
-        tests=tuple(test(TESTS, time, f"time {at}") for at, time in enumerate(measured_times(of))),
-        fresh=(first, second),
-        copies=copies,
+        tests=tuple(test(TESTS, time, f"time {index}") for index, time in enumerate(times)),
+        fresh=(
+            test(samples, first_time, "fresh").noisy,
+            test(samples, first_time, "again").noisy,
+        ),
+        copies=test(samples, first_time, "copies", Mixture(points, 0.0)).noisy,
         truth=truth,
     )
 
 
-def _drawn(
-    parameters: SoftmaxDiffusionParameters, truth: Mixture, seed: int
+def _mixture_points(
+    parameters: SoftmaxDiffusionParameters, seed: int
 ) -> tuple[Floats, Floats, Mixture]:
-    """Points to train and to tune on, and what test points are drawn from."""
+    """Points to train and to tune on, (n, d) and (validation, d), and the mixture to test on."""
+    truth = mixture(parameters)
     train = truth.draw(parameters.n, seed, "train")
     return train, truth.draw(parameters.validation, seed, "validation"), truth
 
 
-def _digits(parameters: SoftmaxDiffusionParameters, seed: int) -> tuple[Floats, Floats, Mixture]:
-    """The same of digits in an order of their own for each seed; the last are tested on."""
+def _digit_points(
+    parameters: SoftmaxDiffusionParameters, seed: int
+) -> tuple[Floats, Floats, Mixture]:
+    """The same of digits in a random order of each seed; the last ones are tested on."""
     points, _ = digit_components(parameters.d)
     order = named_rng(seed, "train", "digits").permutation(len(points))
     rest, tests = points[order[:-TEST_DIGITS]], points[order[-TEST_DIGITS:]]

@@ -43,9 +43,9 @@ class NetworkDenoiser:
     """F(t, x(t)) as an estimate of x(0).
 
     Attributes:
-        net: with one cell.
-        output_scale: what its outputs are multiplied by.
-        radius: the norm that is the inputs' unit.
+        net: the network, with one cell, d + 1 inputs and d outputs.
+        output_scale: factor of its outputs.
+        radius: the norm of (t, x(t)) that is the inputs' unit.
     """
 
     net: Network
@@ -54,10 +54,10 @@ class NetworkDenoiser:
 
     def __call__(self, noisy: Floats, times: Floats) -> Floats:
         """Return estimates of x(0), (points, d)."""
-        inputs = torch.as_tensor(scaled(noisy, times, self.radius))[None].to(self.net.weights)
-        outputs = self.output_scale * self.net.at(inputs).values[0]
-        found: Floats = outputs.double().cpu().numpy()
-        return found
+        X = torch.as_tensor(network_inputs(noisy, times, self.radius))  # (points, 1 + d)
+        F = self.net.forward(X[None].to(self.net.weights)).values[0]  # (points, d)
+        estimates: Floats = (self.output_scale * F).double().cpu().numpy()
+        return estimates
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Tuned:
     Attributes:
         denoiser: the network.
         step_size: η, with which it is trained.
-        step: which.
+        step: the number of gradient steps taken.
         train_loss, validation_loss: ‖F − x(0)‖², means over the training and the validation draw.
     """
 
@@ -79,34 +79,34 @@ class Tuned:
 
     @property
     def rank(self) -> float:
-        """By what the best is chosen: the loss on the validation draw; infinite if it diverged."""
+        """The loss on the validation draw, by which the best is chosen; infinite if it diverged."""
         return self.validation_loss if math.isfinite(self.validation_loss) else math.inf
 
     @property
     def row(self) -> dict[str, float]:
-        """What is logged of it."""
+        """The logged columns."""
         names = ("train_loss", "validation_loss", "step_size")
         return {name: getattr(self, name) for name in names}
 
 
-def scaled(noisy: Floats, times: Floats, radius: float) -> Floats:
-    """Return a network's inputs (t, x(t)) in units of a norm, (points, 1 + d)."""
-    found: Floats = np.concatenate([times[:, None], noisy], axis=1) / radius
-    return found
+def network_inputs(noisy: Floats, times: Floats, radius: float) -> Floats:
+    """Return a network's inputs (t, x(t)) / radius, (points, 1 + d)."""
+    inputs: Floats = np.concatenate([times[:, None], noisy], axis=1) / radius
+    return inputs
 
 
 def initial_network(
     parameters: SoftmaxDiffusionParameters, seed: int, train: Pairs, device: str
 ) -> NetworkDenoiser:
     """Return a cell's network before its first step; the longest training input is its unit."""
-    of = parameters
-    weights, signs = initial_weights("symmetric", (of.m, 1 + of.d, of.d), of.sigma, seed)
-    dtype = getattr(torch, of.dtype)
-    first, second = (torch.as_tensor(one, dtype=dtype, device=device) for one in (weights, signs))
-    output_scale = 1.0 if of.output_scale == "paper" else of.m**-0.5
-    radius = np.linalg.norm(scaled(train.noisy, train.times, 1.0), axis=1).max()
-    net = Network(cast("Activation", of.model), first[None], second[None])
-    return NetworkDenoiser(net, output_scale, float(radius))
+    m, d, dtype = parameters.m, parameters.d, getattr(torch, parameters.dtype)
+    weights, signs = initial_weights("symmetric", (m, 1 + d, d), parameters.sigma, seed)
+    W = torch.as_tensor(weights, dtype=dtype, device=device)  # (m, 1 + d)
+    a = torch.as_tensor(signs, dtype=dtype, device=device)  # (d, m)
+    net = Network(cast("Activation", parameters.model), W[None], a[None])
+    output_scale = 1.0 if parameters.output_scale == "paper" else m**-0.5
+    norms = np.linalg.norm(network_inputs(train.noisy, train.times, 1.0), axis=1)  # (points,)
+    return NetworkDenoiser(net, output_scale, float(norms.max()))
 
 
 def tangent_spectrum(
@@ -118,14 +118,14 @@ def tangent_spectrum(
     their number, by which it is multiplied; the smallest one only falls. Both are nan where a
     kernel overflows.
     """
-    inputs = torch.as_tensor(scaled(train.noisy, train.times, radius))
-    some = inputs[None, :IN_SPECTRUM]
-    sigma = torch.tensor([parameters.sigma], dtype=some.dtype)
-    kernel = limit_gram_matrix(cast("Activation", parameters.model), some, some, sigma, 1)
-    if not kernel.isfinite().all():
+    X = torch.as_tensor(network_inputs(train.noisy, train.times, radius))  # (points, 1 + d)
+    first = X[None, :IN_SPECTRUM]  # (1, n, 1 + d)
+    sigma = torch.tensor([parameters.sigma], dtype=X.dtype)
+    H = limit_gram_matrix(cast("Activation", parameters.model), first, first, sigma, 1)  # (1, n, n)
+    if not H.isfinite().all():
         return math.nan, math.nan
-    found = torch.linalg.eigvalsh(kernel[0])
-    return float(found[-1]) * len(inputs) / some.shape[1], float(found[0])
+    eigenvalues = torch.linalg.eigvalsh(H[0])  # increasing, (n,)
+    return float(eigenvalues[-1]) * len(X) / first.shape[1], float(eigenvalues[0])
 
 
 def tuned_network(
@@ -138,11 +138,11 @@ def tuned_network(
     """Train a cell's network with each step size; None where all of them diverge.
 
     Args:
-        start: before the first step.
-        parameters: of the cell.
+        start: the network before the first step.
+        parameters: the parameters of the cell.
         curvature: λ_max(JJᵀ), in which gradient descent's step sizes are given.
-        problem: the cell's draws.
-        log: called at logged steps, with the losses of the step size that leads there.
+        problem: the draws of the cell.
+        log: called at logged steps, with the losses of the step size that is best there.
     """
     way = parameters.optimiser
     sizes = [size if way == "adam" else size / curvature for size in STEP_SIZES[way]]
@@ -151,7 +151,7 @@ def tuned_network(
     best: Tuned | None = None
     for step in range(parameters.training_steps + 1):
         if step in logged:
-            leader = min((net.measured(step) for net in nets), key=lambda one: one.rank)
+            leader = min((net.measure(step) for net in nets), key=lambda tuned: tuned.rank)
             if not math.isfinite(leader.rank):
                 return best if best is not None and best.step > 0 else None
             log(step, leader.row)
@@ -170,37 +170,36 @@ class _InTraining:
     def __init__(
         self, start: NetworkDenoiser, optimiser: str, step_size: float, problem: Problem
     ) -> None:
-        weights = start.net.weights.clone()
-        self._denoiser = replace(start, net=replace(start.net, weights=weights))
+        W = start.net.weights.clone()  # (1, m, 1 + d), changed in place
+        self._denoiser = replace(start, net=replace(start.net, weights=W))
         self._step_size = step_size
-        self._train, self._validation = (
-            self._tensors(pairs) for pairs in (problem.train, problem.validation)
-        )
+        self._train = self._tensors(problem.train)
+        self._validation = self._tensors(problem.validation)
         kind = torch.optim.Adam if optimiser == "adam" else torch.optim.SGD
-        self._optimiser = kind([weights], lr=step_size)
+        self._optimiser = kind([W], lr=step_size)
 
     def take_step(self) -> None:
-        """Take a step down ½‖F − Y‖²."""
-        weights, scale = self._denoiser.net.weights, self._denoiser.output_scale
-        inputs, clean = self._train
-        out = self._denoiser.net.at(inputs)
-        weights.grad = scale * out.gradient(scale * out.values - clean)
+        """Take a step down ½‖F − Y‖², where F is the network's output times its scale."""
+        net, scale = self._denoiser.net, self._denoiser.output_scale
+        X, Y = self._train
+        out = net.forward(X)
+        net.weights.grad = scale * out.gradient(scale * out.values - Y)  # (1, m, 1 + d)
         self._optimiser.step()
 
-    def measured(self, step: int) -> Tuned:
+    def measure(self, step: int) -> Tuned:
         """Return the network as it is after a step."""
         net = self._denoiser.net
         kept = replace(self._denoiser, net=replace(net, weights=net.weights.clone()))
-        losses = self._loss(*self._train), self._loss(*self._validation)
-        return Tuned(kept, self._step_size, step, *losses)
+        train_loss, validation_loss = self._loss(*self._train), self._loss(*self._validation)
+        return Tuned(kept, self._step_size, step, train_loss, validation_loss)
 
-    def _loss(self, inputs: Tensor, clean: Tensor) -> float:
-        outputs = self._denoiser.output_scale * self._denoiser.net.at(inputs).values
-        return float((outputs - clean).square().sum(-1).mean())
+    def _loss(self, X: Tensor, Y: Tensor) -> float:
+        F = self._denoiser.output_scale * self._denoiser.net.forward(X).values  # (1, points, d)
+        return float((F - Y).square().sum(-1).mean())
 
     def _tensors(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
-        """Inputs and what is to be learned, (1, points, 1 + d) and (1, points, d)."""
-        inputs = scaled(pairs.noisy, pairs.times, self._denoiser.radius)
-        first, second = (torch.as_tensor(one)[None] for one in (inputs, pairs.clean))
+        """Return inputs X, (1, points, 1 + d), and x(0) as Y, (1, points, d)."""
         weights = self._denoiser.net.weights
-        return first.to(weights), second.to(weights)
+        X = torch.as_tensor(network_inputs(pairs.noisy, pairs.times, self._denoiser.radius))
+        Y = torch.as_tensor(pairs.clean)
+        return X[None].to(weights), Y[None].to(weights)
