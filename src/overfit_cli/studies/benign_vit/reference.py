@@ -122,10 +122,10 @@ def train_one_cell(
 
 def _scaled(weights: Weights, parameters: BenignVitParameters) -> Weights:
     """Weights as they are trained, from those at unit scale."""
-    by = weight_scales(parameters)
+    scales = weight_scales(parameters)
     return Weights(
-        by.head * weights.query,
-        by.head * weights.key,
-        by.value * weights.value,
-        by.output * weights.output,
+        scales.head * weights.query,
+        scales.head * weights.key,
+        scales.value * weights.value,
+        scales.output * weights.output,
     )

@@ -31,14 +31,14 @@ class Look:
 
 
 NETWORKS: Mapping[str, Look] = {
-    one: Look(name, colour, marker)
-    for (one, name), colour, marker in zip(NAMES.items(), PALETTE, "os^", strict=False)
+    activation: Look(name, colour, marker)
+    for (activation, name), colour, marker in zip(NAMES.items(), PALETTE, "os^", strict=False)
 }
 
 
 def varying_parameters(data: FigureData) -> list[str]:
     """Return the parameters that take several values."""
-    return [name for name, found in parameter_values(data).items() if len(found) > 1]
+    return [name for name, values in parameter_values(data).items() if len(values) > 1]
 
 
 def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
@@ -51,10 +51,10 @@ def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
     Raises:
         UserError: if another one does, or no cell is done.
     """
-    if others := [name for name in varying_parameters(data) if name not in {*varying}]:
+    if undrawn := [name for name in varying_parameters(data) if name not in {*varying}]:
         raise UserError(
-            f"This figure doesn't draw {', '.join(others)}, which varies here; choose one value "
-            f"with --where {others[0]}=VALUE."
+            f"This figure doesn't draw {', '.join(undrawn)}, which varies here; choose one value "
+            f"with --where {undrawn[0]}=VALUE."
         )
     done = data.cells[data.cells["status"] == "done"]
     if done.empty:
@@ -104,11 +104,11 @@ def draw_series(
         dash: of all lines.
         marker: whether lines have their markers.
     """
-    for one, look in looks.items():
-        own = cells[(cells[by] == one) & (cells[value] > 0)]
-        if own.empty:
+    for value_of_line, look in looks.items():
+        chosen = cells[(cells[by] == value_of_line) & (cells[value] > 0)]
+        if chosen.empty:
             continue
-        logs = own[value].astype(float).map(math.log).groupby(own[x])
+        logs = chosen[value].astype(float).map(math.log).groupby(chosen[x])
         middle, spread = logs.mean(), logs.std().fillna(0.0)
         shape = look.marker if marker else None
         axes.plot(
@@ -127,11 +127,11 @@ def draw_series(
     log_ticks(axes.yaxis, *axes.get_ylim())
 
 
-def say_how_averaged(figure: Picture, cells: pd.DataFrame, more: str = "") -> None:
+def say_how_averaged(figure: Picture, cells: pd.DataFrame, addition: str = "") -> None:
     """Put in a figure's caption what its lines and bands are, and what else is to be said."""
     seeds = plural(cells["seed"].nunique(), "seed")
     figure.facts.append(
-        f"Lines: geometric means of {seeds}, bands of one standard deviation{more}."
+        f"Lines: geometric means of {seeds}, bands of one standard deviation{addition}."
     )
 
 
@@ -139,10 +139,10 @@ def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:
     """Name each network's power of x in a column, the mean of the seeds' own slopes."""
     lines = []
     for activation in NAMES:
-        own = cells[(cells["activation"] == activation) & (cells[value] > 0)]
-        found = scaling_exponents(own, [x], value)
-        if found is not None:
-            lines.append(f"{NAMES[activation]}: {found[x].value:.2f}".replace("-", "−"))
+        chosen = cells[(cells["activation"] == activation) & (cells[value] > 0)]
+        powers = scaling_exponents(chosen, [x], value)
+        if powers is not None:
+            lines.append(f"{NAMES[activation]}: {powers[x].value:.2f}".replace("-", "−"))
     return "\n".join(lines)
 
 
@@ -154,9 +154,9 @@ def legend_of(
     looks: Mapping[str, Look] = NETWORKS,
 ) -> Legend:
     """Return a legend of the lines that there are, and of what else is drawn in grey."""
-    found: Legend = [
+    lines: Legend = [
         (Line2D([], [], color=look.colour, marker=look.marker, markersize=3), look.name)
-        for one, look in looks.items()
-        if (cells[by] == one).any()
+        for line_value, look in looks.items()
+        if (cells[by] == line_value).any()
     ]
-    return found + [(Line2D([], [], color="0.4", linestyle=dash), text) for dash, text in more]
+    return lines + [(Line2D([], [], color="0.4", linestyle=dash), text) for dash, text in more]

@@ -45,9 +45,9 @@ def digit_components(d: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """
     from sklearn.datasets import load_digits
 
-    found = load_digits()
-    pixels = found.data - found.data.mean(axis=0)
+    digits = load_digits()
+    pixels = digits.data - digits.data.mean(axis=0)
     _, _, axes = np.linalg.svd(pixels, full_matrices=False)
     points = pixels @ axes[:d].T
     points /= np.linalg.norm(points, axis=1).max()
-    return points, found.target
+    return points, digits.target

@@ -50,34 +50,34 @@ def _fitted(cells: pd.DataFrame) -> Measurement:
 
 def _transition(cells: pd.DataFrame) -> Measurement:
     grid = GRID.of(cells)
-    least, most = (grid[["n", "snr"]].agg(end) for end in ("min", "max"))
+    least, largest = (grid[["n", "snr"]].agg(end) for end in ("min", "max"))
     first, last = CORNERS[str(grid["source"].iloc[0])]
-    if any(least[axis] > first[axis] or most[axis] < last[axis] for axis in _AXES):
+    if any(least[axis] > first[axis] or largest[axis] < last[axis] for axis in _AXES):
         ranges = " and ".join(f"{axis} from {first[axis]:g} to {last[axis]:g}" for axis in _AXES)
         raise not_run(f"It needs a grid of {ranges} or beyond, as in `overfit sweep fig2`.")
     return judged_together(
         {
             "test loss at the least N and ratio": (_typical_loss(grid, least), HARMFUL),
-            "test loss at the largest N and ratio": (_typical_loss(grid, most), BENIGN),
+            "test loss at the largest N and ratio": (_typical_loss(grid, largest), BENIGN),
         },
-        note=f"N from {least['n']:g} to {most['n']:g}, SNR from {least['snr']:g} to "
-        f"{most['snr']:g}. Losses differ by factors: means over seeds are of their logarithms.",
+        note=f"N from {least['n']:g} to {largest['n']:g}, SNR from {least['snr']:g} to "
+        f"{largest['snr']:g}. Losses differ by factors: means over seeds are of their logarithms.",
     )
 
 
-def _typical_loss(grid: pd.DataFrame, at: pd.Series[float]) -> Estimate:
+def _typical_loss(grid: pd.DataFrame, end: pd.Series[float]) -> Estimate:
     """The geometric mean over seeds of the test loss at a corner of the grid."""
-    corner = done(grid[(grid["n"] == at["n"]) & (grid["snr"] == at["snr"])])
+    corner = done(grid[(grid["n"] == end["n"]) & (grid["snr"] == end["snr"])])
     return from_logarithms(mean_estimate(np.log(positive(corner, "test_loss")), level_of_each(2)))
 
 
-def _falls(axis: str, other: str, words: str) -> Claim:
+def _falls(axis: str, by: str, words: str) -> Claim:
     return Claim(
         name=f"fig2-falls-with-{axis}",
         source="Jiang et al. 2024, figure 2c",
         statement=f"On images too, the test loss falls as {words} grows.",
         holds_where=FALLING.in_words("the mean rank correlation"),
-        measure=lambda cells: falls(done(GRID.of(cells), 0.1), "test_loss", axis, other),
+        measure=lambda cells: falls(done(GRID.of(cells), 0.1), "test_loss", axis, by),
         figure="heatmap",
         preset="fig2",
     )

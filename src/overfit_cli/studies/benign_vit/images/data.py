@@ -48,23 +48,23 @@ def image_task(parameters: BenignVitImagesParameters, seed: int) -> ImageTask:
     train, test = _chosen(splits, n, test_samples, seed)
     share = parameters.snr / (1 + parameters.snr)
 
-    def noisy(clean: Digits, which: str) -> Digits:
-        noise = ring_noise(seed, which, len(clean.labels)) * np.float32(parameters.noise_deviation)
-        return Digits(in_noise(clean.pixels, noise, share), clean.labels)
+    def noisy(clean: Digits, split: str) -> Digits:
+        noise = ring_noise(seed, split, len(clean.labels)) * np.float32(parameters.noise_deviation)
+        return Digits(mix_with_noise(clean.pixels, noise, share), clean.labels)
 
     return ImageTask(noisy(train, "train"), noisy(test, "test"), collections)
 
 
-def in_noise(
+def mix_with_noise(
     pixels: NDArray[np.float32], noise: NDArray[np.float32], share: float
 ) -> NDArray[np.float32]:
     """Return pixels · a + noise · (1 − a) with a = `share`, so that SNR = a / (1 − a)."""
     return np.asarray(pixels * np.float32(share) + noise * np.float32(1 - share))
 
 
-def ring_noise(seed: int, which: str, count: int) -> NDArray[np.float32]:
+def ring_noise(seed: int, split: str, count: int) -> NDArray[np.float32]:
     """Return standard normal noise on the outer ring of `count` images, (count, 28, 28)."""
-    drawn = named_rng(seed, which, "ring").standard_normal((count, SIZE, SIZE), dtype=np.float32)
+    drawn = named_rng(seed, split, "ring").standard_normal((count, SIZE, SIZE), dtype=np.float32)
     drawn[:, RING:-RING, RING:-RING] = 0
     return drawn
 
@@ -78,16 +78,16 @@ def _chosen(
         UserError: if there aren't so many.
     """
     if len(splits) == 1:
-        (one,) = splits.values()
-        _check({f"n {n}, --set test_samples": test_samples}, len(one.labels) - n)
-        order = named_rng(seed, "train", "images").permutation(len(one.labels))
-        return one.take(order[:n]), one.take(order[len(order) - test_samples :])
+        (digits,) = splits.values()
+        _check({f"n {n}, --set test_samples": test_samples}, len(digits.labels) - n)
+        order = named_rng(seed, "train", "images").permutation(len(digits.labels))
+        return digits.take(order[:n]), digits.take(order[len(order) - test_samples :])
     train, test = splits["train"], splits["test"]
     _check({"n": n}, len(train.labels))
     _check({"test_samples": test_samples}, len(test.labels))
     rows = named_rng(seed, "train", "images").permutation(len(train.labels))[:n]
-    others = named_rng(seed, "test", "images").permutation(len(test.labels))[:test_samples]
-    return train.take(rows), test.take(others)
+    test_rows = named_rng(seed, "test", "images").permutation(len(test.labels))[:test_samples]
+    return train.take(rows), test.take(test_rows)
 
 
 def _check(wanted: Mapping[str, int], present: int) -> None:

@@ -33,11 +33,11 @@ def draw_images(data: FigureData, options: FigureOptions) -> Picture:
     """
     cells = data.cells.sort_values(["seed", "n"])
     # What else may vary keeps the first cell's value: the rows are about the ratio.
-    same = [name for name in describe(BenignVitImagesParameters) if name not in ("n", "snr")]
-    alike = (cells[same] == cells[same].iloc[0]).all(axis=1)
+    fixed = [name for name in describe(BenignVitImagesParameters) if name not in ("n", "snr")]
+    alike = (cells[fixed] == cells[fixed].iloc[0]).all(axis=1)
     cells = cells[alike].drop_duplicates("snr").sort_values("snr")
-    places = np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))
-    chosen = cells.iloc[places]
+    rows = np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))
+    chosen = cells.iloc[rows]
     return draw_image_rows([_row(cell, data) for _, cell in chosen.iterrows()], ACROSS)
 
 

@@ -61,10 +61,10 @@ class BenignVitImagesParameters(StudyParameters):
             yield f"--set heads {self.heads}: heads takes a divisor of d, which is {self.d}."
         if 28 % self.patch:
             yield f"--set patch {self.patch}: patch takes a divisor of 28, the images' width."
-        most = MOST_SAMPLES[self.source]
-        if self.n + self.test_samples > most:
+        available = MOST_SAMPLES[self.source]
+        if self.n + self.test_samples > available:
             yield (
                 f"--set n {self.n}: with source={self.source} and test_samples="
                 f"{self.test_samples}, n takes a whole number up to "
-                f"{max(0, most - self.test_samples)}: there are {most} images."
+                f"{max(0, available - self.test_samples)}: there are {available} images."
             )

@@ -63,10 +63,10 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
 
         outside = [cell for cell in reversed(cells) if cell.parameters.source == "mnist"]
         first = {(cell.parameters.n, cell.parameters.test_samples): cell for cell in outside}
-        found: dict[str, str] = {}
+        fingerprints: dict[str, str] = {}
         for cell in first.values():
-            found |= image_task(cell.parameters, cell.seed).collections
-        return found
+            fingerprints |= image_task(cell.parameters, cell.seed).collections
+        return fingerprints
 
     def cost(self, cell: Cell[BenignVitImagesParameters]) -> float:
         """Return the multiplications of a cell, roughly: some sixty passes fit it."""

@@ -58,10 +58,10 @@ def bartlett_rows(
     width = min(before + rows, dimension)
     factor = np.zeros((rows, width))
     for row in range(rows):
-        own = before + row
-        factor[row, :own] = normals.standard_normal(min(own, width))
-        if own < width:
-            factor[row, own] = np.sqrt(lengths.chisquare(dimension - own))
+        axis = before + row
+        factor[row, :axis] = normals.standard_normal(min(axis, width))
+        if axis < width:
+            factor[row, axis] = np.sqrt(lengths.chisquare(dimension - axis))
     return factor
 
 

@@ -133,11 +133,13 @@ def projections_of(parameters: BenignVitParameters, seed: int, device: str) -> T
     declared = type(parameters).model_fields
     defaults = {name: declared[name].default for name in _NOT_PROJECTED}
     shared = {"n": parameters.capacity, "initialisation": kind, **defaults}
-    return _at_unit_scale(parameters.model_copy(update=shared), seed, device)
+    return _unit_scale_projections(parameters.model_copy(update=shared), seed, device)
 
 
 @functools.lru_cache(maxsize=REALISATIONS_KEPT)
-def _at_unit_scale(parameters: BenignVitParameters, seed: int, device: str) -> TokenProjections:
+def _unit_scale_projections(
+    parameters: BenignVitParameters, seed: int, device: str
+) -> TokenProjections:
     # Computed in float64 whatever the cell's precision: it is done once for each seed.
     drawn = draw(parameters, seed)
     weights, train, test = drawn.weights, drawn.train, drawn.test

@@ -89,16 +89,16 @@ def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]
         rows: from top to bottom, by their labels.
     """
     columns = [name for looks in rows.values() for name in looks]
-    gathered = gather_curves([one.data for one in settings], columns, few=1, middle="median")
+    gathered = gather_curves([panels.data for panels in settings], columns, few=1, middle="median")
     figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
     grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
-    for place, (shown, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
-        for axes, looks in zip(grid[:, place], rows.values(), strict=True):
+    for column, (shown, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
+        for axes, looks in zip(grid[:, column], rows.values(), strict=True):
             for curve in curves:
                 _draw(axes, curve, looks)
             for step, dash in shown.marks:
                 axes.axvline(step, color="0.5", linestyle=dash, linewidth=0.8)
-        grid[-1, place].set_xlabel("gradient steps")
+        grid[-1, column].set_xlabel("gradient steps")
     title_panels(grid[0], [shown.title for shown in settings])
     for axes, label in zip(grid[:, 0], rows, strict=True):
         axes.set_ylabel(label)
@@ -141,7 +141,7 @@ class BoundaryWords:
 
 
 def draw_boundary_numbers(
-    data: FigureData, found: Sequence[Boundary], axis: str, curves: Curves, words: BoundaryWords
+    data: FigureData, along: Sequence[Boundary], axis: str, curves: Curves, words: BoundaryWords
 ) -> Picture:
     """Draw C and p against a parameter, and the measured column against y · x^p.
 
@@ -150,7 +150,7 @@ def draw_boundary_numbers(
 
     Args:
         data: what was run.
-        found: a boundary for each value of the parameter, ascending.
+        along: a boundary for each value of the parameter, ascending.
         axis: the parameter.
         curves: what crosses what.
         words: how it is called.
@@ -158,27 +158,30 @@ def draw_boundary_numbers(
     narrow = is_narrow()
     figure = Picture(PAGE, 6.6 if narrow else 2.5)
     constants, exponents, losses = figure.subplots(3, 1) if narrow else figure.subplots(1, 3)
-    beyond = _draw_intervals(constants, {one.at: (one.median, one.low, one.high) for one in found})
-    fits = {one.at: one.fit for one in found if one.fit is not None}
-    _draw_intervals(exponents, {at: fit.exponent[:3] for at, fit in fits.items()})
+    outside = _draw_intervals(
+        constants,
+        {boundary.at: (boundary.median, boundary.low, boundary.high) for boundary in along},
+    )
+    fits = {boundary.at: boundary.fit for boundary in along if boundary.fit is not None}
+    _draw_intervals(exponents, {value: fit.exponent[:3] for value, fit in fits.items()})
     _draw_reference(constants, words.constant, words.expected_constant)
     _draw_reference(exponents, words.exponent, words.expected_exponent)
     constants.set_ylabel(f"{words.product} at the crossing")
     exponents.set_ylabel(f"$p$ of {words.equation}")
     for axes in (constants, exponents):
         axes.set(xscale="log", xlabel=axis_label(data.study, axis))
-        axes.set_xlim(found[0].at / 2, found[-1].at * 2)
+        axes.set_xlim(along[0].at / 2, along[-1].at * 2)
     across = _draw_across(losses, data, axis, curves, words)
-    figure.facts.append(f"{_numbers_title(found, data.cells, curves, words)}.")
-    legend_below(figure, [*_numbers_legend(beyond), *across], columns=4)
+    figure.facts.append(f"{_numbers_title(along, data.cells, curves, words)}.")
+    legend_below(figure, [*_numbers_legend(outside), *across], columns=4)
     return figure
 
 
-def _numbers_legend(beyond: bool) -> Legend:
+def _numbers_legend(outside: bool) -> Legend:
     arrow = Line2D([], [], color=PALETTE[0], marker="^", linestyle="")
     return [
         (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
-        *([(arrow, "beyond the grid")] if beyond else []),
+        *([(arrow, "beyond the grid")] if outside else []),
     ]
 
 
@@ -207,17 +210,19 @@ def _draw_intervals(
     What does is an arrowhead at the edge of the panel: up where a number is infinite, down where
     it is 0.
     """
-    at, table = np.array(list(values)), np.array(list(values.values())).reshape(-1, 3)
+    positions, table = np.array(list(values)), np.array(list(values.values())).reshape(-1, 3)
     high, low = np.isposinf(table).any(axis=1), (table == 0).any(axis=1)
     shown = np.isfinite(table[:, 0]) & (table[:, 0] > 0)
     middle, ends = table[shown, 0], table[shown, 1:]
     ends = np.where(np.isfinite(ends) & (ends > 0), ends, middle[:, None])
     bars = [middle - ends[:, 0], ends[:, 1] - middle]
-    axes.errorbar(at[shown], middle, yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
-    for marker, place, some in (("^", 0.96, high), ("v", 0.04, low)):
-        heights = np.full(int(some.sum()), place)
+    axes.errorbar(
+        positions[shown], middle, yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3
+    )
+    for marker, height, chosen in (("^", 0.96, high), ("v", 0.04, low)):
+        heights = np.full(int(chosen.sum()), height)
         edge: Any = {"transform": axes.get_xaxis_transform(), "color": PALETTE[0]}
-        axes.plot(at[some], heights, marker, **edge)
+        axes.plot(positions[chosen], heights, marker, **edge)
     return bool(high.any() or low.any())
 
 
@@ -232,11 +237,11 @@ def _draw_across(
     handles: Legend = []
     dashes = ("-", (0, (4, 1.5)), (0, (1, 1.5)))  # lines that coincide are all seen
     for value, colour, dash in zip(shown, colours, dashes[: len(shown)], strict=True):
-        some = done[done[axis] == value]
-        logs = np.log(some[curves.y] * some[curves.x] ** curves.power)
+        chosen = done[done[axis] == value]
+        logs = np.log(chosen[curves.y] * chosen[curves.x] ** curves.power)
         edges = np.linspace(logs.min(), logs.max(), _BINS + 1)
-        bins = pd.Series(np.digitize(logs, edges[1:-1]), index=some.index)
-        means = some[curves.value].groupby(bins).mean()
+        bins = pd.Series(np.digitize(logs, edges[1:-1]), index=chosen.index)
+        means = chosen[curves.value].groupby(bins).mean()
         centres = np.exp(logs.groupby(bins).mean())
         (line,) = axes.plot(centres, means, color=colour, linestyle=dash)
         handles.append((line, setting(data.study, axis, value)))
@@ -250,10 +255,13 @@ def _draw_across(
 
 
 def _numbers_title(
-    found: Sequence[Boundary], cells: pd.DataFrame, curves: Curves, words: BoundaryWords
+    along: Sequence[Boundary], cells: pd.DataFrame, curves: Curves, words: BoundaryWords
 ) -> str:
     failed = int((cells["status"] == "failed").sum())
-    never, count = sum(one.never for one in found), sum(one.curves for one in found)
+    never, count = (
+        sum(boundary.never for boundary in along),
+        sum(boundary.curves for boundary in along),
+    )
     parts = [
         f"Where the {words.value} crosses {curves.threshold:g}: median and quartiles of "
         f"{words.product}, p with its 95 % interval; {plural(cells['seed'].nunique(), 'seed')}"
@@ -364,15 +372,15 @@ def _stages_in_words(parameters: BenignVitParameters, ends: Sequence[StageEnds])
     """When the proof's stages end, for a caption."""
     lead = ""
     if not all(np.isfinite(end.first) for end in ends):
-        most = max(end.lead for end in ends)
-        lead = f" (lead up to {most:.2g} of {3 * parameters.tokens})"
+        lead_reached = max(end.lead for end in ends)
+        lead = f" (lead up to {lead_reached:.2g} of {3 * parameters.tokens})"
     return (
-        f"{_title(parameters)}: stage 1 {_when([end.first for end in ends])}{lead}, stage 2 "
-        f"{_when([end.second for end in ends])}."
+        f"{_title(parameters)}: stage 1 {_end_in_words([end.first for end in ends])}{lead}, "
+        f"stage 2 {_end_in_words([end.second for end in ends])}."
     )
 
 
-def _when(steps: Sequence[float]) -> str:
+def _end_in_words(steps: Sequence[float]) -> str:
     """When a stage ends, over the seeds."""
     ended = sorted(step for step in steps if np.isfinite(step))
     if not ended:
@@ -387,24 +395,26 @@ def _legend(marked: set[str]) -> Legend:
     def line(colour: ColorType, dash: LineStyleType) -> Line2D:
         return Line2D([], [], color=colour, linestyle=dash)
 
-    of = [(line("0.3", dash), f"of the {name}") for name, dash in _OF.items()]
-    on = [(line(colour, "-"), f"on the {name}") for name, colour in _ON.items()]
+    sources = [(line("0.3", dash), f"of the {name}") for name, dash in _OF.items()]
+    targets = [(line(colour, "-"), f"on the {name}") for name, colour in _ON.items()]
     texts = (r"$\mu_+$", r"$\mu_-$", r"$|\xi_2|$")
-    values = [(line(own, "-"), text) for own, text in zip(_VALUES.values(), texts, strict=True)]
+    values = [
+        (line(colour, "-"), text) for colour, text in zip(_VALUES.values(), texts, strict=True)
+    ]
     stages = [
         (line("0.5", dash), f"stage {number} ends")
         for number, (name, dash) in enumerate(_STAGES.items(), start=1)
         if name in marked
     ]
-    return [*of, *on, *values, *stages]
+    return [*sources, *targets, *values, *stages]
 
 
 def _fitted(data: FigureData) -> dict[str, FittedPowers]:
     """The fit in each regime that has one."""
-    found = {regime: step_scaling(data.cells, regime) for regime in STEP_POWERS}
+    fits = {regime: step_scaling(data.cells, regime) for regime in STEP_POWERS}
     return {
         regime: FittedPowers(fit.cells, fit.exponents, STEP_POWERS[regime])
-        for regime, fit in found.items()
+        for regime, fit in fits.items()
         if fit is not None and fit.exponents
     }
 
@@ -456,11 +466,11 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
     """
     chosen = checked_threshold(options.threshold)
     threshold = FIGURE_1_THRESHOLD if chosen is None else chosen
-    few = "d takes one value only" if data.cells["d"].nunique() < 2 else None
-    if why := few or why_no_boundary(data.cells, "d"):
+    single = "d takes one value only" if data.cells["d"].nunique() < 2 else None
+    if why := single or why_no_boundary(data.cells, "d"):
         raise UserError(
             f"The figure `dimension` shows where overfitting turns benign over d, as in `overfit "
             f"sweep dimension`; in these cells that can't be found: {why}."
         )
-    found = boundaries(data.cells, "d", threshold)
-    return draw_boundary_numbers(data, found, "d", loss_curves(threshold), _WORDS)
+    along = boundaries(data.cells, "d", threshold)
+    return draw_boundary_numbers(data, along, "d", loss_curves(threshold), _WORDS)

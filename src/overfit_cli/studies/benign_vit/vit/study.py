@@ -115,13 +115,13 @@ TRAJECTORY = (
     *_VALUES,
     *(
         Column(
-            f"product_{of}_{by}",
-            f"{of} query, {by} key",
+            f"product_{source}_{target}",
+            f"{source} query, {target} key",
             symbol=rf"\langle q_{{{index_of}}}, k_{{{index_by}}}\rangle",
-            label=f"{of} query · {by} key",
+            label=f"{source} query · {target} key",
         )
-        for of, index_of in _INDICES
-        for by, index_by in _INDICES
+        for source, index_of in _INDICES
+        for target, index_by in _INDICES
     ),
     Column("loss_slope", "mean slope of the loss", symbol=r"-\ell'(y f)"),
     Column(
@@ -154,14 +154,14 @@ TRAJECTORY = (
     ),
     *(
         Column(
-            f"{name}_{of}_{by}",
-            f"what a step adds to the {of} {added_to}, by the {by} {added}",
+            f"{name}_{source}_{target}",
+            f"what a step adds to the {source} {added_to}, by the {target} {added}",
             symbol=rf"\{name}_{{{index_of},{index_by}}}",
-            label=f"step of the {of} {added_to}",
+            label=f"step of the {source} {added_to}",
         )
         for name, added_to, added in (("alpha", "query", "key"), ("beta", "key", "query"))
-        for of, index_of in _INDICES
-        for by, index_by in _INDICES
+        for source, index_of in _INDICES
+        for target, index_by in _INDICES
     ),
     *(
         Column(
@@ -277,7 +277,7 @@ class BenignVit(Study[BenignVitParameters]):
     def notes(self, cells: Cells[BenignVitParameters]) -> Sequence[str]:
         """Go through Condition 4.1 where the weights are drawn as it requires."""
         settings = [cell.parameters for cell in cells]
-        bound = [one for one in settings if one.initialisation == "condition"]
+        bound = [each for each in settings if each.initialisation == "condition"]
         return condition_in_words(bound) if bound else ()
 
     def batches(
@@ -322,8 +322,8 @@ class BenignVit(Study[BenignVitParameters]):
         settings = cell.parameters
         if _expected_updates(settings) <= _PROBED_UPDATES:
             return cell
-        few = settings.model_copy(update={"max_steps": _PROBED_UPDATES, "leap": 0.0})
-        return replace(cell, parameters=few)
+        shortened = settings.model_copy(update={"max_steps": _PROBED_UPDATES, "leap": 0.0})
+        return replace(cell, parameters=shortened)
 
     def memory(self, cell: Cell[BenignVitParameters]) -> float:
         """Return about how many bytes the cell takes: its draws and projections, and its state."""
@@ -374,10 +374,10 @@ class BenignVit(Study[BenignVitParameters]):
 def _shape(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
     """What cells trained as one tensor share; the largest N sorts first."""
     settings = cell.parameters
-    apart = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
+    weights = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
     sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
     kinds = (settings.initialisation, settings.sampling, settings.noise, settings.labels)
-    return (*sizes, *apart, *kinds, settings.dtype, -settings.n)
+    return (*sizes, *weights, *kinds, settings.dtype, -settings.n)
 
 
 def _expected_updates(parameters: BenignVitParameters) -> float:

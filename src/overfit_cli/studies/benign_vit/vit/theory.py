@@ -80,8 +80,8 @@ class Bound:
         """Say the bounds and what there is."""
         sides = [f"{self.low:.3g} ≤ "] if self.low > 0 else [""]
         sides += [self.name, f" ≤ {self.high:.3g}" if math.isfinite(self.high) else ""]
-        by = f"{self.decades:.1f}" if self.decades >= 0.05 else f"{self.decades:.1g}"
-        missed = f", missed by {by} decades" if self.decades > 0 else ""
+        decades = f"{self.decades:.1f}" if self.decades >= 0.05 else f"{self.decades:.1g}"
+        missed = f", missed by {decades} decades" if self.decades > 0 else ""
         return f"({self.number}) {''.join(sides)}: it is {self.value:.3g}{missed}"
 
 
@@ -120,7 +120,7 @@ def condition_items(parameters: BenignVitParameters, output_norm: float) -> list
     n, d, d_h, snr = parameters.n, parameters.d, parameters.d_h, parameters.snr
     epsilon, tokens = parameters.epsilon, parameters.tokens
     sigma_h, sigma_v = weight_deviations(parameters)
-    least, most = head_variance_window(parameters)
+    least, largest = head_variance_window(parameters)
     ratio = 5 * math.sqrt(tokens)  # σ̃_p/σ_p, up to rounding
     return [
         Bound(1, "d_h", d_h, low=max(snr**4, snr**-4) * n**2 / epsilon**2),
@@ -130,7 +130,7 @@ def condition_items(parameters: BenignVitParameters, output_norm: float) -> list
         Bound(5, "‖w_O‖", output_norm, low=1 / ORDER_ONE, high=ORDER_ONE),
         Bound(6, "η", parameters.learning_rate, high=strength_bound(parameters)),
         Bound(7, "σ_V", sigma_v, high=value_deviation_bound(parameters, output_norm)),
-        Bound(8, "σ_h²", sigma_h**2, low=least, high=most),
+        Bound(8, "σ_h²", sigma_h**2, low=least, high=largest),
         Bound(9, "ε", epsilon, high=1 / math.log(d)),
         Bound(10, "σ̃_p / σ_p", parameters.strong_noise, ratio * (1 - 1e-6), ratio * (1 + 1e-6)),
     ]
@@ -142,7 +142,7 @@ def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:
     Args:
         cells: with Gaussian weights, whose ‖w_O‖ is known before they are trained.
     """
-    items = [condition_items(one, one.output_scale) for one in cells]
+    items = [condition_items(cell, cell.output_scale) for cell in cells]
     return tightest_in_words("Condition 4.1, with all constants 1,", items)
 
 
@@ -294,8 +294,8 @@ def step_scaling(cells: pd.DataFrame, regime: Regime) -> StepScaling | None:
     axes = [name for name in STEP_POWERS[regime] if chosen[name].nunique() > 1]
     if not any(chosen[name].nunique() >= LEAST_VALUES for name in axes):
         return None
-    others = describe(BenignVitParameters).keys() - STEP_POWERS[regime].keys() - _AFTER_TRAINING
-    if any(chosen[name].nunique() > 1 for name in others):
+    fixed = describe(BenignVitParameters).keys() - STEP_POWERS[regime].keys() - _AFTER_TRAINING
+    if any(chosen[name].nunique() > 1 for name in fixed):
         return None
     fewest = chosen["steps"].fillna(0).min()  # what isn't known is too few
     exponents = (scaling_exponents(chosen, axes, "steps") or {}) if fewest > 0 else {}
@@ -425,8 +425,8 @@ def lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> 
     ends = stage_ends(steps, parameters.tokens, side)
     if math.isnan(ends.second) or steps[[column, "loss_slope"]].isna().to_numpy().any():
         return math.nan
-    most = steps.loc[steps["step"] <= ends.second, column].max()
-    return float(np.log(max(most, NOTHING) / (3 * parameters.tokens)))
+    reached = steps.loc[steps["step"] <= ends.second, column].max()
+    return float(np.log(max(reached, NOTHING) / (3 * parameters.tokens)))
 
 
 def steps_to_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
@@ -434,7 +434,7 @@ def steps_to_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Re
     return stage_ends(steps, parameters.tokens, side).first
 
 
-def over_first_stage(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+def steps_over_t1(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
     """Return the steps until the lead is 3M, over T₁ of lemma 5.2 where N·SNR² is large."""
     tokens, parts = parameters.tokens, parameters.learning_rate * parameters.output_scale**2
     first = (
@@ -485,14 +485,14 @@ def _stage(steps: pd.DataFrame, parameters: BenignVitParameters, stage: int) -> 
     return steps[steps["step"] >= ends.second]
 
 
-def _power(part: pd.DataFrame, of: Callable[[pd.DataFrame], np.ndarray]) -> float:
+def _power(part: pd.DataFrame, quantity: Callable[[pd.DataFrame], np.ndarray]) -> float:
     """The power with which what is added since the stage began scales with the steps since then.
 
     It is fitted to the stage's second half, where what came before counts least.
     """
     if len(part) < LEAST_LOGGED:
         return float("nan")
-    since, added = part["step"].to_numpy(dtype=np.float64), of(part)
+    since, added = part["step"].to_numpy(dtype=np.float64), quantity(part)
     since, added = (values[1:] - values[0] for values in (since, added))
     late = (since >= since[-1] / 2) & (added > 0)
     if late.sum() < LEAST_LOGGED // 2:

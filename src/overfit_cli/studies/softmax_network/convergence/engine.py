@@ -74,7 +74,7 @@ class KernelRegression:
 
     def predictions(self, step: int) -> Tensor:
         """Return m H γ of equation (24) after some steps, (cells, N)."""
-        return self._from_basis(self.labels - self.remaining(step))
+        return self._rotate_back(self.labels - self.remaining(step))
 
     def predictions_elsewhere(self, cross: Tensor, step: int) -> Tensor:
         """Return predictions at other inputs, (cells, N′).
@@ -91,7 +91,7 @@ class KernelRegression:
         power = torch.expm1(step * torch.log1p(-decay.clamp(max=1 - 1e-15)))
         exact = torch.where(decay < 1, -power / decay, (1 - (1 - decay) ** step) / decay)
         summed = torch.where(decay.abs() * step < 1e-12, float(step), exact)
-        coefficients = self._from_basis(self.rates[:, None] * summed * self.labels)  # m γ
+        coefficients = self._rotate_back(self.rates[:, None] * summed * self.labels)  # m γ
         return (cross @ coefficients[..., None]).squeeze(-1)
 
     def predictions_by_gradient(self, step: int) -> Tensor:
@@ -100,7 +100,7 @@ class KernelRegression:
         Its step size is η over the largest m λ: with η itself it would diverge.
         """
         decay = self.rates[:, None] * self.eigenvalues.square() / self.largest[:, None]
-        return self._from_basis((1 - (1 - decay) ** step) * self.labels)
+        return self._rotate_back((1 - (1 - decay) ** step) * self.labels)
 
     def stated_contraction(self) -> Tensor:
         """Return log(1 − m η λ/2), the fall of log ‖F − Y‖² in a step of Theorem 4.2, (cells,)."""
@@ -116,7 +116,7 @@ class KernelRegression:
         """
         return (1 - self.rates * width * self.largest.square()).abs().log10()
 
-    def _from_basis(self, values: Tensor) -> Tensor:
+    def _rotate_back(self, values: Tensor) -> Tensor:
         """V times values, (cells, N)."""
         return (self.vectors @ values[..., None]).squeeze(-1)
 

@@ -34,9 +34,9 @@ from overfit_cli.stats.boundaries import contour
 from overfit_cli.stats.intervals import Estimate, mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
     ENOUGH,
+    keep_slow_cells,
     sufficient_widths,
     widest,
-    with_slow_cells,
 )
 from overfit_cli.studies.softmax_network.figures import (
     done_cells,
@@ -82,26 +82,26 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
     """Draw the contour with its fit, and Table 1's power; put the fitted one in the title."""
     cells = part.data.cells
     if value == "steps_over_limit":
-        cells = with_slow_cells(cells)
-    found = contour(cells, "m", "n", value, level)
-    if found is None:
+        cells = keep_slow_cells(cells)
+    fitted = contour(cells, "m", "n", value, level)
+    if fitted is None:
         return []
-    at = np.log(found.middle.index.to_numpy(float))
-    power = mean_estimate(found.powers)
+    logs = np.log(fitted.middle.index.to_numpy(float))
+    power = mean_estimate(fitted.powers)
     outlined: dict[str, Any] = {
         "color": HIGHLIGHT,
         "path_effects": [withStroke(linewidth=2.4, foreground="white")],
     }
-    axes.plot(np.exp(at), np.exp(found.middle), "o", color=HIGHLIGHT, markersize=2.5, zorder=3)
-    middle = float(found.middle.mean())
+    axes.plot(np.exp(logs), np.exp(fitted.middle), "o", color=HIGHLIGHT, markersize=2.5, zorder=3)
+    middle = float(fitted.middle.mean())
     for exponent, dash in ((power.value, "-"), (STATED, ":")):
-        line = np.exp(middle + exponent * (at - at.mean()))
-        axes.plot(np.exp(at), line, linestyle=dash, **outlined)
+        line = np.exp(middle + exponent * (logs - logs.mean()))
+        axes.plot(np.exp(logs), line, linestyle=dash, **outlined)
     figure = axes.get_figure(root=True)
-    if found.left_out and isinstance(figure, Picture):
-        of = f"{part.title}: " if part.title else ""
-        seeds = plural(found.left_out, "seed")
-        figure.facts.append(f"Contour, {of}{seeds} left out, without a crossing on the grid.")
+    if fitted.left_out and isinstance(figure, Picture):
+        panel = f"{part.title}: " if part.title else ""
+        seeds = plural(fitted.left_out, "seed")
+        figure.facts.append(f"Contour, {panel}{seeds} left out, without a crossing on the grid.")
     axes.set_title(_title(part.title, power))
     label = axis_label(part.data.study, value)
     return [
@@ -155,14 +155,14 @@ def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
     ways = sorted(cells["initialisation"].unique(), reverse=True)
     figure, grid = new_grid(2, len(ways))
     for (drift, movement), way in zip(grid.T, ways, strict=True):
-        own = cells[cells["initialisation"] == way]
-        own = own.assign(bound=own["movement"] * own["n"] * own["outputs"])
+        chosen = cells[cells["initialisation"] == way]
+        chosen = chosen.assign(bound=chosen["movement"] * chosen["n"] * chosen["outputs"])
         drift.set_title(way)
-        draw_series(drift, own, "m", "kernel_drift")
-        draw_series(drift, own, "m", "bound", dash="--", marker=False)
-        draw_series(movement, own, "m", "movement")
-        _write_powers(drift, own, "kernel_drift")
-        _write_powers(movement, own, "movement")
+        draw_series(drift, chosen, "m", "kernel_drift")
+        draw_series(drift, chosen, "m", "bound", dash="--", marker=False)
+        draw_series(movement, chosen, "m", "movement")
+        _write_powers(drift, chosen, "kernel_drift")
+        _write_powers(movement, chosen, "movement")
         movement.set_xlabel("hidden units $m$")
     grid[0, 0].set_ylabel(r"kernel drift $\Vert H - H^*\Vert_F$")
     grid[1, 0].set_ylabel("movement $R$")
@@ -192,10 +192,10 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
     ways = sorted(cells["initialisation"].unique(), reverse=True)
     figure, grid = new_grid(2, len(ways), one_x=False)
     for (over_width, over_steps), way in zip(grid.T, ways, strict=True):
-        own = cells[cells["initialisation"] == way]
+        chosen = cells[cells["initialisation"] == way]
         over_width.set_title(way)
-        draw_series(over_width, own, "m", "test_gap")
-        _write_powers(over_width, own, "test_gap")
+        draw_series(over_width, chosen, "m", "test_gap")
+        _write_powers(over_width, chosen, "test_gap")
         over_width.set_xlabel("hidden units $m$")
         logged = steps[(steps["initialisation"] == way) & (steps["step"] > 0)]
         draw_series(over_steps, _common(logged), "step", "test_gap", marker=False)
@@ -210,8 +210,8 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
 def _common(steps: pd.DataFrame) -> pd.DataFrame:
     """The logged steps that all seeds of an activation reach."""
     seeds = steps.groupby("activation")["seed"].transform("nunique")
-    there = steps.groupby(["activation", "step"])["seed"].transform("nunique")
-    return steps[there == seeds]
+    reached = steps.groupby(["activation", "step"])["seed"].transform("nunique")
+    return steps[reached == seeds]
 
 
 def _write_powers(axes: matplotlib.axes.Axes, cells: pd.DataFrame, value: str) -> None:
@@ -238,19 +238,19 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
     """
     done_cells(data, ("activation", "m", "n", "d"))
     cells = data.cells.assign(ratio=data.cells["n"] / data.cells["m"])
-    names = [one for one in NAMES if (cells["activation"] == one).any()]
+    names = [activation for activation in NAMES if (cells["activation"] == activation).any()]
     dimensions = sorted(cells["d"].unique())
     shades = colours_of_map(np.linspace(0, 0.9, len(dimensions)).tolist())
     figure, grid = new_grid(1, len(names))
     for axes, name in zip(grid[0], names, strict=True):
         for d, colour in zip(dimensions, shades, strict=True):
-            own = cells[(cells["activation"] == name) & (cells["d"] == d)]
-            own = own[own["lambda_start"] > 0]
-            middle = own.groupby("ratio")["lambda_start"].median()
+            chosen = cells[(cells["activation"] == name) & (cells["d"] == d)]
+            chosen = chosen[chosen["lambda_start"] > 0]
+            middle = chosen.groupby("ratio")["lambda_start"].median()
             axes.plot(middle.index, middle, "o-", color=colour, markersize=2.5)
-            if len(own):
+            if len(chosen):
                 axes.axhline(
-                    float(own["lambda_limit"].median()),
+                    float(chosen["lambda_limit"].median()),
                     color=colour,
                     linestyle="--",
                     linewidth=0.7,
@@ -294,8 +294,8 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
     rules = [rule for rule in RULES if (data.cells["step_rule"] == rule).any()]
     figure, grid = new_grid(len(LABELS), len(rules))
     for axes_of_rule, rule in zip(grid.T, rules, strict=True):
-        own = data.cells[data.cells["step_rule"] == rule]
-        wide, widths = widest(own), sufficient_widths(own)
+        chosen = data.cells[data.cells["step_rule"] == rule]
+        wide, widths = widest(chosen), sufficient_widths(chosen)
         axes_of_rule[0].set_title(RULES[rule])
         draw_series(axes_of_rule[0], wide, "n", "steps_to_epsilon")
         draw_series(axes_of_rule[1], widths[np.isfinite(widths["width"])], "n", "width")
@@ -312,17 +312,17 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
 
 def _guide(axes: matplotlib.axes.Axes, widths: pd.DataFrame) -> None:
     """A line with the slope of the theorems' n² through the first of the widths."""
-    found = widths[np.isfinite(widths["width"]) & (widths["width"] > 0)]
-    if found["n"].nunique() < 2:
+    finite = widths[np.isfinite(widths["width"]) & (widths["width"] > 0)]
+    if finite["n"].nunique() < 2:
         return
-    at = np.array(sorted(found["n"].unique()), dtype=float)
-    start = float(found.loc[found["n"] == at[0], "width"].median())
-    axes.plot(at, start * (at / at[0]) ** 2, ":", color="0.4", linewidth=0.8)
+    ns = np.array(sorted(finite["n"].unique()), dtype=float)
+    start = float(finite.loc[finite["n"] == ns[0], "width"].median())
+    axes.plot(ns, start * (ns / ns[0]) ** 2, ":", color="0.4", linewidth=0.8)
 
 
 def _count_missing(axes: matplotlib.axes.Axes, widths: pd.DataFrame) -> None:
     """Say how many seeds have no sufficient width within the sweep, on either side of it."""
-    beyond, below = (int((widths["width"] == end).sum()) for end in (np.inf, 0.0))
-    words = [f"{plural(beyond, 'seed')}: no width of the sweep"] if beyond else []
+    above, below = (int((widths["width"] == end).sum()) for end in (np.inf, 0.0))
+    words = [f"{plural(above, 'seed')}: no width of the sweep"] if above else []
     words += [f"{plural(below, 'seed')}: every width"] if below else []
     axes.text(0.03, 0.95, "\n".join(words), transform=axes.transAxes, va="top", size=6)

@@ -25,15 +25,17 @@ def columns(
     smallest, movement = measured["lambda_start"], measured["movement"]
     if smallest <= 0 or movement <= 0:
         return {}
-    of = parameters
-    stated = Statement(of.n, of.d, of.outputs, of.sigma, smallest, of.m)
+    settings = parameters
+    stated = Statement(
+        settings.n, settings.d, settings.outputs, settings.sigma, smallest, settings.m
+    )
     drift, bound = measured["kernel_drift"], math.nan
     if drift > 0:
         bound = math.log10(drift) - stated.log10_drift(movement)
     return {
-        "width_missing": stated.log10_width() - math.log10(of.m),
+        "width_missing": stated.log10_width() - math.log10(settings.m),
         "step_size_beyond": math.log10(measured["step_size"]) - stated.log10_step_size(),
-        "drift_share": drift / (movement * of.n * of.outputs),
+        "drift_share": drift / (movement * settings.n * settings.outputs),
         "drift_over_bound": bound,
         "movement_over_bound": math.log10(movement) - stated.log10_movement(residual),
         "gap_over_bound": measured["test_gap_most"]

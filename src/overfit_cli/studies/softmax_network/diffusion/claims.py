@@ -47,37 +47,37 @@ AS_IN_THE_PAPER = {"optimiser": "gd", "output_scale": "paper"}
 _OTHERS = set(SoftmaxDiffusionParameters.model_fields) - {"model", "n"}
 
 
-def _cells(cells: pd.DataFrame, models: Sequence[str], **at: object) -> pd.DataFrame:
+def _cells(cells: pd.DataFrame, models: Sequence[str], **fixed: object) -> pd.DataFrame:
     """The cells of some models; those of one model differ in n and in the seed alone."""
-    values: Values = {"model": tuple(models), "target": "mixture", **at}
+    values: Values = {"model": tuple(models), "target": "mixture", **fixed}
     preset = DIGITS if values["target"] == "digits" else MIXTURE
-    found = done(
+    chosen = done(
         trained(
             Selection(
                 SoftmaxDiffusionParameters,
                 at=values,
                 vary={"n"},
                 alike=_OTHERS - set(values),
-                preset=preset if "optimiser" not in at else DESCENT,
+                preset=preset if "optimiser" not in fixed else DESCENT,
             ).of(cells)
         )
     )
-    if missing := set(models) - set(found["model"]):
+    if missing := set(models) - set(chosen["model"]):
         raise not_run(f"It needs cells of model={', '.join(sorted(missing))} too.")
-    return found
+    return chosen
 
 
-def falls(cells: pd.DataFrame, model: Activation, target: str) -> Measurement:
+def power_of_n(cells: pd.DataFrame, model: Activation, target: str) -> Measurement:
     """Measure the power of n in the errors, seed by seed."""
     columns = WEIGHTINGS if target == "mixture" else ("denoising_loss",)
     held = _cells(cells, [model], target=target)
     for column in columns:
         positive(held, column)
-    found = {
+    powers = {
         column: scaling_exponents(held, ["n"], column, level_of_each(len(columns)))
         for column in columns
     }
-    exponents = {name: (one["n"], FALLS) for name, one in found.items() if one is not None}
+    exponents = {name: (power["n"], FALLS) for name, power in powers.items() if power is not None}
     if not exponents:
         raise not_run("It takes several n.")
     return judged_together(exponents, note="The power of n, seed by seed.")
@@ -99,40 +99,40 @@ def _judged_ratios(
     models: tuple[str, str],
     columns: Sequence[str],
     margin: Margin,
-    more: str = "",
+    addition: str = "",
 ) -> Measurement:
     """Judge the ratios of columns between two models at the largest n, all together."""
     level = level_of_each(len(columns))
-    found = {
+    ratios = {
         column: (from_logarithms(mean_estimate(_ratios(cells, models, column), level)), margin)
         for column in columns
     }
     note = f"{models[0]} over {models[1]} at n = {cells['n'].max()}, geometric means over seeds"
-    return judged_together(found, note=f"{note}{more}.")
+    return judged_together(ratios, note=f"{note}{addition}.")
 
 
-def over(
+def ratio_of_models(
     cells: pd.DataFrame,
     models: tuple[str, str],
     columns: Sequence[str],
     margin: Margin,
-    **at: object,
+    **fixed: object,
 ) -> Measurement:
     """Measure the ratios of columns between two models at the largest n, seed by seed."""
-    return _judged_ratios(_cells(cells, models, **at), models, columns, margin)
+    return _judged_ratios(_cells(cells, models, **fixed), models, columns, margin)
 
 
-def at_end(
+def value_at_n(
     cells: pd.DataFrame,
     model: str,
     column: str,
     margin: Margin,
     *,
-    at: Values,
+    fixed: Values,
     smallest: bool = False,
 ) -> Measurement:
     """Measure a column at the largest n of a sweep, or at the smallest."""
-    held = _cells(cells, [model], **at)
+    held = _cells(cells, [model], **fixed)
     n = held["n"].min() if smallest else held["n"].max()
     values = numbers(held[held["n"] == n], column)
     return judged(mean_estimate(values), margin, note=f"At n = {n}.")
@@ -147,21 +147,21 @@ def optimisers(cells: pd.DataFrame) -> Measurement:
     ]
     if each[0]["n"].max() != each[1]["n"].max():
         raise not_run("It takes one largest n of both optimisers.")
-    both = pd.concat(each).assign(model=lambda rows: rows["optimiser"])
-    steps = both[both["n"] == both["n"].max()].groupby("model")["best_step"].median()
+    pooled = pd.concat(each).assign(model=lambda rows: rows["optimiser"])
+    steps = pooled[pooled["n"] == pooled["n"].max()].groupby("model")["best_step"].median()
     words = f"; the best step is {steps['gd']:g} with gd and {steps['adam']:g} with adam (medians)"
-    return _judged_ratios(both, ("gd", "adam"), WEIGHTINGS, ALIKE, words)
+    return _judged_ratios(pooled, ("gd", "adam"), WEIGHTINGS, ALIKE, words)
 
 
 def theorem(cells: pd.DataFrame) -> Measurement:
     """Measure by how many decades Theorem 6.6's requirements and its bound are missed."""
     held = _cells(cells, ["softmax"], **AS_IN_THE_PAPER)
-    over, missing = numbers(held, "bound_over_error"), numbers(held, "width_missing")
-    found = without_exception(
-        over < 0, held["seed"], details={"decades of 1/(λ√n) over the error, least": over.min()}
+    excess, missing = numbers(held, "bound_over_error"), numbers(held, "width_missing")
+    measured = without_exception(
+        excess < 0, held["seed"], details={"decades of 1/(λ√n) over the error, least": excess.min()}
     )
     return vacuous_where_missed(
-        found,
+        measured,
         {
             "decades of hidden units missing": missing,
             "decades by which steps are too large": numbers(held, "step_size_beyond"),
@@ -213,11 +213,11 @@ def _compared(
         name,
         statement,
         words,
-        partial(over, models=models, columns=WEIGHTINGS, margin=margin),
+        partial(ratio_of_models, models=models, columns=WEIGHTINGS, margin=margin),
     )
 
 
-def _of_samples(name: str, statement: str, model: str, margin: Margin) -> Claim:
+def _sample_claim(name: str, statement: str, model: str, margin: Margin) -> Claim:
     """Return a claim on how near samples lie to training points."""
     number = "what samples have memorised, 0 as fresh draws and 1 as noised copies,"
     return _claim(
@@ -225,11 +225,11 @@ def _of_samples(name: str, statement: str, model: str, margin: Margin) -> Claim:
         statement,
         margin.in_words(f"at the smallest n, {number}"),
         partial(
-            at_end,
+            value_at_n,
             model=model,
             column="memorised",
             margin=margin,
-            at={"target": "digits"},
+            fixed={"target": "digits"},
             smallest=True,
         ),
         "samples",
@@ -243,7 +243,7 @@ CLAIMS = (
             f"falls-{model}",
             f"The score error of a network with {NAMES[model]} falls with n.",
             FALLS.in_words("for both weightings, the power of n in the squared score error"),
-            partial(falls, model=model, target="mixture"),
+            partial(power_of_n, model=model, target="mixture"),
         )
         for model in NAMES
     ),
@@ -263,23 +263,23 @@ CLAIMS = (
             f"A fitted {NAMES[model]} network has the score up to a tenth of its square.",
             A_TENTH.in_words("the squared score error over the squared score, at the largest n,"),
             partial(
-                at_end,
+                value_at_n,
                 model=model,
                 column="score_share",
                 margin=A_TENTH,
-                at={"target": "mixture"},
+                fixed={"target": "mixture"},
             ),
         )
         for model in NAMES
     ),
     *(
         _compared(
-            f"softmax-{other}",
-            f"Softmax and {NAMES[other]} networks learn the score alike.",
-            ("softmax", other),
+            f"softmax-{rival}",
+            f"Softmax and {NAMES[rival]} networks learn the score alike.",
+            ("softmax", rival),
             ALIKE,
         )
-        for other in ("exp", "relu")
+        for rival in ("exp", "relu")
     ),
     _compared(
         "posterior",
@@ -293,7 +293,12 @@ CLAIMS = (
         "Samples drawn with a fitted softmax network are as near to the target as those drawn "
         "with the true score.",
         ALIKE.in_words("the ratio of their sliced Wasserstein distances, at the largest n,"),
-        partial(over, models=("softmax", "true"), columns=["sliced_wasserstein"], margin=ALIKE),
+        partial(
+            ratio_of_models,
+            models=("softmax", "true"),
+            columns=["sliced_wasserstein"],
+            margin=ALIKE,
+        ),
         "samples",
     ),
     _claim(
@@ -311,30 +316,30 @@ CLAIMS = (
         "than a score of zero.",
         LEARNS.in_words("the squared score error over the squared score, at the largest n,"),
         partial(
-            at_end,
+            value_at_n,
             model="softmax",
             column="score_share",
             margin=LEARNS,
-            at=AS_IN_THE_PAPER,
+            fixed=AS_IN_THE_PAPER,
         ),
         "curves",
         DESCENT,
     ),
     *(
         _claim(
-            f"digits-{words}",
-            f"On handwritten digits a fitted softmax network denoises better than {other}.",
+            f"digits-{rival}",
+            f"On handwritten digits a fitted softmax network denoises better than {words}.",
             BETTER.in_words("the ratio of ‖F − x(0)‖² on test digits, at the largest n,"),
             partial(
-                over,
-                models=("softmax", words),
+                ratio_of_models,
+                models=("softmax", rival),
                 columns=["denoising_loss"],
                 margin=BETTER,
                 target="digits",
             ),
             preset=DIGITS,
         )
-        for words, other in (
+        for rival, words in (
             ("constant", "the constant denoiser"),
             ("posterior", "the exact posterior over the training digits"),
         )
@@ -343,16 +348,16 @@ CLAIMS = (
         "digits-falls",
         "On handwritten digits a softmax network's loss on test digits falls with n.",
         FALLS.in_words("the power of n in ‖F − x(0)‖²"),
-        partial(falls, model="softmax", target="digits"),
+        partial(power_of_n, model="softmax", target="digits"),
         preset=DIGITS,
     ),
-    _of_samples(
+    _sample_claim(
         "copies-posterior",
         "Samples drawn with the exact posterior over few training digits are copies of them.",
         "posterior",
         COPIES,
     ),
-    _of_samples(
+    _sample_claim(
         "copies-softmax",
         "Samples drawn with a softmax network lie no nearer to its training digits than fresh "
         "draws do.",

@@ -107,9 +107,15 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
     figure, panels = new_panels(len(drawn), height=3.1)
     titles = []
     for axes, model in zip(panels, drawn, strict=True):
-        own = samples[samples["key"] == cells["key"][model]]
+        drawn_samples = samples[samples["key"] == cells["key"][model]]
         _draw_target(axes, cells.loc[model])
-        axes.plot(own["sample_1"], own["sample_2"], ".", color=LOOKS[model].colour, markersize=1.5)
+        axes.plot(
+            drawn_samples["sample_1"],
+            drawn_samples["sample_2"],
+            ".",
+            color=LOOKS[model].colour,
+            markersize=1.5,
+        )
         axes.set_aspect("equal")
         distance = float(cells["sliced_wasserstein"][model])
         titles.append(f"{LOOKS[model].name}: {distance:.3f}")
@@ -127,17 +133,17 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
 def _draw_target(axes: matplotlib.axes.Axes, cell: pd.Series) -> None:
     """Draw in grey what samples should look like."""
     names = list(SoftmaxDiffusionParameters.model_fields)
-    of = SoftmaxDiffusionParameters.model_validate(cell[names].to_dict())
-    if of.target == "digits":
-        points, _ = digit_components(of.d)
+    settings = SoftmaxDiffusionParameters.model_validate(cell[names].to_dict())
+    if settings.target == "digits":
+        points, _ = digit_components(settings.d)
         axes.plot(points[:, 0], points[:, 1], ".", color="0.8", markersize=1.5)
         return
-    known = mixture(of)
-    flat = type(known)(known.means[:, :2], known.deviation)
-    reach = of.radius + 4 * flat.total_variance(np.array([of.first_time]))[0, 0] ** 0.5
+    target = mixture(settings)
+    flat = type(target)(target.means[:, :2], target.deviation)
+    reach = settings.radius + 4 * flat.total_variance(np.array([settings.first_time]))[0, 0] ** 0.5
     across = np.linspace(-reach, reach, _GRID)
     points = np.stack(np.meshgrid(across, across), axis=-1).reshape(-1, 2)
-    density = flat.density(points, np.full(len(points), of.first_time))
+    density = flat.density(points, np.full(len(points), settings.first_time))
     axes.contourf(across, across, density.reshape(_GRID, _GRID), 8, cmap="Greys", alpha=0.6)
 
 

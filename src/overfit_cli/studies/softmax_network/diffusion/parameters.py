@@ -115,11 +115,11 @@ class SoftmaxDiffusionParameters(StudyParameters):
             )
         if self.target == "digits":
             yield from self._refused_of_digits()
-        elif self.deviation > (most := (1 - self.radius) / (2 * math.sqrt(self.d))):
+        elif self.deviation > (limit := (1 - self.radius) / (2 * math.sqrt(self.d))):
             yield (
                 f"--set deviation {self.deviation:g}: with radius={self.radius:g} and d={self.d}, "
-                f"deviation takes a number of up to {most:.3g}, so that the points lie in the unit "
-                "ball, as the paper assumes."
+                f"deviation takes a number of up to {limit:.3g}, so that the points lie in the "
+                "unit ball, as the paper assumes."
             )
 
     def _refused_of_digits(self) -> Iterator[str]:
@@ -128,11 +128,11 @@ class SoftmaxDiffusionParameters(StudyParameters):
                 "--set model true: with target=digits nobody knows the true score; model takes "
                 "softmax, exp, relu, posterior or constant."
             )
-        most = DIGITS - TEST_DIGITS
-        if self.n + self.validation > most:
+        available = DIGITS - TEST_DIGITS
+        if self.n + self.validation > available:
             yield (
                 f"--set n {self.n}: with target=digits, n and validation={self.validation} take up "
-                f"to {most} digits together: of {DIGITS}, {TEST_DIGITS} are tested on."
+                f"to {available} digits together: of {DIGITS}, {TEST_DIGITS} are tested on."
             )
         if self.d > PIXELS:
             yield (

@@ -177,19 +177,19 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
 
     def cost(self, cell: DiffusionCell) -> float:
         """Return about how many exponentials a cell costs."""
-        of = cell.parameters
-        drawn = float(of.sampling_steps * of.samples)
-        if of.model == "posterior":
-            return drawn * of.n
-        if not of.is_network:
+        settings = cell.parameters
+        drawn = float(settings.sampling_steps * settings.samples)
+        if settings.model == "posterior":
+            return drawn * settings.n
+        if not settings.is_network:
             return drawn
-        return of.m * (drawn + 10 * of.training_steps * of.n * of.noisings)
+        return settings.m * (drawn + 10 * settings.training_steps * settings.n * settings.noisings)
 
     def memory(self, cell: DiffusionCell) -> float:
         """Return about how many bytes a cell takes, PyTorch among them."""
-        of = cell.parameters
-        pairs = max(of.n * of.noisings, of.samples, of.validation)
-        wide = of.m if of.is_network else of.n
+        settings = cell.parameters
+        pairs = max(settings.n * settings.noisings, settings.samples, settings.validation)
+        wide = settings.m if settings.is_network else settings.n
         return BYTES_OF_LIBRARIES + 8.0 * 8 * pairs * wide
 
     def train(
@@ -206,13 +206,14 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
         got = result.measurements
         if result.reason:
             return "The loss diverged with every step size."
-        near = (
+        distances = (
             f"Samples lie {got['sliced_wasserstein']:.3g} from fresh draws, other fresh draws "
             f"{got['wasserstein_fresh']:.3g} (sliced Wasserstein)."
         )
         if "score_share" not in got:
-            return f"On test points ‖F − x(0)‖² is {got['denoising_loss']:.3g}. {near}"
-        return f"The score misses {100 * got['score_share']:.3g} % of the true one's square. {near}"
+            return f"On test points ‖F − x(0)‖² is {got['denoising_loss']:.3g}. {distances}"
+        share = 100 * got["score_share"]
+        return f"The score misses {share:.3g} % of the true one's square. {distances}"
 
 
 study = SoftmaxDiffusion()

@@ -42,52 +42,54 @@ BySeed = Callable[[Boundary], "pd.Series[float]"]
 """A number of a boundary for each seed."""
 
 
-def changes(found: Sequence[Boundary], of: BySeed) -> dict[float, Estimate]:
+def changes(along: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
     """Return by which factor a number changes from the first boundary to each other one.
 
     Factors are geometric means over seeds; where one is infinite, because a seed crosses beyond the
     grid, medians. Their intervals hold together 95 times of 100.
 
     Args:
-        found: a boundary for each value of an axis, ascending.
-        of: the number, positive.
+        along: a boundary for each value of an axis, ascending.
+        number: the number, positive.
 
     Raises:
         UndecidedError: `inconclusive`, where a seed crosses beyond the grid at the first value.
     """
-    logs = seed_logarithms(found, of)
-    if (beyond := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
+    logs = seed_logarithms(along, number)
+    if (outside := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
         raise inconclusive(
-            f"Seeds that cross beyond the grid at the first value of the axis: {beyond} of "
+            f"Seeds that cross beyond the grid at the first value of the axis: {outside} of "
             f"{len(logs)}."
         )
     level = level_of_each(len(logs.columns) - 1)
     estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
-    after = [one.at for one in found[1:]]
-    return {at: from_logarithms(estimate(logs[at] - logs.iloc[:, 0], level)) for at in after}
+    later = [boundary.at for boundary in along[1:]]
+    return {
+        value: from_logarithms(estimate(logs[value] - logs.iloc[:, 0], level)) for value in later
+    }
 
 
-def power_along(found: Sequence[Boundary], of: BySeed, to: Sequence[float]) -> Estimate:
+def power_along(along: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
     """Return the power with which a number scales with another one along the axis.
 
     Args:
-        found: a boundary for each value of the axis, ascending.
-        of: the number, positive.
-        to: the other one, at each value of the axis.
+        along: a boundary for each value of the axis, ascending.
+        number: the number, positive.
+        against: the other one, at each value of the axis.
 
     Raises:
         UndecidedError: `inconclusive`, where a curve crosses beyond the grid.
     """
-    logs = seed_logarithms(found, of)
-    if (beyond := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
+    logs = seed_logarithms(along, number)
+    if (outside := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
         raise inconclusive(
             f"Seeds that cross beyond the grid at some value of the axis, and have no power: "
-            f"{beyond} of {len(logs)}."
+            f"{outside} of {len(logs)}."
         )
-    return mean_estimate(np.polyfit(np.log(to), logs.to_numpy().T, 1)[0])
+    return mean_estimate(np.polyfit(np.log(against), logs.to_numpy().T, 1)[0])
 
 
-def seed_logarithms(found: Sequence[Boundary], of: BySeed) -> pd.DataFrame:
+def seed_logarithms(along: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
     """Return logarithms, one row per seed and one column per value of the axis.
 
     Seeds without a cell that is done at some value are left out. What lies beyond the grid is
@@ -97,18 +99,18 @@ def seed_logarithms(found: Sequence[Boundary], of: BySeed) -> pd.DataFrame:
         UndecidedError: `inconclusive`, where no seed is left.
     """
     with np.errstate(divide="ignore"):
-        logs = pd.DataFrame({one.at: of(one) for one in found}).transform(np.log)
+        logs = pd.DataFrame({boundary.at: number(boundary) for boundary in along}).transform(np.log)
     whole = logs.dropna()
     if whole.empty:
         raise inconclusive("No seed has numbers at every value of the axis.")
     return whole
 
 
-def counts(found: Sequence[Boundary]) -> dict[str, float]:
+def counts(along: Sequence[Boundary]) -> dict[str, float]:
     """Return how many curves there are, and how many never cross."""
     return {
-        "curves": sum(one.curves for one in found),
-        "curves that never cross": sum(one.never for one in found),
+        "curves": sum(boundary.curves for boundary in along),
+        "curves that never cross": sum(boundary.never for boundary in along),
     }
 
 
@@ -122,7 +124,7 @@ _PRESETS = {"d": "dimension", "sigma_p_tilde": "strong-noise"}
 OfBoundaries = Callable[[list[Boundary]], Measurement]
 
 
-def _along(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame], Measurement]:
+def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame], Measurement]:
     """Judge the boundaries along an axis: one for each value, ascending."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
@@ -140,14 +142,19 @@ def _along(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame], Measureme
     return measure
 
 
-def _unchanged(of: BySeed, words: str) -> OfBoundaries:
+def _unchanged(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is the same at every dimension as at the smallest."""
 
-    def judge(found: list[Boundary]) -> Measurement:
-        each = {f"change to d = {at:.3g}": (one, SAME) for at, one in changes(found, of).items()}
+    def judge(along: list[Boundary]) -> Measurement:
+        each = {
+            f"change to d = {d:.3g}": (factor, SAME) for d, factor in changes(along, number).items()
+        }
         measured = judged_together(each, note=f"{words}, over that at the smallest d.")
-        medians = {f"median at d = {one.at:.3g}": float(of(one).median()) for one in found}
-        return replace(measured, details={**measured.details, **medians, **counts(found)})
+        medians = {
+            f"median at d = {boundary.at:.3g}": float(number(boundary).median())
+            for boundary in along
+        }
+        return replace(measured, details={**measured.details, **medians, **counts(along)})
 
     return judge
 
@@ -155,22 +162,22 @@ def _unchanged(of: BySeed, words: str) -> OfBoundaries:
 def _if_fine(judge: OfBoundaries) -> OfBoundaries:
     """Leave open what a grid tells of widths that is nearly as coarse as they are."""
 
-    def judged_if_fine(found: list[Boundary]) -> Measurement:
-        snrs = np.sort(found[0].cells["snr"].unique())
+    def judged_if_fine(along: list[Boundary]) -> Measurement:
+        snrs = np.sort(along[0].cells["snr"].unique())
         step = float(np.max(snrs[1:] / snrs[:-1]) ** FIGURE_1_EXPONENT)
-        least = min(float(one.widths.median()) for one in found)
+        least = min(float(boundary.widths.median()) for boundary in along)
         if step > least / SAME.most:
             raise inconclusive(
                 f"The grid's step is a factor of {step:.3g} in N·SNR², and the transition one of "
                 f"{least:.3g}: too coarse to tell its width."
             )
-        return judge(found)
+        return judge(along)
 
     return judged_if_fine
 
 
-def _exponent(found: list[Boundary]) -> Measurement:
-    last = found[-1]
+def _exponent(along: list[Boundary]) -> Measurement:
+    last = along[-1]
     if last.fit is None:
         raise inconclusive(f"At d = {last.at:.3g} fewer than three medians cross the threshold.")
     return judged(
@@ -185,20 +192,24 @@ def _exponent(found: list[Boundary]) -> Measurement:
     )
 
 
-def _balance(of: BySeed, words: str) -> OfBoundaries:
+def _balance(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is proportional to the balance of learning."""
 
-    def judge(found: list[Boundary]) -> Measurement:
-        balances = [balance_at(one) for one in found]
-        medians = {f"median at σ̃_p = {one.at:g}": float(of(one).median()) for one in found}
+    def judge(along: list[Boundary]) -> Measurement:
+        balances = [balance_at(boundary) for boundary in along]
+        medians = {
+            f"median at σ̃_p = {boundary.at:g}": float(number(boundary).median())
+            for boundary in along
+        }
         ratios = {
-            f"that over the balance at σ̃_p = {one.at:g}": float(of(one).median()) / balance
-            for one, balance in zip(found, balances, strict=True)
+            f"that over the balance at σ̃_p = {boundary.at:g}": float(number(boundary).median())
+            / balance
+            for boundary, balance in zip(along, balances, strict=True)
         }
         return judged(
-            power_along(found, of, balances),
+            power_along(along, number, balances),
             PROPORTIONAL,
-            details={**medians, **ratios, **counts(found)},
+            details={**medians, **ratios, **counts(along)},
             note=f"The power of {BALANCE_IN_WORDS} in {words}, seed by seed.",
         )
 
@@ -211,7 +222,7 @@ def _balance_claim(name: str, statement: str, judge: OfBoundaries) -> Claim:
         source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); ours",
         statement=statement,
         holds_where=PROPORTIONAL.in_words("its power of that number"),
-        measure=_along("sigma_p_tilde", judge),
+        measure=_judge_boundaries("sigma_p_tilde", judge),
         figure="heatmap",
         preset="strong-noise",
     )
@@ -224,7 +235,9 @@ BOUNDARIES = (
         statement="Figure 1's constant is that of many dimensions: C of N·SNR² = C stays as d "
         "grows.",
         holds_where=SAME.in_words("C at every d over C at the smallest"),
-        measure=_along("d", _unchanged(lambda one: one.constants, "N·SNR² at the crossing")),
+        measure=_judge_boundaries(
+            "d", _unchanged(lambda boundary: boundary.constants, "N·SNR² at the crossing")
+        ),
         figure="dimension",
         preset="dimension",
     ),
@@ -233,7 +246,7 @@ BOUNDARIES = (
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         statement="At the largest d the boundary is N·SNR² = C: the exponent is 2.",
         holds_where=EXPONENT.in_words("the exponent"),
-        measure=_along("d", _exponent),
+        measure=_judge_boundaries("d", _exponent),
         figure="dimension",
         preset="dimension",
     ),
@@ -242,11 +255,11 @@ BOUNDARIES = (
         source="figure 1b of Jiang et al. 2024, at any d; ours",
         statement="Dimensions alone make the transition neither sharper nor wider.",
         holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
-        measure=_along(
+        measure=_judge_boundaries(
             "d",
             _if_fine(
                 _unchanged(
-                    lambda one: one.widths,
+                    lambda boundary: boundary.widths,
                     f"the factor in N·SNR² in which the test loss falls from {HARMFUL_LOSS:g} to "
                     f"{FIGURE_1_THRESHOLD:g}",
                 )
@@ -259,12 +272,14 @@ BOUNDARIES = (
         "transition-balance",
         "As σ̃_p/σ_p changes, the transition keeps beginning where signal and noise are learned "
         f"equally fast: N·SNR² at a test loss of {HARMFUL_LOSS:g} scales with {BALANCE_IN_WORDS}.",
-        _balance(lambda one: one.onsets, f"N·SNR² at a test loss of {HARMFUL_LOSS:g}"),
+        _balance(lambda boundary: boundary.onsets, f"N·SNR² at a test loss of {HARMFUL_LOSS:g}"),
     ),
     _balance_claim(
         "constant-balance",
         f"As σ̃_p/σ_p changes, so does figure 1's constant: N·SNR² at a test loss of "
         f"{FIGURE_1_THRESHOLD:g} scales with {BALANCE_IN_WORDS} too.",
-        _balance(lambda one: one.constants, f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}"),
+        _balance(
+            lambda boundary: boundary.constants, f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}"
+        ),
     ),
 )

@@ -50,28 +50,28 @@ def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
         vary=("snr", "max_steps", "test_samples", "dtype"),
         preset=f"dynamics-{regime}",
     )
-    same = selection.of(cells)
-    norm = same["snr"] * SETTING["sigma_p"] * np.sqrt(SETTING["d"])
-    chosen: pd.DataFrame = same[np.isclose(norm, POINTS[regime]["signal_norm"])]
+    alike = selection.of(cells)
+    norm = alike["snr"] * SETTING["sigma_p"] * np.sqrt(SETTING["d"])
+    chosen: pd.DataFrame = alike[np.isclose(norm, POINTS[regime]["signal_norm"])]
     if chosen.empty:
         raise not_run(f"It needs cells of `overfit sweep {selection.preset}`.")
     return chosen
 
 
-def _measure(cells: pd.DataFrame, regime: Regime, what: str) -> Measurement:
+def _measure(cells: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     """Measure on how many seeds the one that should end above the other does."""
     chosen = trained(_chosen(cells, regime))
     fitted = chosen["status"] == "done"
-    signal, noise = _ends(chosen, what, regime)
+    signal, noise = _ends(chosen, quantity, regime)
     right = fitted & ((signal > noise) if regime == "benign" else (noise > signal))
     return judged(
         share_of_seeds(right, chosen["seed"]),
         ON_MOST_SEEDS,
         details={
-            f"{what} of the signal at the end, mean": float(signal[fitted].mean()),
-            f"{what} of the signal at the end, deviation": float(signal[fitted].std()),
-            f"{what} of the noise at the end, mean": float(noise[fitted].mean()),
-            f"{what} of the noise at the end, deviation": float(noise[fitted].std()),
+            f"{quantity} of the signal at the end, mean": float(signal[fitted].mean()),
+            f"{quantity} of the signal at the end, deviation": float(signal[fitted].std()),
+            f"{quantity} of the noise at the end, mean": float(noise[fitted].mean()),
+            f"{quantity} of the noise at the end, deviation": float(noise[fitted].std()),
             "steps to ε, mean": float(chosen.loc[fitted, "steps"].mean()),
             "cells that aren't fitted": int((~fitted).sum()),
         },
@@ -79,35 +79,35 @@ def _measure(cells: pd.DataFrame, regime: Regime, what: str) -> Measurement:
     )
 
 
-def _claim(regime: Regime, what: str, statement: str, measure: OfRegime, reads: Reads) -> Claim:
+def _claim(regime: Regime, quantity: str, statement: str, measure: OfRegime, reads: Reads) -> Claim:
     return Claim(
-        name=f"dynamics-{regime}-{what}",
+        name=f"dynamics-{regime}-{quantity}",
         source=f"Jiang et al. 2024, appendix A, figure {3 if regime == 'benign' else 4}",
         statement=f"Where overfitting is {regime}, {statement}.",
         holds_where=ON_MOST_SEEDS.in_words("the share of seeds on which it does"),
-        measure=lambda cells: measure(cells, regime, what),
+        measure=lambda cells: measure(cells, regime, quantity),
         figure="dynamics",
         preset=f"dynamics-{regime}",
         reads=reads,
     )
 
 
-def _end_claim(regime: Regime, what: str) -> Claim:
+def _end_claim(regime: Regime, quantity: str) -> Claim:
     wins, loses = _ROLES[regime]
-    of = "attention on the" if what == "attention" else "value x W_V w_O of the"
-    statement = f"the {of} {wins} ends above that of the {loses}"
-    return _claim(regime, what, statement, _measure, "cells")
+    words = "attention on the" if quantity == "attention" else "value x W_V w_O of the"
+    statement = f"the {words} {wins} ends above that of the {loses}"
+    return _claim(regime, quantity, statement, _measure, "cells")
 
 
-def _ends(cells: pd.DataFrame, what: str, regime: Regime) -> tuple[pd.Series, pd.Series]:
+def _ends(cells: pd.DataFrame, quantity: str, regime: Regime) -> tuple[pd.Series, pd.Series]:
     """What the signal and the noise end with; of the two signals' values, the one that decides."""
-    if what == "attention":
+    if quantity == "attention":
         names = ["train_attention_signal", "train_attention_noise"]
     else:
         names = ["value_plus", "value_minus", "value_noise"]
     for name in names:
         numbers(cells[cells["status"] == "done"], name)
-    if what == "attention":
+    if quantity == "attention":
         return cells[names[0]], cells[names[1]]
     values = pd.concat([cells["value_plus"], -cells["value_minus"]], axis=1)
     decides = values.min(axis=1) if regime == "benign" else values.abs().max(axis=1)
@@ -125,14 +125,14 @@ GROWN: Mapping[str, tuple[tuple[str, str], ...]] = {
 """What grows of the signal, and beside it of the noise, under the last word of the claim's name."""
 
 
-def _growth(steps: pd.DataFrame, regime: Regime, what: str) -> Measurement:
+def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     """Measure on how many seeds what should grows faster, from the first logged step to the last.
 
     Of the signals' values the size is meant; both grow over the same steps, so that who grows
     faster is who has grown more.
     """
     chosen = trained(_chosen(steps, regime)).sort_values("step")
-    for name in {name for pair in GROWN[what] for name in pair}:
+    for name in {name for pair in GROWN[quantity] for name in pair}:
         numbers(chosen, name)
     ends = chosen.groupby("key").agg(["first", "last"])
     last = ends["step", "last"]
@@ -144,12 +144,12 @@ def _growth(steps: pd.DataFrame, regime: Regime, what: str) -> Measurement:
     fitted = ends["status", "last"] == "done"
     right = fitted.copy()
     details: dict[str, float] = {}
-    for signal, noise in GROWN[what]:
+    for signal, noise in GROWN[quantity]:
         grown = {name: _grown(ends, name) for name in (signal, noise)}
         lead = grown[signal] - grown[noise]
         faster = lead if regime == "benign" else -lead
-        most = grown[signal if regime == "benign" else noise]
-        right &= (faster > 0) & (most > 0)
+        winner = grown[signal if regime == "benign" else noise]
+        right &= (faster > 0) & (winner > 0)
         details |= {
             f"growth of {name.replace('_', ' ')}, mean": float(values[fitted].mean())
             for name, values in grown.items()
@@ -164,12 +164,12 @@ def _growth(steps: pd.DataFrame, regime: Regime, what: str) -> Measurement:
 
 def _grown(ends: pd.DataFrame, name: str) -> pd.Series[float]:
     """What a column has grown by; of a value its size."""
-    of = ends[name].abs() if name.startswith("value") else ends[name]
-    grown: pd.Series[float] = of["last"] - of["first"]
+    values = ends[name].abs() if name.startswith("value") else ends[name]
+    grown: pd.Series[float] = values["last"] - values["first"]
     return grown
 
 
-def _growth_claim(regime: Regime, what: str) -> Claim:
+def _growth_claim(regime: Regime, quantity: str) -> Claim:
     winner, loser = _ROLES[regime]
     statements = {
         "products": f"the products ⟨q, k⟩ with the key of the {winner} grow faster than those with "
@@ -177,10 +177,10 @@ def _growth_claim(regime: Regime, what: str) -> Claim:
         "value-growth": f"the value x W_V w_O of the {winner} grows faster than the {loser}'s",
         "attention-growth": f"more and more attention is paid to the {winner}",
     }
-    return _claim(regime, what, statements[what], _growth, "trajectories")
+    return _claim(regime, quantity, statements[quantity], _growth, "trajectories")
 
 
 DYNAMICS = (
-    *(_end_claim(regime, what) for regime in _ROLES for what in ("attention", "value")),
-    *(_growth_claim(regime, what) for regime in _ROLES for what in GROWN),
+    *(_end_claim(regime, quantity) for regime in _ROLES for quantity in ("attention", "value")),
+    *(_growth_claim(regime, quantity) for regime in _ROLES for quantity in GROWN),
 )

@@ -102,20 +102,20 @@ def _fitted(cells: pd.DataFrame) -> Measurement:
 
 
 def _contour(cells: pd.DataFrame) -> Measurement:
-    found = _crossings(cells)
-    found = found[(found["n"] >= SMALLEST_N) & (found["side"] != "unknown")]
-    if found.empty:
+    crossed = _crossings(cells)
+    crossed = crossed[(crossed["n"] >= SMALLEST_N) & (crossed["side"] != "unknown")]
+    if crossed.empty:
         raise inconclusive(f"There is no curve at n ≥ {SMALLEST_N}.")
-    products, *ends = crossing_products(found, "n", FIGURE_1_EXPONENT), *_ends(cells, found)
-    middles = [one.groupby(found["seed"]).agg(middle) for one in (products, *ends)]
+    products, *ends = crossing_products(crossed, "n", FIGURE_1_EXPONENT), *_ends(cells, crossed)
+    middles = [values.groupby(crossed["seed"]).agg(middle) for values in (products, *ends)]
     of_products, of_least, of_most = map(median_estimate, middles)
     return judged(
         of_products._replace(low=of_least.low, high=of_most.high),
         CONTOUR,
         details={
-            "values of n": found["n"].nunique(),
-            "curves": len(found),
-            "curves that never cross": int((found["side"] != "crosses").sum()),
+            "values of n": crossed["n"].nunique(),
+            "curves": len(crossed),
+            "curves that never cross": int((crossed["side"] != "crosses").sum()),
         },
         note=f"N·SNR² where the test loss crosses {FIGURE_1_THRESHOLD:g}: the median over seeds of "
         f"each seed's median over n ≥ {SMALLEST_N}. Curves that never cross count as beyond the "
@@ -123,28 +123,28 @@ def _contour(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _ends(cells: pd.DataFrame, found: pd.DataFrame) -> list[pd.Series[float]]:
+def _ends(cells: pd.DataFrame, crossed: pd.DataFrame) -> list[pd.Series[float]]:
     """The least and the most that N·SNR² can be at crossings, where they lie beyond the grid."""
-    edges = GRID.of(cells).groupby("n")["snr"].agg(["min", "max"]).loc[found["n"]]
-    least = found["crossing"].where(found["side"] == "crosses", 0.0)
-    least = least.mask(found["side"] == "above", edges["max"].to_numpy())
-    most = found["crossing"].where(found["side"] == "crosses", np.inf)
-    most = most.mask(found["side"] == "below", edges["min"].to_numpy())
-    return [found["n"] * end**FIGURE_1_EXPONENT for end in (least, most)]
+    edges = GRID.of(cells).groupby("n")["snr"].agg(["min", "max"]).loc[crossed["n"]]
+    least = crossed["crossing"].where(crossed["side"] == "crosses", 0.0)
+    least = least.mask(crossed["side"] == "above", edges["max"].to_numpy())
+    largest = crossed["crossing"].where(crossed["side"] == "crosses", np.inf)
+    largest = largest.mask(crossed["side"] == "below", edges["min"].to_numpy())
+    return [crossed["n"] * end**FIGURE_1_EXPONENT for end in (least, largest)]
 
 
 def _sides(cells: pd.DataFrame) -> Measurement:
     grid = whole_grid(GRID.of(cells), "snr", "n")
     numbers(done(grid, MOST_FAILED), "test_loss")
-    there = (grid["status"] == "done").to_numpy()
+    is_done = (grid["status"] == "done").to_numpy()
     benign = (grid["test_loss"] < FIGURE_1_THRESHOLD).to_numpy()
     paper = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if paper.all() or not paper.any():
         raise inconclusive("All cells lie on one side of the predicted curve.")
     # A cell that failed might have been on either side: it counts against the claim.
-    own = np.asarray(paper == benign) & there
-    rival = max((_best_cut(grid, benign, power) | ~there for power in RIVALS), key=np.mean)
-    by_seed = pd.DataFrame({"paper": own, "rival": rival}).groupby(grid["seed"].to_numpy())
+    right = np.asarray(paper == benign) & is_done
+    rival = max((_best_cut(grid, benign, power) | ~is_done for power in RIVALS), key=np.mean)
+    by_seed = pd.DataFrame({"paper": right, "rival": rival}).groupby(grid["seed"].to_numpy())
     shares = by_seed.mean()
     level = level_of_each(2)
     return judged_together(
@@ -173,8 +173,8 @@ def _best_cut(grid: pd.DataFrame, benign: np.ndarray, power: float) -> np.ndarra
 
 
 def _exponent(cells: pd.DataFrame) -> Measurement:
-    found = _crossings(cells)
-    fit = fit_power_law(found, "n")
+    crossed = _crossings(cells)
+    fit = fit_power_law(crossed, "n")
     if fit is None:
         raise inconclusive(
             "No power fits: the median curve crosses the threshold at fewer than three values of "
@@ -201,13 +201,13 @@ def _crossings(cells: pd.DataFrame) -> pd.DataFrame:
     return crossings(grid, "snr", "n", "test_loss", FIGURE_1_THRESHOLD)
 
 
-def _falls(axis: str, other: str, words: str) -> Claim:
+def _falls(axis: str, by: str, words: str) -> Claim:
     return Claim(
         name=f"fig1-falls-with-{axis}",
         source="Jiang et al. 2024, section 6",
         statement=f"The test loss falls as {words} grows.",
         holds_where=FALLING.in_words("the mean rank correlation"),
-        measure=lambda cells: falls(_grid(cells), "test_loss", axis, other),
+        measure=lambda cells: falls(_grid(cells), "test_loss", axis, by),
         figure="heatmap",
         preset="fig1",
     )

@@ -24,7 +24,11 @@ from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.parameters import of_row
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.benign_vit.vit import theory
-from overfit_cli.studies.benign_vit.vit.claims.steps import MAY_VARY, meeting_the_condition, on_side
+from overfit_cli.studies.benign_vit.vit.claims.steps import (
+    MAY_VARY,
+    cells_of_side,
+    meeting_the_condition,
+)
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import TOKEN_CLASSES
@@ -42,9 +46,9 @@ OfCell = Callable[[pd.DataFrame, BenignVitParameters], float]
 """A number of one cell: from its logged steps, in order, and its parameters."""
 
 
-def _of_seeds(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Series[float]:
+def _number_by_cell(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Series[float]:
     """Return a number for each seed and cell that meets the lemmas' conditions; nan untold."""
-    chosen = on_side(meeting_the_condition(steps.drop_duplicates("key")), side)
+    chosen = cells_of_side(meeting_the_condition(steps.drop_duplicates("key")), side)
     if chosen.empty:
         raise not_run(
             "It needs logged steps of cells with initialisation=condition that meet Condition 4.1, "
@@ -53,14 +57,14 @@ def _of_seeds(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Series[fl
     check_alike(chosen, _ALIKE)
     if (failed := int((chosen["status"] != "done").sum())) > 0:
         raise inconclusive(f"{failed} of {len(chosen)} cells failed before they were fitted.")
-    found = {}
+    by_cell = {}
     for key, of_cell in steps[steps["key"].isin(chosen["key"])].groupby("key"):
         ordered = of_cell.sort_values("step")
         if ordered["step"].iloc[-1] != ordered["steps"].iloc[-1]:
             raise inconclusive("Some cells weren't logged to the end.")
         row = ordered.iloc[0]
-        found[int(row["seed"]), key] = number(ordered, of_row(BenignVitParameters, row))
-    return pd.Series(found)
+        by_cell[int(row["seed"]), key] = number(ordered, of_row(BenignVitParameters, row))
+    return pd.Series(by_cell)
 
 
 def _means(numbers: pd.Series[float]) -> pd.Series[float]:
@@ -70,7 +74,7 @@ def _means(numbers: pd.Series[float]) -> pd.Series[float]:
     return numbers.groupby(level=0).mean()
 
 
-def _known(name: str, numbers: pd.Series[float]) -> dict[str, float]:
+def _mean_detail(name: str, numbers: pd.Series[float]) -> dict[str, float]:
     """A detail: the mean over the cells that tell, and how many don't."""
     unknown = int(numbers.isna().sum())
     never = {f"cells without {name}": float(unknown)} if unknown else {}
@@ -89,49 +93,49 @@ def _judge(
     """Return what measures a number's mean over seeds; with `logs` that of its logarithm."""
 
     def measure(steps: pd.DataFrame) -> Measurement:
-        found = mean_estimate(_means(_of_seeds(steps, side, number)))
-        more: dict[str, float] = {}
-        for name, one in (details or {}).items():
-            more |= _known(name, _of_seeds(steps, side, one))
-        return judged(from_logarithms(found) if logs else found, margin, note=note, details=more)
+        mean = mean_estimate(_means(_number_by_cell(steps, side, number)))
+        values: dict[str, float] = {}
+        for name, detail in (details or {}).items():
+            values |= _mean_detail(name, _number_by_cell(steps, side, detail))
+        return judged(from_logarithms(mean) if logs else mean, margin, note=note, details=values)
 
     return measure
 
 
 def _lead_of_signal(steps: pd.DataFrame) -> Measurement:
     """Measure lemma 5.2's lead; it is vacuous where the lemma's T₁ isn't positive."""
-    found = _judge(
+    measured = _judge(
         partial(theory.lead, side="benign"),
         LEAD,
         logs=True,
         note="The largest lead until stage 2 ends, over 3M; T₁ is taken as where N·SNR² is large.",
         details={
             "steps until the lead is 3M": partial(theory.steps_to_lead, side="benign"),
-            "those over T₁": theory.over_first_stage,
+            "those over T₁": theory.steps_over_t1,
         },
     )(steps)
-    short = float(_of_seeds(steps, "benign", theory.decades_short).mean())
+    short = float(_number_by_cell(steps, "benign", theory.decades_short).mean())
     if short <= 0:
-        return found
+        return measured
     why = "As the lemma has it, T₁ is positive only where N·SNR² is above 60 M² C_p²."
-    return vacuous(found, why, {"decades by which N·SNR² is below 60 M² C_p²": short})
+    return vacuous(measured, why, {"decades by which N·SNR² is below 60 M² C_p²": short})
 
 
 def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
     """Measure the attention of each class of token on the signal when training ends."""
     level = level_of_each(len(TOKEN_CLASSES))
 
-    def at_end(source: str) -> Estimate:
+    def final_attention(source: str) -> Estimate:
         def last(of_cell: pd.DataFrame, parameters: BenignVitParameters) -> float:
             return float(of_cell[f"attention_{source}_signal"].iloc[-1])
 
-        return mean_estimate(_means(_of_seeds(steps, "benign", last)), level)
+        return mean_estimate(_means(_number_by_cell(steps, "benign", last)), level)
 
     words = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
     return judged_together(
         {
-            f"attention of {words[one]} on the signal": (at_end(one), NEAR_ONE)
-            for one in TOKEN_CLASSES
+            f"attention of {words[source]} on the signal": (final_attention(source), NEAR_ONE)
+            for source in TOKEN_CLASSES
         },
         note="When training ends, mean over seeds.",
     )

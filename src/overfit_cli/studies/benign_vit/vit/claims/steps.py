@@ -68,10 +68,10 @@ def fitted_powers(
         raise not_run(
             f"These cells have one value of {' and one of '.join(constant)}; it needs several."
         )
-    found = scaling_exponents(fitted, varied, value, level_of_each(len(varied)))
-    if found is None:
+    powers = scaling_exponents(fitted, varied, value, level_of_each(len(varied)))
+    if powers is None:
         raise inconclusive("No seed has cells that tell the axes apart.")
-    return found
+    return powers
 
 
 BENIGN_FROM, HARMFUL_UP_TO = 3.0, 0.25
@@ -101,8 +101,8 @@ def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
     """Return the cells of the theorems' regime; None where a side has none, or ε one value."""
     chosen = meeting_the_condition(cells)
     sides: dict[Regime, pd.DataFrame] = {
-        "benign": on_side(chosen, "benign"),
-        "harmful": on_side(chosen, "harmful"),
+        "benign": cells_of_side(chosen, "benign"),
+        "harmful": cells_of_side(chosen, "harmful"),
     }
     lacking = any(side.empty for side in sides.values())
     if lacking or chosen["epsilon"].nunique() < LEAST_EPSILONS:
@@ -114,17 +114,17 @@ def meeting_the_condition(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that meet all items of Condition 4.1."""
     drawn = cells[cells["initialisation"] == "condition"]
     meets = of_rows(
-        BenignVitParameters, drawn, lambda one: all_met(condition_items(one, one.output_scale))
+        BenignVitParameters, drawn, lambda cell: all_met(condition_items(cell, cell.output_scale))
     )
     chosen: pd.DataFrame = drawn[np.array(meets, dtype=bool)]
     return chosen
 
 
-def on_side(cells: pd.DataFrame, side: Regime) -> pd.DataFrame:
+def cells_of_side(cells: pd.DataFrame, side: Regime) -> pd.DataFrame:
     """Return the cells that are far enough on one side of the boundary."""
     balance = learning_balance(cells["sigma_p_tilde"] / cells["sigma_p"], cells["tokens"])
-    far = boundary_product(cells["n"], cells["snr"]) / balance
-    return cells[far >= BENIGN_FROM if side == "benign" else far <= HARMFUL_UP_TO]
+    distance = boundary_product(cells["n"], cells["snr"]) / balance
+    return cells[distance >= BENIGN_FROM if side == "benign" else distance <= HARMFUL_UP_TO]
 
 
 TOLERANCE = 0.1
@@ -138,15 +138,15 @@ def _claim(regime: Regime, axis: str) -> Claim:
     theorem, symbol = STEP_POWERS[regime][axis], SYMBOLS[axis]
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        found = step_scaling(cells, regime)
-        values = 0 if found is None else found.cells[axis].nunique()
-        if found is None or values < LEAST_VALUES:
+        scaling = step_scaling(cells, regime)
+        values = 0 if scaling is None else scaling.cells[axis].nunique()
+        if scaling is None or values < LEAST_VALUES:
             raise not_run(
                 f"It needs {LEAST_VALUES} values of {axis} with N·SNR² "
                 f"{'above' if regime == 'benign' else 'up to'} 1000, as in `overfit sweep "
                 f"scaling-{regime}`."
             )
-        return _judged_power(found, axis, margin, regime)
+        return _judged_power(scaling, axis, margin, regime)
 
     margin = around(theorem, TOLERANCE, "T hides logarithms")
     scales = f"scales as {symbol}^{theorem:g}" if theorem else f"doesn't depend on {symbol}"
@@ -162,41 +162,41 @@ def _claim(regime: Regime, axis: str) -> Claim:
     )
 
 
-def _judged_power(found: StepScaling, axis: str, margin: Margin, regime: Regime) -> Measurement:
-    if found.failed:
+def _judged_power(scaling: StepScaling, axis: str, margin: Margin, regime: Regime) -> Measurement:
+    if scaling.failed:
         raise inconclusive(
-            f"{plural(found.failed, 'cell')} of the regime failed, and slow cells fail first; a "
+            f"{plural(scaling.failed, 'cell')} of the regime failed, and slow cells fail first; a "
             "larger max_steps decides."
         )
-    if found.fewest < LEAST_STEPS:
+    if scaling.fewest < LEAST_STEPS:
         raise inconclusive(
-            f"Some cells take {plural(found.fewest, 'step')}, and steps are whole: fewer than "
+            f"Some cells take {plural(scaling.fewest, 'step')}, and steps are whole: fewer than "
             f"{LEAST_STEPS} are too coarse. A smaller step size decides: `overfit sweep "
             f"scaling-{regime}`."
         )
-    if axis not in found.exponents:
+    if axis not in scaling.exponents:
         raise inconclusive("No seed has cells that tell the axes apart.")
     return judged(
-        found.exponents[axis],
+        scaling.exponents[axis],
         margin,
         details={
-            "cells": len(found.cells),
-            "fewest steps": found.fewest,
-            "most steps": float(found.cells["steps"].max()),
-            "decades by which Condition 4.1 is missed, least": _missed(found.cells),
+            "cells": len(scaling.cells),
+            "fewest steps": scaling.fewest,
+            "most steps": float(scaling.cells["steps"].max()),
+            "decades by which Condition 4.1 is missed, least": _missed(scaling.cells),
         },
         note=f"The power of {axis} in the steps, fitted seed by seed over "
-        f"{', '.join(found.exponents)} at once.",
+        f"{', '.join(scaling.exponents)} at once.",
     )
 
 
 def _missed(cells: pd.DataFrame) -> float:
     """By how many decades the nearest cell misses the item that it misses by most."""
 
-    def most(one: BenignVitParameters) -> float:
-        return max(item.decades for item in condition_items(one, one.output_scale))
+    def worst(cell: BenignVitParameters) -> float:
+        return max(item.decades for item in condition_items(cell, cell.output_scale))
 
-    return float(min(of_rows(BenignVitParameters, cells, most)))
+    return float(min(of_rows(BenignVitParameters, cells, worst)))
 
 
 STEPS = tuple(_claim(regime, axis) for regime, axes in STEP_POWERS.items() for axis in axes)

@@ -85,15 +85,15 @@ def steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measure
         side: which one.
         strong: whether T has σ̃_p in the place of σ_p.
     """
-    over = positive(cells, "steps") / of_rows(
-        BenignVitParameters, cells, lambda one: predicted_steps(one, one.output_scale, side)
+    ratios = positive(cells, "steps") / of_rows(
+        BenignVitParameters, cells, lambda cell: predicted_steps(cell, cell.output_scale, side)
     )
     if strong:
-        over = over * (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
+        ratios = ratios * (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
     stopped = cells["status"] != "done"
-    if (stopped & ((cells["reason"] != "step limit") | (over <= ORDER_OF_T.most))).any():
+    if (stopped & ((cells["reason"] != "step limit") | (ratios <= ORDER_OF_T.most))).any():
         raise inconclusive(f"{int(stopped.sum())} of {len(cells)} cells failed too early to tell.")
-    by_seed = over.map(np.log).groupby(cells["seed"])
+    by_seed = ratios.map(np.log).groupby(cells["seed"])
     ends = {"least": by_seed.min(), "most": by_seed.max()}
     level = level_of_each(len(ends))
     return judged_together(
@@ -109,14 +109,14 @@ def steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measure
 
 def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure whether steps scale with each parameter as T does."""
-    found = fitted_powers(cells, "steps", SYMBOLS, POWERS_OF_T)
+    fitted = fitted_powers(cells, "steps", SYMBOLS, POWERS_OF_T)
     return judged_together(
         {
             f"power of {SYMBOLS[name]}": (
-                one,
+                power,
                 around(STEP_POWERS[side][name], TOLERANCE, "T hides logarithms", 5),
             )
-            for name, one in found.items()
+            for name, power in fitted.items()
         },
         note=f"Steps of {plural(len(cells), 'cell')}.",
     )
@@ -124,7 +124,7 @@ def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure whether the test loss goes to zero with ε, or stays of order one."""
-    found = fitted_powers(cells, "test_loss", SYMBOLS, ("epsilon",))
+    power = fitted_powers(cells, "test_loss", SYMBOLS, ("epsilon",))
     by_seed = done(cells).groupby("seed")["test_loss"]
     worst, extreme = ("largest", by_seed.max()) if side == "benign" else ("least", by_seed.min())
     measured = judged_together(
@@ -133,13 +133,13 @@ def loss(cells: pd.DataFrame, side: Regime) -> Measurement:
                 mean_estimate(extreme, level_of_each(2)),
                 LOSS[side],
             ),
-            "power of ε in the test loss": (found["epsilon"], POWER_OF_LOSS[side]),
+            "power of ε in the test loss": (power["epsilon"], POWER_OF_LOSS[side]),
         },
         note=f"{plural(len(cells), 'cell')}.",
     )
     errors = cells["test_error"]
-    more = {"test error, least": errors.min(), "test error, most": errors.max()}
-    return replace(measured, details={**measured.details, **more})
+    ends = {"test error, least": errors.min(), "test error, most": errors.max()}
+    return replace(measured, details={**measured.details, **ends})
 
 
 def attention(cells: pd.DataFrame, side: Regime) -> Measurement:
@@ -156,13 +156,15 @@ def attention(cells: pd.DataFrame, side: Regime) -> Measurement:
 def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure by how much the mean test margin grows as log(1/ε) does."""
     margins = numbers(done(cells), "test_margin")
-    at = margins.groupby([cells["seed"], cells["epsilon"]]).mean().unstack()
-    logs = np.log(1 / at.columns.to_numpy(dtype=np.float64))
-    slopes = pd.Series(np.polyfit(logs, at.to_numpy().T, 1)[0], index=at.index)
+    means = margins.groupby([cells["seed"], cells["epsilon"]]).mean().unstack()
+    logs = np.log(1 / means.columns.to_numpy(dtype=np.float64))
+    slopes = pd.Series(np.polyfit(logs, means.to_numpy().T, 1)[0], index=means.index)
     return judged(
         mean_estimate(slopes),
         GROWS,
-        details={f"test margin, ε = {epsilon:g}": float(at[epsilon].mean()) for epsilon in at},
+        details={
+            f"test margin, ε = {epsilon:g}": float(means[epsilon].mean()) for epsilon in means
+        },
         note="What log(1/ε) multiplies in the test margin, seed by seed, each seed the mean of its "
         "cells.",
     )
@@ -177,37 +179,39 @@ def transition(cells: pd.DataFrame) -> Measurement:
     if why := why_no_boundary(cells, "epsilon"):
         raise inconclusive(f"The boundary can't be found: {why}.")
     numbers(done(cells, MOST_FAILED), "test_loss")
-    found = boundaries(cells, "epsilon", FIGURE_1_THRESHOLD)
-    fit = found[0].fit  # at the smallest ε
+    by_epsilon = boundaries(cells, "epsilon", FIGURE_1_THRESHOLD)
+    fit = by_epsilon[0].fit  # at the smallest ε
     if fit is None:
         raise inconclusive(
-            f"Fewer than three medians cross {FIGURE_1_THRESHOLD:g}: {found[0].never} of "
-            f"{found[0].curves} curves never do."
+            f"Fewer than three medians cross {FIGURE_1_THRESHOLD:g}: {by_epsilon[0].never} of "
+            f"{by_epsilon[0].curves} curves never do."
         )
-    step = _step_at(found[0], fit)
+    step = _step_at(by_epsilon[0], fit)
     if step > FINE:
         raise inconclusive(
             f"Where curves cross, the ratios lie a factor of {step:.3g} apart, and it takes "
             f"{FINE:g}: interpolated crossings would tilt the exponent."
         )
     details: dict[str, float] = {
-        "curves": found[0].curves,
-        "curves that never cross": found[0].never,
+        "curves": by_epsilon[0].curves,
+        "curves that never cross": by_epsilon[0].never,
         "step of SNR where curves cross": step,
     }
-    for at in found:
-        onset = float(at.onsets.median())
+    for boundary in by_epsilon:
+        onset = float(boundary.onsets.median())
         details |= {
-            f"N·SNR² at a test loss of {HARMFUL_LOSS:g}, ε = {at.at:g}": onset,
-            f"that over the balance, ε = {at.at:g}": onset / balance_at(at),
-            f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}, ε = {at.at:g}": at.median,
+            f"N·SNR² at a test loss of {HARMFUL_LOSS:g}, ε = {boundary.at:g}": onset,
+            f"that over the balance, ε = {boundary.at:g}": onset / balance_at(boundary),
+            f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}, ε = {boundary.at:g}": (
+                boundary.median
+            ),
         }
     return judged(
         fit.exponent,
         TRANSITION,
         details=details,
         note=f"p of N·SNR^p = C through the median crossings at {fit.rows} values of n, at "
-        f"ε = {found[0].at:g}. The balance is {BALANCE_IN_WORDS}.",
+        f"ε = {by_epsilon[0].at:g}. The balance is {BALANCE_IN_WORDS}.",
     )
 
 
@@ -215,9 +219,11 @@ def _step_at(boundary: Boundary, fit: PowerLaw) -> float:
     """The largest factor between neighbouring ratios of the grid between which curves cross."""
     values = np.sort(boundary.cells["snr"].unique())
     ns = boundary.cells["n"].unique()
-    at = (fit.constant.value / ns) ** (1 / fit.exponent.value)  # the fitted crossing of each n
-    place = np.searchsorted(values, at).clip(1, len(values) - 1)
-    return float(np.max(values[place] / values[place - 1]))
+    crossings = (fit.constant.value / ns) ** (
+        1 / fit.exponent.value
+    )  # the fitted crossing of each n
+    upper = np.searchsorted(values, crossings).clip(1, len(values) - 1)
+    return float(np.max(values[upper] / values[upper - 1]))
 
 
 _ALIKE = [name for name in BenignVitParameters.model_fields if name not in {*SYMBOLS, *MAY_VARY}]
@@ -225,7 +231,7 @@ _ALIKE = [name for name in BenignVitParameters.model_fields if name not in {*SYM
 OnSide = Callable[[pd.DataFrame, Regime], Measurement]
 
 
-def _on_side(side: Regime, judge: OnSide) -> Callable[[pd.DataFrame], Measurement]:
+def _judge_side(side: Regime, judge: OnSide) -> Callable[[pd.DataFrame], Measurement]:
     """Judge one side's cells of the theorems' regime; say "not run" without both sides."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
@@ -255,14 +261,14 @@ def _transition(cells: pd.DataFrame) -> Measurement:
 
 
 def _claim(
-    side: Regime, name: str, place: str, statement: str, holds_where: str, judge: OnSide
+    side: Regime, name: str, part: str, statement: str, holds_where: str, judge: OnSide
 ) -> Claim:
     return Claim(
         name=f"theorem-{side}-{name}",
-        source=f"Jiang et al. 2024, Theorem {THEOREMS[side]}{place}",
+        source=f"Jiang et al. 2024, Theorem {THEOREMS[side]}{part}",
         statement=f"Where Condition 4.1 holds and overfitting is {side}, {statement}.",
         holds_where=holds_where,
-        measure=_on_side(side, judge),
+        measure=_judge_side(side, judge),
         figure="heatmap",
         preset="theorem-regime",
     )

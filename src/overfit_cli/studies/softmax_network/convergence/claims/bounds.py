@@ -33,11 +33,11 @@ _ENDLESS = 1e100
 
 def widest(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the largest m."""
-    found: pd.DataFrame = cells[cells["m"] == cells["m"].max()]
-    return found
+    chosen: pd.DataFrame = cells[cells["m"] == cells["m"].max()]
+    return chosen
 
 
-def with_slow_cells(cells: pd.DataFrame) -> pd.DataFrame:
+def keep_slow_cells(cells: pd.DataFrame) -> pd.DataFrame:
     """Take cells that don't come to ε within their steps for done, and for endlessly slow."""
     ratios = cells["steps_over_limit"].astype(float).fillna(_ENDLESS)
     return cells.assign(steps_over_limit=ratios, status="done")
@@ -55,11 +55,11 @@ def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
         and 0 where all do.
     """
     each = []
-    for activation, own in with_slow_cells(cells).groupby("activation"):
-        found = crossings(own, "m", "n", "steps_over_limit", ENOUGH)
-        width = found["crossing"].where(found["side"] != "above", np.inf)
-        width = width.where(found["side"] != "below", 0.0)
-        each.append(found[["n", "seed"]].assign(activation=activation, width=width))
+    for activation, group in keep_slow_cells(cells).groupby("activation"):
+        crossed = crossings(group, "m", "n", "steps_over_limit", ENOUGH)
+        width = crossed["crossing"].where(crossed["side"] != "above", np.inf)
+        width = width.where(crossed["side"] != "below", 0.0)
+        each.append(crossed[["n", "seed"]].assign(activation=activation, width=width))
     return pd.concat(each, ignore_index=True)
 
 
@@ -70,8 +70,8 @@ OUT_OF_REACH = 3.0
 
 def _softmax(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells that the paper speaks of."""
-    of_paper = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
-    held = done(trained(cells[of_paper]), 1.0)
+    is_paper = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
+    held = done(trained(cells[is_paper]), 1.0)
     held = held[numbers(held, "steps") > 0]
     if held.empty:
         raise not_run(
@@ -85,15 +85,15 @@ def _theorem(cells: pd.DataFrame) -> Measurement:
     """Measure Theorem 4.2's rate, and by how much its width and step size are missed."""
     held = _softmax(cells)
     ratios, missing = numbers(held, "rate_ratio"), numbers(held, "width_missing")
-    beyond = numbers(held, "step_size_beyond")
-    found = without_exception(
+    excess = numbers(held, "step_size_beyond")
+    measured = without_exception(
         ratios > 1, held["seed"], details={"loss over the bound, most": float(ratios.max())}
     )
     return vacuous_where_missed(
-        found,
+        measured,
         {
             "decades of hidden units missing": missing,
-            "decades by which steps are too large": beyond,
+            "decades by which steps are too large": excess,
         },
         "there are too few hidden units, or steps are too large",
     )
@@ -121,13 +121,13 @@ def _bound(cells: pd.DataFrame, column: str) -> Measurement:
     """Measure by how many decades a number lies above its bound; vacuous where far below."""
     held = _softmax(cells)
     decades = numbers(held, column)
-    found = without_exception(
+    measured = without_exception(
         decades > 0, held["seed"], details={"decades over the bound, most": float(decades.max())}
     )
     if decades.max() > -OUT_OF_REACH:
-        return found
+        return measured
     return vacuous(
-        found,
+        measured,
         f"The bound is out of reach by {-float(decades.max()):.0f} decades or more.",
         {"decades below it, least": -float(decades.max())},
     )
@@ -140,7 +140,7 @@ def _gap(cells: pd.DataFrame) -> Measurement:
     if not met.any():
         raise not_run("In no cell has H moved by less than λ/2, as the theorem requires.")
     ratios = numbers(held[met], "gap_over_bound")
-    found = without_exception(
+    measured = without_exception(
         ratios > 1,
         held["seed"][met],
         details={
@@ -150,9 +150,9 @@ def _gap(cells: pd.DataFrame) -> Measurement:
         note="The constant of its O(·) is taken for 1.",
     )
     if np.log10(ratios.max()) > -OUT_OF_REACH:
-        return found
+        return measured
     decades = -float(np.log10(ratios.max()))
-    return vacuous(found, "The bound is out of reach.", {"decades below it, least": decades})
+    return vacuous(measured, "The bound is out of reach.", {"decades below it, least": decades})
 
 
 def _claim(

@@ -30,16 +30,16 @@ WIDE = 512
 _VERIFIED, _DRIFT = "softmax-kernels", "softmax-drift"
 
 
-def _exact(cells: pd.DataFrame, column: str, **at: str) -> Measurement:
+def _exact(cells: pd.DataFrame, column: str, **fixed: str) -> Measurement:
     """Measure whether a number is none, in all cells that were verified."""
     held = cells[cells["verify"].astype(bool) & (cells["dtype"] == "float64")]
-    for name, value in at.items():
+    for name, value in fixed.items():
         held = held[held[name] == value]
     held = done(trained(held), 1.0)
     if held.empty:
         raise not_run(f"It needs cells of verify=true, as in `overfit sweep {_VERIFIED}`.")
-    found = numbers(held, column)
-    return without_exception(found > NONE, held["seed"], details={"most": float(found.max())})
+    values = numbers(held, column)
+    return without_exception(values > NONE, held["seed"], details={"most": float(values.max())})
 
 
 def _follows(cells: pd.DataFrame, column: str) -> Measurement:
@@ -52,13 +52,13 @@ def _follows(cells: pd.DataFrame, column: str) -> Measurement:
             f"It needs cells of activation=softmax, initialisation=symmetric and m of {WIDE} or "
             f"more that take a step, as in `overfit sweep {_DRIFT}`."
         )
-    found = numbers(held, column)
+    gaps = numbers(held, column)
     growth = numbers(held, "gradient_growth")
     return judged(
-        mean_estimate(found.groupby(held["seed"]).max()),
+        mean_estimate(gaps.groupby(held["seed"]).max()),
         TRACKS,
         details={
-            "most": float(found.max()),
+            "most": float(gaps.max()),
             "decades by which a step along the gradient of (23) grows, least": float(growth.min()),
         },
         note="‖F − m H γ‖ over ‖Y‖ on the training samples, the largest on the way; of a seed the "
@@ -157,21 +157,21 @@ def _cells(cells: pd.DataFrame, activation: Activation, way: str) -> pd.DataFram
 
 
 def _power(
-    cells: pd.DataFrame, activation: Activation, way: str, of: str, margin: Margin, against: str
+    cells: pd.DataFrame, activation: Activation, way: str, column: str, margin: Margin, against: str
 ) -> Measurement:
     """Measure the power of one column in another, or in m, over the widths of each seed."""
     held = _cells(cells, activation, way)
-    for name in (of, against):
+    for name in (column, against):
         positive(held, name)
-    found = scaling_exponents(held, [against], of)
-    if found is None:
+    powers = scaling_exponents(held, [against], column)
+    if powers is None:
         raise inconclusive(f"On no seed does {against.replace('_', ' ')} change.")
-    middle = held.groupby("m")[of].median()
+    middle = held.groupby("m")[column].median()
     return judged(
-        found[against],
+        powers[against],
         margin,
         details={f"median, m = {m}": float(value) for m, value in middle.items()},
-        note=f"The power of {against.replace('_', ' ')} in the {of.replace('_', ' ')}, seed by "
+        note=f"The power of {against.replace('_', ' ')} in the {column.replace('_', ' ')}, seed by "
         "seed.",
     )
 
@@ -180,12 +180,12 @@ def _power_claim(
     name: str,
     source: str,
     statement: str,
-    what: tuple[str, str, str],
+    columns: tuple[str, str, str],
     margin: Margin,
     ways: tuple[Activation, str],
     figure: str,
 ) -> Claim:
-    of, against, words = what
+    column, against, words = columns
     activation, way = ways
     return Claim(
         name=f"softmax-{name}",
@@ -193,7 +193,7 @@ def _power_claim(
         statement=statement,
         holds_where=margin.in_words(words),
         measure=partial(
-            _power, activation=activation, way=way, of=of, margin=margin, against=against
+            _power, activation=activation, way=way, column=column, margin=margin, against=against
         ),
         figure=figure,
         preset=PRESET,

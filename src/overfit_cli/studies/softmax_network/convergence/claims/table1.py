@@ -22,9 +22,9 @@ from overfit_cli.stats.boundaries import contour
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
     ENOUGH,
+    keep_slow_cells,
     sufficient_widths,
     widest,
-    with_slow_cells,
 )
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
@@ -42,7 +42,7 @@ _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - _SWEPT - {"step_rule"}
 
 def _grid(cells: pd.DataFrame, rule: str, activations: tuple[str, ...]) -> pd.DataFrame:
     """The cells of a sweep over m and n with one step rule."""
-    found = trained(
+    grid = trained(
         Selection(
             SoftmaxConvergenceParameters,
             at={"step_rule": rule, "activation": activations},
@@ -52,12 +52,12 @@ def _grid(cells: pd.DataFrame, rule: str, activations: tuple[str, ...]) -> pd.Da
             preset=PRESETS[rule],
         ).of(cells)
     )
-    if (there := found["activation"].nunique()) < len(activations):
+    if (present := grid["activation"].nunique()) < len(activations):
         raise not_run(
-            f"It takes {' and '.join(activations)}, and there is {there} of them, as in `overfit "
+            f"It takes {' and '.join(activations)}, and there is {present} of them, as in `overfit "
             f"sweep {PRESETS[rule]}`."
         )
-    return found
+    return grid
 
 
 def _compared(
@@ -65,17 +65,20 @@ def _compared(
 ) -> Measurement:
     """Measure the ratio of a column between two activations, at the largest n, seed by seed."""
     largest = table[table["n"] == table["n"].max()]
-    both = largest.pivot(index="seed", columns="activation", values=column).astype(float)
-    known = both[np.isfinite(both).all(axis=1) & (both > 0).all(axis=1)]
-    if known.empty:
+    by_seed = largest.pivot(index="seed", columns="activation", values=column).astype(float)
+    finite = by_seed[np.isfinite(by_seed).all(axis=1) & (by_seed > 0).all(axis=1)]
+    if finite.empty:
         raise inconclusive(f"On no seed do both have a number: {missing}.")
-    ratios = np.log(known[pair[0]]) - np.log(known[pair[1]])
+    ratios = np.log(finite[pair[0]]) - np.log(finite[pair[1]])
     return judged(
         from_logarithms(mean_estimate(ratios)),
         ALMOST_THE_SAME,
         details={
-            **{f"median, {NAMES[one]}": float(known[one].median()) for one in pair},
-            f"seeds on which {missing}": len(both) - len(known),
+            **{
+                f"median, {NAMES[activation]}": float(finite[activation].median())
+                for activation in pair
+            },
+            f"seeds on which {missing}": len(by_seed) - len(finite),
         },
         note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]} at n = {largest['n'].iloc[0]}, geometric "
         "means over seeds.",
@@ -95,7 +98,7 @@ def _widths(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str)
     return _compared(widths, "width", pair, "no m of the sweep suffices, or all do")
 
 
-def _at_every_dimension(cells: pd.DataFrame, pair: tuple[Activation, Activation]) -> Measurement:
+def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) -> Measurement:
     """Measure the ratio of steps between two activations at each d, seed by seed."""
     chosen = trained(
         Selection(
@@ -109,32 +112,34 @@ def _at_every_dimension(cells: pd.DataFrame, pair: tuple[Activation, Activation]
     steps = chosen.pivot(index=["d", "seed"], columns="activation", values="steps_to_epsilon")
     if len(steps.columns) < len(pair):
         raise not_run(f"It takes {' and '.join(pair)}, as in `overfit sweep {DIMENSION}`.")
-    both = steps.astype(float)
-    if (lost := int(both.isna().any(axis=1).sum())) > 0:
+    by_pair = steps.astype(float)
+    if (lost := int(by_pair.isna().any(axis=1).sum())) > 0:
         raise inconclusive(f"On {lost} pairs of cells one doesn't come to ε within the steps.")
-    ratios = np.log(both[pair[0]]) - np.log(both[pair[1]])
+    ratios = np.log(by_pair[pair[0]]) - np.log(by_pair[pair[1]])
     level = level_of_each(ratios.index.get_level_values("d").nunique())
-    found = {
-        f"d = {d}": (from_logarithms(mean_estimate(own.droplevel("d"), level)), ALMOST_THE_SAME)
-        for d, own in ratios.groupby("d")
+    by_dimension = {
+        f"d = {d}": (from_logarithms(mean_estimate(logs.droplevel("d"), level)), ALMOST_THE_SAME)
+        for d, logs in ratios.groupby("d")
     }
-    return judged_together(found, note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]}.")
+    return judged_together(by_dimension, note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]}.")
 
 
 def _exponent(cells: pd.DataFrame, activation: Activation) -> Measurement:
     """Measure p of the smallest sufficient width m ∝ n^p, seed by seed."""
     grid = _grid(cells, "stability", (activation,))
     numbers(grid[grid["status"] == "done"], "steps_over_limit")
-    slow = with_slow_cells(grid)
-    found = contour(slow, "m", "n", "steps_over_limit", ENOUGH) if grid["n"].nunique() > 2 else None
-    if found is None:
+    slow = keep_slow_cells(grid)
+    fitted = (
+        contour(slow, "m", "n", "steps_over_limit", ENOUGH) if grid["n"].nunique() > 2 else None
+    )
+    if fitted is None:
         raise not_run("It takes a seed with a sufficient width for each of three n or more.")
     return judged(
-        mean_estimate(found.powers),
+        mean_estimate(fitted.powers),
         SQUARE,
         details={
-            **{f"width, n = {n}": float(np.exp(log)) for n, log in found.middle.items()},
-            "seeds left out": found.left_out,
+            **{f"width, n = {n}": float(np.exp(log)) for n, log in fitted.middle.items()},
+            "seeds left out": fitted.left_out,
         },
         note="The power of n in the smallest m with which training takes at most twice the steps "
         "of infinitely many hidden units.",
@@ -166,15 +171,15 @@ _RATIO = "the ratio of theirs, at the largest n of the sweep,"
 TABLE_CLAIMS = (
     *(
         _claim(
-            f"{kind}-{one}-{other}{'-paper' if rule == 'paper' else ''}",
-            f"{NAMES[one]} and {NAMES[other]} networks need the same number of {words}; step size "
-            f"{RULES[rule]}.",
+            f"{kind}-{first}-{second}{'-paper' if rule == 'paper' else ''}",
+            f"{NAMES[first]} and {NAMES[second]} networks need the same number of {words}; step "
+            f"size {RULES[rule]}.",
             ALMOST_THE_SAME.in_words(_RATIO),
-            partial(measure, pair=(one, other), rule=rule),
+            partial(measure, pair=(first, second), rule=rule),
             PRESETS[rule],
         )
         for rule in RULES
-        for one, other in PAIRS
+        for first, second in PAIRS
         for kind, words, measure in (
             ("steps", "steps, where they are wide", _steps),
             ("width", "hidden units", _widths),
@@ -182,15 +187,15 @@ TABLE_CLAIMS = (
     ),
     *(
         _claim(
-            f"steps-{one}-{other}-dimension",
-            f"{NAMES[one]} and {NAMES[other]} networks need the same number of steps, whatever the "
-            "dimension of the inputs is.",
+            f"steps-{first}-{second}-dimension",
+            f"{NAMES[first]} and {NAMES[second]} networks need the same number of steps, whatever "
+            "the dimension of the inputs is.",
             ALMOST_THE_SAME.in_words("the ratio of theirs, at every d of the sweep,"),
-            partial(_at_every_dimension, pair=(one, other)),
+            partial(_dimension_ratios, pair=(first, second)),
             DIMENSION,
             figure="lines",
         )
-        for one, other in PAIRS
+        for first, second in PAIRS
     ),
     *(
         _claim(
