@@ -1,11 +1,4 @@
-"""The paper of these studies, and the names of its networks.
-
-The paper of these studies.
-
-The names of the three networks.
-
-The built-in handwritten digits of 8 × 8 pixels, as points in few dimensions.
-"""
+"""The paper of these studies, the names of its networks, and the built-in handwritten digits."""
 
 from __future__ import annotations
 
@@ -25,16 +18,15 @@ PAPER = Paper(
     url="https://arxiv.org/abs/2405.03251",
 )
 
-
 Activation = Literal["softmax", "exp", "relu"]
 Initialisation = Literal["symmetric", "independent"]
 
 NAMES: dict[Activation, str] = {"softmax": "softmax", "exp": "exp", "relu": "ReLU"}
-"""What each is called in sentences and legends."""
+"""The networks' names in sentences and legends."""
 
 
 PIXELS, DIGITS = 64, 1797
-"""How many a digit has, and how many digits there are."""
+"""Pixels of a digit of 8 × 8, and the number of digits."""
 
 
 @functools.lru_cache(maxsize=8)

@@ -10,8 +10,8 @@ from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, by_n
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
+from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.studies.benign_vit.paper import PAPER
 
 _LOGGED = (
     Column("train_loss", "training loss", symbol="L_S"),

@@ -1,22 +1,19 @@
-"""Data and weights of `benign-vit`, drawn or exactly in law.
+"""Data and initial weights of `benign-vit`, drawn directly or exactly in law.
 
-Normal vectors in very many dimensions, drawn by Bartlett's factor of a Wishart matrix.
-
-Definition 3.1's samples and section 6's initial weights (Jiang et al. 2024), drawn at random.
-
-Everything is drawn in float64 at unit scale and rounded later, so that neither the precision nor
-the signal's or the noise's strength changes a draw: `scales.py` holds those strengths.
+Definition 3.1's samples and section 6's initial weights (Jiang et al. 2024) are drawn in float64 at
+unit scale and rounded later, so that neither the precision nor the signal's or the noise's strength
+changes a draw; `parameters.py` holds those strengths.
 
 With `sampling=direct` every feature is drawn. With `sampling=law` the same probability law is drawn
 in as few coordinates as it takes, for any d and d_h. Turn the feature space so that the two signals
 and then each noise token in turn bring in at most one new axis. A token then has as many
 coordinates as there are tokens before it, plus one: its standard normal parts along their axes and,
-along its own, the length that is left, which is chi distributed. The axes depend on the tokens
-alone, and Gaussian weights have the same law along any axes: **the weights must be Gaussian**.
-Their rows [W_Q; W_K] along those axes are normal vectors of d_h coordinates, turned in the same
-way. Training sees inner products only, and turning leaves those as they are. So a draw in law has
-the shape of a direct draw in few dimensions, and is trained like one. Test tokens come first, so
-that more training samples extend fewer.
+along its own, the length that is left, which is chi distributed (Bartlett's factor of a Wishart
+matrix). The axes depend on the tokens alone, and Gaussian weights have the same law along any axes:
+**the weights must be Gaussian**. Their rows [W_Q; W_K] along those axes are normal vectors of d_h
+coordinates, turned in the same way. Training sees inner products only, and turning leaves those as
+they are. So a draw in law has the shape of a direct draw in few dimensions, and is trained like
+one. Test tokens come first, so that more training samples extend fewer.
 """
 
 from __future__ import annotations
@@ -31,41 +28,8 @@ from numpy.typing import NDArray
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 
-
-def bartlett_rows(
-    normals: np.random.Generator,
-    lengths: np.random.Generator,
-    rows: int,
-    dimension: int,
-    before: int = 0,
-) -> NDArray[np.float64]:
-    """Draw standard normal vectors in `dimension` dimensions, up to a rotation.
-
-    The result L is lower triangular: row i has standard normal parts along the axes of the
-    `before` + i rows before it, and along its own the square root of a chi-square number with
-    `dimension` − `before` − i degrees of freedom. Then L Lᵀ has the law of Z Zᵀ with Z of shape
-    (rows, dimension), entries standard normal.
-
-    Args:
-        normals, lengths: where to draw from; more rows extend fewer.
-        rows: how many vectors.
-        dimension: theirs.
-        before: how many vectors have brought in an axis before them.
-
-    Returns:
-        Shape (rows, min(before + rows, dimension)).
-    """
-    width = min(before + rows, dimension)
-    factor = np.zeros((rows, width))
-    for row in range(rows):
-        axis = before + row
-        factor[row, :axis] = normals.standard_normal(min(axis, width))
-        if axis < width:
-            factor[row, axis] = np.sqrt(lengths.chisquare(dimension - axis))
-    return factor
-
-
 Floats = NDArray[np.float64]
+
 Split = Literal["train", "test"]
 
 
@@ -200,3 +164,36 @@ def draw_weights_in_law(parameters: BenignVitParameters, seed: int) -> Weights:
         value=named_rng(seed, "init", "value").standard_normal((axes, 1)),
         output=np.ones(1),
     )
+
+
+def bartlett_rows(
+    normals: np.random.Generator,
+    lengths: np.random.Generator,
+    rows: int,
+    dimension: int,
+    before: int = 0,
+) -> NDArray[np.float64]:
+    """Draw standard normal vectors in `dimension` dimensions, up to a rotation.
+
+    The result L is lower triangular: row i has standard normal parts along the axes of the
+    `before` + i rows before it, and along its own the square root of a chi-square number with
+    `dimension` − `before` − i degrees of freedom. Then L Lᵀ has the law of Z Zᵀ with Z of shape
+    (rows, dimension), entries standard normal.
+
+    Args:
+        normals, lengths: where to draw from; more rows extend fewer.
+        rows: how many vectors.
+        dimension: theirs.
+        before: how many vectors have brought in an axis before them.
+
+    Returns:
+        Shape (rows, min(before + rows, dimension)).
+    """
+    width = min(before + rows, dimension)
+    factor = np.zeros((rows, width))
+    for row in range(rows):
+        axis = before + row
+        factor[row, :axis] = normals.standard_normal(min(axis, width))
+        if axis < width:
+            factor[row, axis] = np.sqrt(lengths.chisquare(dimension - axis))
+    return factor

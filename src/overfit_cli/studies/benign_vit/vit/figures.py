@@ -1,14 +1,10 @@
 """Figures of `benign-vit`: dynamics, scaling, dimension.
 
-Logged columns against the step: panels by setting, and by group of columns.
-
-A boundary's constant and exponent against another parameter, and a column across it.
-
-Figures 3 and 4 of Jiang et al. 2024: attention, inner products and values against the step.
-
-Steps to fit against each parameter that the theorems' T depends on, with the fitted power.
-
-The boundary against the dimension: its constant, its exponent, and the test loss across it.
+- `dynamics`: figures 3 and 4 of Jiang et al. 2024, attention, inner products and values against the
+  step, a column of panels for each setting.
+- `scaling`: steps to fit against each parameter that the theorems' T depends on, with the fitted
+  power.
+- `dimension`: the boundary's constant and exponent against d, and the test loss across it.
 """
 
 from __future__ import annotations
@@ -61,219 +57,13 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     why_no_boundary,
 )
 
+MOST_SETTINGS = 3
+
 Look = tuple[ColorType, LineStyleType]
+
 Looks = Mapping[str, Look]
 """The logged columns of a panel, with the colour and the dash of each."""
 
-
-@dataclass(frozen=True)
-class SettingPanels:
-    """One column of panels.
-
-    Attributes:
-        data: of the setting.
-        title: what stands above it.
-        marks: steps with a vertical line, each with its dash.
-    """
-
-    data: FigureData
-    title: str
-    marks: Sequence[tuple[float, LineStyleType]]
-
-
-def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
-    """Draw curves, without a legend; several seeds are a median with a band of their middle half.
-
-    Args:
-        settings: from left to right.
-        rows: from top to bottom, by their labels.
-    """
-    columns = [name for looks in rows.values() for name in looks]
-    gathered = gather_curves([panels.data for panels in settings], columns, few=1, middle="median")
-    figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
-    grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
-    for column, (shown, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
-        for axes, looks in zip(grid[:, column], rows.values(), strict=True):
-            for curve in curves:
-                _draw(axes, curve, looks)
-            for step, dash in shown.marks:
-                axes.axvline(step, color="0.5", linestyle=dash, linewidth=0.8)
-        grid[-1, column].set_xlabel("gradient steps")
-    title_panels(grid[0], [shown.title for shown in settings])
-    for axes, label in zip(grid[:, 0], rows, strict=True):
-        axes.set_ylabel(label)
-    figure.facts.append(f"Lines: {gathered.kind}.")
-    return figure
-
-
-def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
-    for name, (colour, dash) in looks.items():
-        mean = curve.mean[name].dropna()
-        axes.plot(mean.index, mean, color=colour, linestyle=dash)
-        low, high = curve.low[name].dropna(), curve.high[name].dropna()
-        axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.margins(x=0.02)
-    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-
-
-_BINS = 24
-
-
-@dataclass(frozen=True)
-class BoundaryWords:
-    """What a boundary y · x^p = C is called, and what is expected of it.
-
-    Attributes:
-        product: y · x^p at the expected p, such as `N·SNR²`.
-        equation: the equation with an open p, in mathtext.
-        value: the measured column in words.
-        constant, exponent: those that are expected.
-        expected_constant, expected_exponent: what these are, for beside their lines.
-    """
-
-    product: str
-    equation: str
-    value: str
-    constant: float
-    exponent: float
-    expected_constant: str
-    expected_exponent: str
-
-
-def draw_boundary_numbers(
-    data: FigureData, along: Sequence[Boundary], axis: str, curves: Curves, words: BoundaryWords
-) -> Picture:
-    """Draw C and p against a parameter, and the measured column against y · x^p.
-
-    Constants are medians over the curves of all y and seeds, with quartiles; exponents have 95 %
-    bootstrap intervals. Curves that never cross count as beyond the grid.
-
-    Args:
-        data: what was run.
-        along: a boundary for each value of the parameter, ascending.
-        axis: the parameter.
-        curves: what crosses what.
-        words: how it is called.
-    """
-    narrow = is_narrow()
-    figure = Picture(PAGE, 6.6 if narrow else 2.5)
-    constants, exponents, losses = figure.subplots(3, 1) if narrow else figure.subplots(1, 3)
-    outside = _draw_intervals(
-        constants,
-        {boundary.at: (boundary.median, boundary.low, boundary.high) for boundary in along},
-    )
-    fits = {boundary.at: boundary.fit for boundary in along if boundary.fit is not None}
-    _draw_intervals(exponents, {value: fit.exponent[:3] for value, fit in fits.items()})
-    _draw_reference(constants, words.constant, words.expected_constant)
-    _draw_reference(exponents, words.exponent, words.expected_exponent)
-    constants.set_ylabel(f"{words.product} at the crossing")
-    exponents.set_ylabel(f"$p$ of {words.equation}")
-    for axes in (constants, exponents):
-        axes.set(xscale="log", xlabel=axis_label(data.study, axis))
-        axes.set_xlim(along[0].at / 2, along[-1].at * 2)
-    across = _draw_across(losses, data, axis, curves, words)
-    figure.facts.append(f"{_numbers_title(along, data.cells, curves, words)}.")
-    legend_below(figure, [*_numbers_legend(outside), *across], columns=4)
-    return figure
-
-
-def _numbers_legend(outside: bool) -> Legend:
-    arrow = Line2D([], [], color=PALETTE[0], marker="^", linestyle="")
-    return [
-        (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
-        *([(arrow, "beyond the grid")] if outside else []),
-    ]
-
-
-def _draw_reference(axes: matplotlib.axes.Axes, level: float, name: str) -> None:
-    """Draw a horizontal line, with its name on it at the right end."""
-    axes.axhline(level, **EXPECTED)
-    axes.annotate(
-        name,
-        (0.7, level),
-        xycoords=axes.get_yaxis_transform(),
-        xytext=(0, 2),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        fontsize=6.5,
-        color=EXPECTED["color"],
-        path_effects=[withStroke(linewidth=2, foreground="white")],
-    )
-
-
-def _draw_intervals(
-    axes: matplotlib.axes.Axes, values: Mapping[float, tuple[float, float, float]]
-) -> bool:
-    """Draw each number with the ends of its interval; return whether any lies beyond the grid.
-
-    What does is an arrowhead at the edge of the panel: up where a number is infinite, down where
-    it is 0.
-    """
-    positions, table = np.array(list(values)), np.array(list(values.values())).reshape(-1, 3)
-    high, low = np.isposinf(table).any(axis=1), (table == 0).any(axis=1)
-    shown = np.isfinite(table[:, 0]) & (table[:, 0] > 0)
-    middle, ends = table[shown, 0], table[shown, 1:]
-    ends = np.where(np.isfinite(ends) & (ends > 0), ends, middle[:, None])
-    bars = [middle - ends[:, 0], ends[:, 1] - middle]
-    axes.errorbar(
-        positions[shown], middle, yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3
-    )
-    for marker, height, chosen in (("^", 0.96, high), ("v", 0.04, low)):
-        heights = np.full(int(chosen.sum()), height)
-        edge: Any = {"transform": axes.get_xaxis_transform(), "color": PALETTE[0]}
-        axes.plot(positions[chosen], heights, marker, **edge)
-    return bool(high.any() or low.any())
-
-
-def _draw_across(
-    axes: matplotlib.axes.Axes, data: FigureData, axis: str, curves: Curves, words: BoundaryWords
-) -> Legend:
-    """Draw the column's mean against y · x^p for the ends and the middle of the parameter."""
-    done = data.cells[data.cells["status"] == "done"]
-    values = sorted(done[axis].unique().tolist())
-    shown = sorted({values[0], values[len(values) // 2], values[-1]})
-    colours = colours_of_map(np.linspace(0, 0.85, len(shown)).tolist())
-    handles: Legend = []
-    dashes = ("-", (0, (4, 1.5)), (0, (1, 1.5)))  # lines that coincide are all seen
-    for value, colour, dash in zip(shown, colours, dashes[: len(shown)], strict=True):
-        chosen = done[done[axis] == value]
-        logs = np.log(chosen[curves.y] * chosen[curves.x] ** curves.power)
-        edges = np.linspace(logs.min(), logs.max(), _BINS + 1)
-        bins = pd.Series(np.digitize(logs, edges[1:-1]), index=chosen.index)
-        means = chosen[curves.value].groupby(bins).mean()
-        centres = np.exp(logs.groupby(bins).mean())
-        (line,) = axes.plot(centres, means, color=colour, linestyle=dash)
-        handles.append((line, setting(data.study, axis, value)))
-    _draw_reference(axes, curves.threshold, f"threshold {plain(curves.threshold)}")
-    symbol = {column.name: column.symbol for column in data.study.columns}[curves.value]
-    axes.set(xscale="log", yscale="log", xlabel=words.product)
-    axes.set_ylabel(f"mean {words.value} ${symbol}$")
-    log_ticks(axes.xaxis, *axes.get_xlim())
-    log_ticks(axes.yaxis, *axes.get_ylim())
-    return handles
-
-
-def _numbers_title(
-    along: Sequence[Boundary], cells: pd.DataFrame, curves: Curves, words: BoundaryWords
-) -> str:
-    failed = int((cells["status"] == "failed").sum())
-    never, count = (
-        sum(boundary.never for boundary in along),
-        sum(boundary.curves for boundary in along),
-    )
-    parts = [
-        f"Where the {words.value} crosses {curves.threshold:g}: median and quartiles of "
-        f"{words.product}, p with its 95 % interval; {plural(cells['seed'].nunique(), 'seed')}"
-    ]
-    if never:
-        parts.append(f"curves that never cross: {never} of {count}")
-    if failed:
-        parts.append(f"{plural(failed, 'failed cell')} left out")
-    return "; ".join(parts)
-
-
-MOST_SETTINGS = 3
 _OF: dict[str, LineStyleType] = {"signal": "-", "noise": "--", "rest": ":"}
 """What attends, by its dash."""
 
@@ -281,6 +71,7 @@ _ON = dict(zip(TOKEN_CLASSES, PALETTE, strict=False))
 """What is attended to, by its colour."""
 
 _VALUES = dict(zip(("value_plus", "value_minus", "value_noise"), PALETTE[4:7], strict=True))
+
 _ROWS: dict[str, Looks] = {
     "attention": {
         f"attention_{source}_{target}": (_ON[target], _OF[source])
@@ -294,6 +85,7 @@ _ROWS: dict[str, Looks] = {
     },
     r"$x^\top W_V w_O$": {name: (colour, "-") for name, colour in _VALUES.items()},
 }
+
 _STAGES: dict[str, LineStyleType] = {"first": (0, (1, 3)), "second": (0, (6, 2))}
 
 
@@ -409,14 +201,54 @@ def _legend(marked: set[str]) -> Legend:
     return [*sources, *targets, *values, *stages]
 
 
-def _fitted(data: FigureData) -> dict[str, FittedPowers]:
-    """The fit in each regime that has one."""
-    fits = {regime: step_scaling(data.cells, regime) for regime in STEP_POWERS}
-    return {
-        regime: FittedPowers(fit.cells, fit.exponents, STEP_POWERS[regime])
-        for regime, fit in fits.items()
-        if fit is not None and fit.exponents
-    }
+@dataclass(frozen=True)
+class SettingPanels:
+    """One column of panels.
+
+    Attributes:
+        data: of the setting.
+        title: what stands above it.
+        marks: steps with a vertical line, each with its dash.
+    """
+
+    data: FigureData
+    title: str
+    marks: Sequence[tuple[float, LineStyleType]]
+
+
+def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
+    """Draw curves, without a legend; several seeds are a median with a band of their middle half.
+
+    Args:
+        settings: from left to right.
+        rows: from top to bottom, by their labels.
+    """
+    columns = [name for looks in rows.values() for name in looks]
+    gathered = gather_curves([panels.data for panels in settings], columns, few=1, middle="median")
+    figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
+    grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
+    for column, (shown, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
+        for axes, looks in zip(grid[:, column], rows.values(), strict=True):
+            for curve in curves:
+                _draw(axes, curve, looks)
+            for step, dash in shown.marks:
+                axes.axvline(step, color="0.5", linestyle=dash, linewidth=0.8)
+        grid[-1, column].set_xlabel("gradient steps")
+    title_panels(grid[0], [shown.title for shown in settings])
+    for axes, label in zip(grid[:, 0], rows, strict=True):
+        axes.set_ylabel(label)
+    figure.facts.append(f"Lines: {gathered.kind}.")
+    return figure
+
+
+def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
+    for name, (colour, dash) in looks.items():
+        mean = curve.mean[name].dropna()
+        axes.plot(mean.index, mean, color=colour, linestyle=dash)
+        low, high = curve.low[name].dropna(), curve.high[name].dropna()
+        axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.margins(x=0.02)
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 def has_step_powers(data: FigureData) -> bool:
@@ -441,15 +273,14 @@ def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
     return draw_powers(data, rows, "steps", "gradient steps")
 
 
-_WORDS = BoundaryWords(
-    product=r"$N \cdot \mathrm{SNR}^2$",
-    equation=r"$N \cdot \mathrm{SNR}^p = C$",
-    value="test loss",
-    constant=FIGURE_1_CONSTANT,
-    exponent=FIGURE_1_EXPONENT,
-    expected_constant="figure 1: 1000",
-    expected_exponent="theorems: 2",
-)
+def _fitted(data: FigureData) -> dict[str, FittedPowers]:
+    """The fit in each regime that has one."""
+    fits = {regime: step_scaling(data.cells, regime) for regime in STEP_POWERS}
+    return {
+        regime: FittedPowers(fit.cells, fit.exponents, STEP_POWERS[regime])
+        for regime, fit in fits.items()
+        if fit is not None and fit.exponents
+    }
 
 
 def has_dimensions(data: FigureData) -> bool:
@@ -474,3 +305,171 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
         )
     along = boundaries(data.cells, "d", threshold)
     return draw_boundary_numbers(data, along, "d", loss_curves(threshold), _WORDS)
+
+
+@dataclass(frozen=True)
+class BoundaryWords:
+    """What a boundary y · x^p = C is called, and what is expected of it.
+
+    Attributes:
+        product: y · x^p at the expected p, such as `N·SNR²`.
+        equation: the equation with an open p, in mathtext.
+        value: the measured column in words.
+        constant, exponent: those that are expected.
+        expected_constant, expected_exponent: what these are, for beside their lines.
+    """
+
+    product: str
+    equation: str
+    value: str
+    constant: float
+    exponent: float
+    expected_constant: str
+    expected_exponent: str
+
+
+_WORDS = BoundaryWords(
+    product=r"$N \cdot \mathrm{SNR}^2$",
+    equation=r"$N \cdot \mathrm{SNR}^p = C$",
+    value="test loss",
+    constant=FIGURE_1_CONSTANT,
+    exponent=FIGURE_1_EXPONENT,
+    expected_constant="figure 1: 1000",
+    expected_exponent="theorems: 2",
+)
+
+
+def draw_boundary_numbers(
+    data: FigureData, along: Sequence[Boundary], axis: str, curves: Curves, words: BoundaryWords
+) -> Picture:
+    """Draw C and p against a parameter, and the measured column against y · x^p.
+
+    Constants are medians over the curves of all y and seeds, with quartiles; exponents have 95 %
+    bootstrap intervals. Curves that never cross count as beyond the grid.
+
+    Args:
+        data: what was run.
+        along: a boundary for each value of the parameter, ascending.
+        axis: the parameter.
+        curves: what crosses what.
+        words: how it is called.
+    """
+    narrow = is_narrow()
+    figure = Picture(PAGE, 6.6 if narrow else 2.5)
+    constants, exponents, losses = figure.subplots(3, 1) if narrow else figure.subplots(1, 3)
+    outside = _draw_intervals(
+        constants,
+        {boundary.at: (boundary.median, boundary.low, boundary.high) for boundary in along},
+    )
+    fits = {boundary.at: boundary.fit for boundary in along if boundary.fit is not None}
+    _draw_intervals(exponents, {value: fit.exponent[:3] for value, fit in fits.items()})
+    _draw_reference(constants, words.constant, words.expected_constant)
+    _draw_reference(exponents, words.exponent, words.expected_exponent)
+    constants.set_ylabel(f"{words.product} at the crossing")
+    exponents.set_ylabel(f"$p$ of {words.equation}")
+    for axes in (constants, exponents):
+        axes.set(xscale="log", xlabel=axis_label(data.study, axis))
+        axes.set_xlim(along[0].at / 2, along[-1].at * 2)
+    across = _draw_across(losses, data, axis, curves, words)
+    figure.facts.append(f"{_numbers_title(along, data.cells, curves, words)}.")
+    legend_below(figure, [*_numbers_legend(outside), *across], columns=4)
+    return figure
+
+
+_BINS = 24
+
+
+def _numbers_legend(outside: bool) -> Legend:
+    arrow = Line2D([], [], color=PALETTE[0], marker="^", linestyle="")
+    return [
+        (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
+        *([(arrow, "beyond the grid")] if outside else []),
+    ]
+
+
+def _draw_reference(axes: matplotlib.axes.Axes, level: float, name: str) -> None:
+    """Draw a horizontal line, with its name on it at the right end."""
+    axes.axhline(level, **EXPECTED)
+    axes.annotate(
+        name,
+        (0.7, level),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=6.5,
+        color=EXPECTED["color"],
+        path_effects=[withStroke(linewidth=2, foreground="white")],
+    )
+
+
+def _draw_intervals(
+    axes: matplotlib.axes.Axes, values: Mapping[float, tuple[float, float, float]]
+) -> bool:
+    """Draw each number with the ends of its interval; return whether any lies beyond the grid.
+
+    What does is an arrowhead at the edge of the panel: up where a number is infinite, down where
+    it is 0.
+    """
+    positions, table = np.array(list(values)), np.array(list(values.values())).reshape(-1, 3)
+    high, low = np.isposinf(table).any(axis=1), (table == 0).any(axis=1)
+    shown = np.isfinite(table[:, 0]) & (table[:, 0] > 0)
+    middle, ends = table[shown, 0], table[shown, 1:]
+    ends = np.where(np.isfinite(ends) & (ends > 0), ends, middle[:, None])
+    bars = [middle - ends[:, 0], ends[:, 1] - middle]
+    axes.errorbar(
+        positions[shown], middle, yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3
+    )
+    for marker, height, chosen in (("^", 0.96, high), ("v", 0.04, low)):
+        heights = np.full(int(chosen.sum()), height)
+        edge: Any = {"transform": axes.get_xaxis_transform(), "color": PALETTE[0]}
+        axes.plot(positions[chosen], heights, marker, **edge)
+    return bool(high.any() or low.any())
+
+
+def _draw_across(
+    axes: matplotlib.axes.Axes, data: FigureData, axis: str, curves: Curves, words: BoundaryWords
+) -> Legend:
+    """Draw the column's mean against y · x^p for the ends and the middle of the parameter."""
+    done = data.cells[data.cells["status"] == "done"]
+    values = sorted(done[axis].unique().tolist())
+    shown = sorted({values[0], values[len(values) // 2], values[-1]})
+    colours = colours_of_map(np.linspace(0, 0.85, len(shown)).tolist())
+    handles: Legend = []
+    dashes = ("-", (0, (4, 1.5)), (0, (1, 1.5)))  # lines that coincide are all seen
+    for value, colour, dash in zip(shown, colours, dashes[: len(shown)], strict=True):
+        chosen = done[done[axis] == value]
+        logs = np.log(chosen[curves.y] * chosen[curves.x] ** curves.power)
+        edges = np.linspace(logs.min(), logs.max(), _BINS + 1)
+        bins = pd.Series(np.digitize(logs, edges[1:-1]), index=chosen.index)
+        means = chosen[curves.value].groupby(bins).mean()
+        centres = np.exp(logs.groupby(bins).mean())
+        (line,) = axes.plot(centres, means, color=colour, linestyle=dash)
+        handles.append((line, setting(data.study, axis, value)))
+    _draw_reference(axes, curves.threshold, f"threshold {plain(curves.threshold)}")
+    symbol = {column.name: column.symbol for column in data.study.columns}[curves.value]
+    axes.set(xscale="log", yscale="log", xlabel=words.product)
+    axes.set_ylabel(f"mean {words.value} ${symbol}$")
+    log_ticks(axes.xaxis, *axes.get_xlim())
+    log_ticks(axes.yaxis, *axes.get_ylim())
+    return handles
+
+
+def _numbers_title(
+    along: Sequence[Boundary], cells: pd.DataFrame, curves: Curves, words: BoundaryWords
+) -> str:
+    failed = int((cells["status"] == "failed").sum())
+    never, count = (
+        sum(boundary.never for boundary in along),
+        sum(boundary.curves for boundary in along),
+    )
+    parts = [
+        f"Where the {words.value} crosses {curves.threshold:g}: median and quartiles of "
+        f"{words.product}, p with its 95 % interval; {plural(cells['seed'].nunique(), 'seed')}"
+    ]
+    if never:
+        parts.append(f"curves that never cross: {never} of {count}")
+    if failed:
+        parts.append(f"{plural(failed, 'failed cell')} left out")
+    return "; ".join(parts)

@@ -1,8 +1,7 @@
-"""Parameters of `benign-vit`, and the scales that they set.
+"""Parameters of `benign-vit` with section 6's values (Jiang et al. 2024), and strengths they set.
 
-The parameters of the `benign-vit` study, with section 6's values (Jiang et al. 2024).
-
-Strengths of tokens and initial weights: what multiplies draws that are made at unit scale.
+Draws are made at unit scale. The strengths of tokens and initial weights multiply them; some are
+bounds of Condition 4.1, because `initialisation=condition` draws weights within these.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""The study `benign-vit` of Jiang et al. 2024: columns, figures, batches.
+"""The study `benign-vit` of Jiang et al. 2024: columns, figures, batches, cost and summary.
 
-Columns of a cell's measurements and of its trajectory (Jiang et al. 2024, sections 5 and 6).
-
-Token classes: the signal (token 1), the noise (token 2, the strong one) and the rest (3 to M).
-
-The figures of `benign-vit`: figures 1, 3 and 4 of Jiang et al. 2024, and our own.
-
-The study `benign-vit` of Jiang et al. 2024. Training is imported when it trains.
+Token classes in columns: the signal (token 1), the noise (token 2, the strong one) and the rest
+(tokens 3 to M). Torch is imported when it trains.
 """
 
 from __future__ import annotations
@@ -33,7 +28,7 @@ from overfit_cli.core.figure import (
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
-from overfit_cli.studies.benign_vit.paper import PAPER
+from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.vit import theory
 from overfit_cli.studies.benign_vit.vit.parameters import REALISATIONS_KEPT, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (

@@ -1,23 +1,14 @@
-"""Theory of `benign-vit`: condition, predictions, steps, boundaries and lemmas.
+"""Theory of `benign-vit` (Jiang et al. 2024): what the theorems and lemmas state, for cells.
 
-Bounds that a theorem puts on quantities, and by how many powers of ten they are met.
-
-Condition 4.1 of Jiang et al. 2024, item by item for a cell.
-
-The paper leaves constants open and hides logarithms. Here every constant is 1, a hidden logarithm
-is 1, polylog(d) is log d, and the failure probability δ is 1/d, as in the theorems. What is "of
-order one" may lie within a factor of ten of it.
-
-Predictions of Theorems 4.1 and 4.2: a cell's regime, and how many steps it takes.
-
-The measured steps: the powers of T that a sweep shows, and where the proof's stages end.
-
-The measured boundary N · SNR² = C between the regimes, along another parameter.
-
-Numbers that section 5's lemmas are about, of one cell's logged steps (Jiang et al. 2024).
-
-Each function takes the steps of a cell, in order, with the columns of its trajectory, and the
-cell's parameters. It returns nan where the steps don't tell.
+1. Predictions of Theorems 4.1 and 4.2: a cell's regime, and its number of steps T.
+2. Condition 4.1, item by item. The paper leaves constants open and hides logarithms. Here every
+   constant is 1, a hidden logarithm is 1, polylog(d) is log d, and the failure probability δ is
+   1/d, as in the theorems. What is "of order one" may lie within a factor of ten of it.
+3. Measured steps: the powers of T that a sweep shows, and the ends of the proof's stages.
+4. The measured boundary N · SNR² = C between the regimes, along another parameter.
+5. The numbers in section 5's lemmas. Each of these functions takes the logged steps of a cell, in
+   order, with the columns of its trajectory, and the cell's parameters. It returns nan where the
+   steps don't tell.
 """
 
 from __future__ import annotations
@@ -46,106 +37,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Bound:
-    """One item of a theorem's condition: `low` ≤ `value` ≤ `high`.
-
-    Attributes:
-        number: as the paper counts its items.
-        name: the quantity that is bounded.
-        value: what there is.
-        low, high: the bounds; 0 and infinity where there is none.
-    """
-
-    number: int
-    name: str
-    value: float
-    low: float = 0.0
-    high: float = math.inf
-
-    @property
-    def slack(self) -> float:
-        """By how many powers of ten the value lies within its bounds; negative where outside."""
-        value = math.log10(self.value)
-        above = value - math.log10(self.low) if self.low > 0 else math.inf
-        below = math.log10(self.high) - value if math.isfinite(self.high) else math.inf
-        return min(above, below)
-
-    @property
-    def decades(self) -> float:
-        """By how many powers of ten the value lies outside its bounds; 0 within them."""
-        return 0.0 if self.low <= self.value <= self.high else -self.slack
-
-    def __str__(self) -> str:
-        """Say the bounds and what there is."""
-        sides = [f"{self.low:.3g} ≤ "] if self.low > 0 else [""]
-        sides += [self.name, f" ≤ {self.high:.3g}" if math.isfinite(self.high) else ""]
-        decades = f"{self.decades:.1f}" if self.decades >= 0.05 else f"{self.decades:.1g}"
-        missed = f", missed by {decades} decades" if self.decades > 0 else ""
-        return f"({self.number}) {''.join(sides)}: it is {self.value:.3g}{missed}"
-
-
-def all_met(bounds: Iterable[Bound]) -> bool:
-    """Return whether every value lies within its bounds."""
-    return all(bound.decades == 0 for bound in bounds)
-
-
-def tightest_in_words(condition: str, cells: Sequence[Sequence[Bound]]) -> list[str]:
-    """Return one line per item: where it is tightest, and how many cells miss it.
-
-    Args:
-        condition: what the items are called together, to begin the first line with.
-        cells: the items of each cell, in one order.
-    """
-    met = f"{sum(map(all_met, cells))} of {len(cells)} cells"
-    lines = [f"{condition} is met by {met}; where it is tightest:"]
-    for of_item in zip(*cells, strict=True):
-        tightest = min(of_item, key=lambda item: item.slack)
-        short = sum(item.decades > 0 for item in of_item)
-        lines.append(f"  {tightest}" + (f"; {short} cells miss it" if short else ""))
-    return lines
-
-
-ORDER_ONE = 10.0
-"""By what factor a number may differ from 1 that the paper wants to be of order one."""
-
-
-def condition_items(parameters: BenignVitParameters, output_norm: float) -> list[Bound]:
-    """Return Condition 4.1's items for a cell, in the paper's order.
-
-    Args:
-        parameters: the cell's.
-        output_norm: ‖w_O‖.
-    """
-    n, d, d_h, snr = parameters.n, parameters.d, parameters.d_h, parameters.snr
-    epsilon, tokens = parameters.epsilon, parameters.tokens
-    sigma_h, sigma_v = weight_deviations(parameters)
-    least, largest = head_variance_window(parameters)
-    ratio = 5 * math.sqrt(tokens)  # σ̃_p/σ_p, up to rounding
-    return [
-        Bound(1, "d_h", d_h, low=max(snr**4, snr**-4) * n**2 / epsilon**2),
-        Bound(2, "d", d, low=n**2 * d_h / epsilon**2),
-        Bound(3, "N", n, low=math.log(d)),
-        Bound(4, "M", tokens, high=ORDER_ONE),
-        Bound(5, "‖w_O‖", output_norm, low=1 / ORDER_ONE, high=ORDER_ONE),
-        Bound(6, "η", parameters.learning_rate, high=strength_bound(parameters)),
-        Bound(7, "σ_V", sigma_v, high=value_deviation_bound(parameters, output_norm)),
-        Bound(8, "σ_h²", sigma_h**2, low=least, high=largest),
-        Bound(9, "ε", epsilon, high=1 / math.log(d)),
-        Bound(10, "σ̃_p / σ_p", parameters.strong_noise, ratio * (1 - 1e-6), ratio * (1 + 1e-6)),
-    ]
-
-
-def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:
-    """Return one line per item: by how many cells it is met, and the cell where it is tightest.
-
-    Args:
-        cells: with Gaussian weights, whose ‖w_O‖ is known before they are trained.
-    """
-    items = [condition_items(cell, cell.output_scale) for cell in cells]
-    return tightest_in_words("Condition 4.1, with all constants 1,", items)
-
-
 FIGURE_1_CONSTANT = 1000.0
 """N · SNR² on the red curve of figure 1; the theorems leave the constant open."""
 
@@ -167,7 +58,7 @@ FIGURE_1_EXPONENT = 2.0
 Regime = Literal["benign", "harmful"]
 
 THEOREMS: Mapping[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
-"""The theorem on each."""
+"""The theorem on each regime."""
 
 BALANCE_IN_WORDS = "2 ((σ̃_p/σ_p)² + M − 2)"
 """What `learning_balance` returns, in words."""
@@ -244,7 +135,108 @@ def predicted_steps(
     return float(parameters.n / (common * parameters.noise_norm**2))
 
 
+ORDER_ONE = 10.0
+"""The factor by which a number of order one may differ from 1."""
+
+
+def condition_items(parameters: BenignVitParameters, output_norm: float) -> list[Bound]:
+    """Return Condition 4.1's items for a cell, in the paper's order.
+
+    Args:
+        parameters: the cell's.
+        output_norm: ‖w_O‖.
+    """
+    n, d, d_h, snr = parameters.n, parameters.d, parameters.d_h, parameters.snr
+    epsilon, tokens = parameters.epsilon, parameters.tokens
+    sigma_h, sigma_v = weight_deviations(parameters)
+    least, largest = head_variance_window(parameters)
+    ratio = 5 * math.sqrt(tokens)  # σ̃_p/σ_p, up to rounding
+    return [
+        Bound(1, "d_h", d_h, low=max(snr**4, snr**-4) * n**2 / epsilon**2),
+        Bound(2, "d", d, low=n**2 * d_h / epsilon**2),
+        Bound(3, "N", n, low=math.log(d)),
+        Bound(4, "M", tokens, high=ORDER_ONE),
+        Bound(5, "‖w_O‖", output_norm, low=1 / ORDER_ONE, high=ORDER_ONE),
+        Bound(6, "η", parameters.learning_rate, high=strength_bound(parameters)),
+        Bound(7, "σ_V", sigma_v, high=value_deviation_bound(parameters, output_norm)),
+        Bound(8, "σ_h²", sigma_h**2, low=least, high=largest),
+        Bound(9, "ε", epsilon, high=1 / math.log(d)),
+        Bound(10, "σ̃_p / σ_p", parameters.strong_noise, ratio * (1 - 1e-6), ratio * (1 + 1e-6)),
+    ]
+
+
+def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:
+    """Return one line per item: by how many cells it is met, and the cell where it is tightest.
+
+    Args:
+        cells: with Gaussian weights, whose ‖w_O‖ is known before they are trained.
+    """
+    items = [condition_items(cell, cell.output_scale) for cell in cells]
+    return tightest_in_words("Condition 4.1, with all constants 1,", items)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One item of a theorem's condition: `low` ≤ `value` ≤ `high`.
+
+    Attributes:
+        number: as the paper counts its items.
+        name: the quantity that is bounded.
+        value: its value in a cell.
+        low, high: the bounds; 0 and infinity where there is none.
+    """
+
+    number: int
+    name: str
+    value: float
+    low: float = 0.0
+    high: float = math.inf
+
+    @property
+    def slack(self) -> float:
+        """By how many powers of ten the value lies within its bounds; negative where outside."""
+        value = math.log10(self.value)
+        above = value - math.log10(self.low) if self.low > 0 else math.inf
+        below = math.log10(self.high) - value if math.isfinite(self.high) else math.inf
+        return min(above, below)
+
+    @property
+    def decades(self) -> float:
+        """By how many powers of ten the value lies outside its bounds; 0 within them."""
+        return 0.0 if self.low <= self.value <= self.high else -self.slack
+
+    def __str__(self) -> str:
+        """Give the bounds, the value, and by how much it misses them."""
+        sides = [f"{self.low:.3g} ≤ "] if self.low > 0 else [""]
+        sides += [self.name, f" ≤ {self.high:.3g}" if math.isfinite(self.high) else ""]
+        decades = f"{self.decades:.1f}" if self.decades >= 0.05 else f"{self.decades:.1g}"
+        missed = f", missed by {decades} decades" if self.decades > 0 else ""
+        return f"({self.number}) {''.join(sides)}: it is {self.value:.3g}{missed}"
+
+
+def all_met(bounds: Iterable[Bound]) -> bool:
+    """Return whether every value lies within its bounds."""
+    return all(bound.decades == 0 for bound in bounds)
+
+
+def tightest_in_words(condition: str, cells: Sequence[Sequence[Bound]]) -> list[str]:
+    """Return one line per item: where it is tightest, and how many cells miss it.
+
+    Args:
+        condition: the name of the condition, with which the first line begins.
+        cells: the items of each cell, in one order.
+    """
+    met = f"{sum(map(all_met, cells))} of {len(cells)} cells"
+    lines = [f"{condition} is met by {met}; where it is tightest:"]
+    for of_item in zip(*cells, strict=True):
+        tightest = min(of_item, key=lambda item: item.slack)
+        short = sum(item.decades > 0 for item in of_item)
+        lines.append(f"  {tightest}" + (f"; {short} cells miss it" if short else ""))
+    return lines
+
+
 LEAST_VALUES = 3
+
 LEAST_STEPS = 100
 """Fewer steps are too coarse to tell a power by: one step is over a hundredth of them."""
 

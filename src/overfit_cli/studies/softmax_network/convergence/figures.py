@@ -1,12 +1,10 @@
 """Figures of `softmax-convergence`.
 
-The heatmap over samples and width, with the contour of widths that suffice.
-
-Kernel drift, and how far networks part from kernel regression, against width and over steps.
-
-Smallest eigenvalues of the tangent kernel against width and dimension.
-
-Table 1 of Cao et al. 2024 as it is measured: steps, sufficient widths and condition numbers.
+- `heatmap`: over samples and width, with the contour of widths that suffice.
+- `kernel-drift`, `ntk-gap`: how far kernels move and networks part from kernel regression, against
+  width and over steps.
+- `eigenvalues`: the smallest eigenvalues of the tangent kernel against width and dimension.
+- `table1`: Table 1 of Cao et al. 2024 as measured: steps, sufficient widths, condition numbers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The study `softmax-convergence` of Cao et al. 2024.
+"""The study `softmax-convergence`: Table 1, Theorem 4.2 and Lemmas 5.1 and 5.3 of Cao et al. 2024.
 
-Columns of a cell of `softmax-convergence`, and of its logged steps (Cao et al. 2024).
-
-The study `softmax-convergence`: Table 1, Theorem 4.2 and Lemmas 5.1 and 5.3 of Cao et al.
+Columns of a cell and of its logged steps, figures, batches, cost and summary.
 """
 
 from __future__ import annotations

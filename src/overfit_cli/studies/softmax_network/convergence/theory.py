@@ -18,24 +18,22 @@ def columns(
     """Return by how many decades a cell misses what is required, and stays below what is bounded.
 
     Args:
-        parameters: of the cell.
+        parameters: the parameters of the cell.
         measured: its other columns.
         residual: ‖F(0) − Y‖.
     """
     smallest, movement = measured["lambda_start"], measured["movement"]
     if smallest <= 0 or movement <= 0:
         return {}
-    settings = parameters
-    stated = Statement(
-        settings.n, settings.d, settings.outputs, settings.sigma, smallest, settings.m
-    )
+    n, outputs, m = parameters.n, parameters.outputs, parameters.m
+    stated = Statement(n, parameters.d, outputs, parameters.sigma, smallest, m)
     drift, bound = measured["kernel_drift"], math.nan
     if drift > 0:
         bound = math.log10(drift) - stated.log10_drift(movement)
     return {
-        "width_missing": stated.log10_width() - math.log10(settings.m),
+        "width_missing": stated.log10_width() - math.log10(m),
         "step_size_beyond": math.log10(measured["step_size"]) - stated.log10_step_size(),
-        "drift_share": drift / (movement * settings.n * settings.outputs),
+        "drift_share": drift / (movement * n * outputs),
         "drift_over_bound": bound,
         "movement_over_bound": math.log10(movement) - stated.log10_movement(residual),
         "gap_over_bound": measured["test_gap_most"]

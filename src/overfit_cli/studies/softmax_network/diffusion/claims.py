@@ -1,10 +1,6 @@
-"""Claims of `softmax-diffusion`.
+"""Claims of Cao et al. 2024, section 6, on estimated scores, and ours on the samples.
 
-Measuring of scores and samples: powers of n, ratios of two models, and single numbers.
-
-The claims of Cao et al. 2024, section 6, on scores, and ours on the samples.
-
-The claims of Cao et al. 2024 on score estimation.
+Measured are powers of n, ratios of two models, and single columns.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Claims on boundaries, and the rules that judge them.
+"""Claims on figure 1's boundary at any dimension and noise, and on what its constant is.
 
-Claims on a boundary as another parameter changes: its numbers compared seed by seed.
-
-Claims on figure 1's boundary at any dimension, and on what its constant is.
-
-That signal and noise are learned equally fast at N · SNR² = 2 ((σ̃_p/σ_p)² + M − 2) is derived in
-`theory/predictions.py`.
+The boundary is measured at each value of another parameter, and its numbers are compared seed by
+seed. That signal and noise are learned equally fast at N · SNR² = 2 ((σ̃_p/σ_p)² + M − 2) is derived
+in `theory.learning_balance`.
 """
 
 from __future__ import annotations
@@ -38,89 +35,18 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     why_no_boundary,
 )
 
-BySeed = Callable[[Boundary], "pd.Series[float]"]
-"""A number of a boundary for each seed."""
-
-
-def changes(along: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
-    """Return by which factor a number changes from the first boundary to each other one.
-
-    Factors are geometric means over seeds; where one is infinite, because a seed crosses beyond the
-    grid, medians. Their intervals hold together 95 times of 100.
-
-    Args:
-        along: a boundary for each value of an axis, ascending.
-        number: the number, positive.
-
-    Raises:
-        UndecidedError: `inconclusive`, where a seed crosses beyond the grid at the first value.
-    """
-    logs = seed_logarithms(along, number)
-    if (outside := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
-        raise inconclusive(
-            f"Seeds that cross beyond the grid at the first value of the axis: {outside} of "
-            f"{len(logs)}."
-        )
-    level = level_of_each(len(logs.columns) - 1)
-    estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
-    later = [boundary.at for boundary in along[1:]]
-    return {
-        value: from_logarithms(estimate(logs[value] - logs.iloc[:, 0], level)) for value in later
-    }
-
-
-def power_along(along: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
-    """Return the power with which a number scales with another one along the axis.
-
-    Args:
-        along: a boundary for each value of the axis, ascending.
-        number: the number, positive.
-        against: the other one, at each value of the axis.
-
-    Raises:
-        UndecidedError: `inconclusive`, where a curve crosses beyond the grid.
-    """
-    logs = seed_logarithms(along, number)
-    if (outside := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
-        raise inconclusive(
-            f"Seeds that cross beyond the grid at some value of the axis, and have no power: "
-            f"{outside} of {len(logs)}."
-        )
-    return mean_estimate(np.polyfit(np.log(against), logs.to_numpy().T, 1)[0])
-
-
-def seed_logarithms(along: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
-    """Return logarithms, one row per seed and one column per value of the axis.
-
-    Seeds without a cell that is done at some value are left out. What lies beyond the grid is
-    infinite.
-
-    Raises:
-        UndecidedError: `inconclusive`, where no seed is left.
-    """
-    with np.errstate(divide="ignore"):
-        logs = pd.DataFrame({boundary.at: number(boundary) for boundary in along}).transform(np.log)
-    whole = logs.dropna()
-    if whole.empty:
-        raise inconclusive("No seed has numbers at every value of the axis.")
-    return whole
-
-
-def counts(along: Sequence[Boundary]) -> dict[str, float]:
-    """Return how many curves there are, and how many never cross."""
-    return {
-        "curves": sum(boundary.curves for boundary in along),
-        "curves that never cross": sum(boundary.never for boundary in along),
-    }
-
-
 SAME = within_a_factor(1.0, 1.25, "as fig1-contour's", 5)
+
 PROPORTIONAL = around(1.0, 0.15, "powers of 0.85 and 1.15 would show as a factor of 1.5 over 16", 5)
 
 LEAST_SPAN = {"d": 1000.0, "sigma_p_tilde": 2.0}
 """By which factor the ends of an axis must be apart."""
 
 _PRESETS = {"d": "dimension", "sigma_p_tilde": "strong-noise"}
+
+BySeed = Callable[[Boundary], "pd.Series[float]"]
+"""A number of a boundary for each seed."""
+
 OfBoundaries = Callable[[list[Boundary]], Measurement]
 
 
@@ -214,6 +140,78 @@ def _balance(number: BySeed, words: str) -> OfBoundaries:
         )
 
     return judge
+
+
+def changes(along: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
+    """Return by which factor a number changes from the first boundary to each other one.
+
+    Factors are geometric means over seeds; where one is infinite, because a seed crosses beyond the
+    grid, medians. Their intervals hold together 95 times of 100.
+
+    Args:
+        along: a boundary for each value of an axis, ascending.
+        number: the number, positive.
+
+    Raises:
+        UndecidedError: `inconclusive`, where a seed crosses beyond the grid at the first value.
+    """
+    logs = seed_logarithms(along, number)
+    if (outside := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
+        raise inconclusive(
+            f"Seeds that cross beyond the grid at the first value of the axis: {outside} of "
+            f"{len(logs)}."
+        )
+    level = level_of_each(len(logs.columns) - 1)
+    estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
+    later = [boundary.at for boundary in along[1:]]
+    return {
+        value: from_logarithms(estimate(logs[value] - logs.iloc[:, 0], level)) for value in later
+    }
+
+
+def power_along(along: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
+    """Return the power with which a number scales with another one along the axis.
+
+    Args:
+        along: a boundary for each value of the axis, ascending.
+        number: the number, positive.
+        against: the other one, at each value of the axis.
+
+    Raises:
+        UndecidedError: `inconclusive`, where a curve crosses beyond the grid.
+    """
+    logs = seed_logarithms(along, number)
+    if (outside := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
+        raise inconclusive(
+            f"Seeds that cross beyond the grid at some value of the axis, and have no power: "
+            f"{outside} of {len(logs)}."
+        )
+    return mean_estimate(np.polyfit(np.log(against), logs.to_numpy().T, 1)[0])
+
+
+def seed_logarithms(along: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
+    """Return logarithms, one row per seed and one column per value of the axis.
+
+    Seeds without a cell that is done at some value are left out. What lies beyond the grid is
+    infinite.
+
+    Raises:
+        UndecidedError: `inconclusive`, where no seed is left.
+    """
+    with np.errstate(divide="ignore"):
+        logs = pd.DataFrame({boundary.at: number(boundary) for boundary in along}).transform(np.log)
+    whole = logs.dropna()
+    if whole.empty:
+        raise inconclusive("No seed has numbers at every value of the axis.")
+    return whole
+
+
+def counts(along: Sequence[Boundary]) -> dict[str, float]:
+    """Return how many curves there are, and how many never cross."""
+    return {
+        "curves": sum(boundary.curves for boundary in along),
+        "curves that never cross": sum(boundary.never for boundary in along),
+    }
 
 
 def _balance_claim(name: str, statement: str, judge: OfBoundaries) -> Claim:

@@ -1,8 +1,6 @@
-"""Claims on figure 1, and on fitted cells.
+"""Claims of figure 1 and section 6 of Jiang et al. 2024.
 
-Whether every cell of a grid is fitted: part of the claims of figures 1 and 2.
-
-The claims of figure 1 and section 6 of Jiang et al. 2024.
+Whether every cell of a grid is fitted is judged here for figure 2 too.
 """
 
 from __future__ import annotations
@@ -31,6 +29,33 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,
     boundary_product,
+)
+
+GRID = Selection(
+    BenignVitParameters,
+    alike=("labels", "max_steps"),
+    fewest={"n": LEAST_VALUES, "snr": LEAST_VALUES},
+    preset="fig1",
+)
+"""A grid at section 6's values."""
+
+SMALLEST_N = 5
+
+MOST_FAILED = 0.1
+
+RIVALS = (1.0, 3.0)
+"""Other powers of the signal-to-noise ratio, each with the constant that suits the cells best."""
+
+FITTED = Margin(least=0.8, because="four draws of five", fewest_seeds=17)
+
+CONTOUR = within_a_factor(FIGURE_1_CONSTANT, 1.25, "the red curve's 1000, up to a quarter", 6)
+
+SHARE = Margin(least=0.9, because="nine cells of ten", fewest_seeds=5)
+
+BETTER = Margin(least=0.0, because="a better prediction", fewest_seeds=5)
+
+EXPONENT = around(
+    FIGURE_1_EXPONENT, 0.25, "half the way to the next power that is a multiple of 1/2", 40
 )
 
 
@@ -64,28 +89,6 @@ def every_cell_fitted(
         },
         note="The share of seeds on which every cell is fitted.",
     )
-
-
-GRID = Selection(
-    BenignVitParameters,
-    alike=("labels", "max_steps"),
-    fewest={"n": LEAST_VALUES, "snr": LEAST_VALUES},
-    preset="fig1",
-)
-"""A grid at section 6's values."""
-
-SMALLEST_N = 5
-MOST_FAILED = 0.1
-RIVALS = (1.0, 3.0)
-"""Other powers of the signal-to-noise ratio, each with the constant that suits the cells best."""
-
-FITTED = Margin(least=0.8, because="four draws of five", fewest_seeds=17)
-CONTOUR = within_a_factor(FIGURE_1_CONSTANT, 1.25, "the red curve's 1000, up to a quarter", 6)
-SHARE = Margin(least=0.9, because="nine cells of ten", fewest_seeds=5)
-BETTER = Margin(least=0.0, because="a better prediction", fewest_seeds=5)
-EXPONENT = around(
-    FIGURE_1_EXPONENT, 0.25, "half the way to the next power that is a multiple of 1/2", 40
-)
 
 
 def _grid(cells: pd.DataFrame) -> pd.DataFrame:

@@ -1,13 +1,8 @@
-"""Claims on Condition 4.1 and on the number of steps, and the rule on powers.
+"""Claims on how the number of steps scales with each parameter, as T of Theorems 4.1 and 4.2 does.
 
-The powers of a sweep's axes with which a measured column scales.
-
-Cells that meet Condition 4.1, on either side of the boundary: those of the theorems' claims.
-
-Claims on how the number of steps scales with each parameter, as T of Theorems 4.1 and 4.2 does.
-
-The theorems require Condition 4.1. Grids that can be drawn don't meet it, so a claim that fails
-here says how far T's powers carry and refutes no theorem. `theorem_regime.py` judges the theorems.
+The theorems require Condition 4.1. Grids that can be drawn directly don't meet it, so a claim that
+fails here says how far T's powers carry and refutes no theorem. `theorem_regime.py` judges the
+theorems, on the cells that `meeting_the_condition` and `cells_of_side` pick.
 """
 
 from __future__ import annotations
@@ -39,6 +34,21 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     learning_balance,
     step_scaling,
 )
+
+TOLERANCE = 0.1
+"""By how much a power may differ from the theorem's, which hides logarithms."""
+
+SYMBOLS = {"snr": "‖μ‖", "epsilon": "ε", "learning_rate": "η", "n": "N"}
+"""The parameters, by their names, and how they are written: ‖μ‖ is proportional to SNR."""
+
+BENIGN_FROM, HARMFUL_UP_TO = 3.0, 0.25
+"""N · SNR² over the balance of learning: from where "large" and "small" are taken to begin."""
+
+MAY_VARY = frozenset({"max_steps", "test_samples", "leap", "dtype"})
+"""Parameters that no theorem or lemma is about: cells may differ in them."""
+
+LEAST_EPSILONS = 2
+"""The fewest values of ε in a grid that the theorems are judged on."""
 
 
 def fitted_powers(
@@ -72,16 +82,6 @@ def fitted_powers(
     if powers is None:
         raise inconclusive("No seed has cells that tell the axes apart.")
     return powers
-
-
-BENIGN_FROM, HARMFUL_UP_TO = 3.0, 0.25
-"""N · SNR² over the balance of learning: from where "large" and "small" are taken to begin."""
-
-MAY_VARY = frozenset({"max_steps", "test_samples", "leap", "dtype"})
-"""Parameters that no theorem or lemma is about: cells may differ in them."""
-
-LEAST_EPSILONS = 2
-"""The fewest values of ε in a grid that the theorems are judged on."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,6 @@ def cells_of_side(cells: pd.DataFrame, side: Regime) -> pd.DataFrame:
     balance = learning_balance(cells["sigma_p_tilde"] / cells["sigma_p"], cells["tokens"])
     distance = boundary_product(cells["n"], cells["snr"]) / balance
     return cells[distance >= BENIGN_FROM if side == "benign" else distance <= HARMFUL_UP_TO]
-
-
-TOLERANCE = 0.1
-"""By how much a power may differ from the theorem's, which hides logarithms."""
-
-SYMBOLS = {"snr": "‖μ‖", "epsilon": "ε", "learning_rate": "η", "n": "N"}
-"""The parameters, by their names, and how they are written: ‖μ‖ is proportional to SNR."""
 
 
 def _claim(regime: Regime, axis: str) -> Claim:

@@ -1,8 +1,6 @@
-"""Claims in the regime of the theorems, and what they measure.
+"""Claims of Theorems 4.1 and 4.2, judged on cells that meet their Condition 4.1.
 
-Measurements and margins of the claims of Theorems 4.1 and 4.2.
-
-Claims of Theorems 4.1 and 4.2, judged on cells that meet their Condition 4.1.
+Margins come first, then a measurement for each form of claim, then the claims.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""Claims on bounds, and the checks they share.
+"""Claims on Theorem 4.2 and the lemmas as they are stated, with their constants.
 
-The kernel and the outputs held to slow ways that are obviously right, cell by cell.
-
-The smallest width that is sufficient, and what the widest networks of a sweep do.
-
-Theorem 4.2 and the lemmas as they are stated, with their constants.
+Widths that suffice, and the widest networks of a sweep, are measured here for Table 1 too.
 """
 
 from __future__ import annotations
@@ -21,9 +17,13 @@ from overfit_cli.claims.rules import (
     vacuous_where_missed,
     without_exception,
 )
-from overfit_cli.core.claim import Claim, Measurement, not_run
+from overfit_cli.core.claim import Measurement, not_run
 from overfit_cli.stats.boundaries import crossings
-from overfit_cli.studies.softmax_network.convergence.claims.kernels import WIDE
+from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
+    DRIFT_PRESET,
+    WIDE,
+    softmax_claim,
+)
 
 ENOUGH = 2.0
 """A width suffices from which on training takes so many times the steps of endless width."""
@@ -63,7 +63,6 @@ def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(each, ignore_index=True)
 
 
-PRESET = "softmax-drift"
 OUT_OF_REACH = 3.0
 """The decades below a bound from which on it couldn't have been broken."""
 
@@ -76,7 +75,7 @@ def _softmax(cells: pd.DataFrame) -> pd.DataFrame:
     if held.empty:
         raise not_run(
             "It needs cells of activation=softmax and initialisation=symmetric that take a step, "
-            f"as in `overfit sweep {PRESET}`."
+            f"as in `overfit sweep {DRIFT_PRESET}`."
         )
     return held
 
@@ -104,7 +103,9 @@ def _rate(cells: pd.DataFrame) -> Measurement:
     held = _softmax(cells)
     held = held[held["m"] >= WIDE]
     if held.empty:
-        raise not_run(f"It needs cells with m of {WIDE} or more, as in `overfit sweep {PRESET}`.")
+        raise not_run(
+            f"It needs cells with m of {WIDE} or more, as in `overfit sweep {DRIFT_PRESET}`."
+        )
     ratios, contraction = numbers(held, "rate_ratio"), numbers(held, "contraction")
     return without_exception(
         ratios > 1,
@@ -155,19 +156,7 @@ def _gap(cells: pd.DataFrame) -> Measurement:
     return vacuous(measured, "The bound is out of reach.", {"decades below it, least": decades})
 
 
-def _claim(
-    name: str, source: str, statement: str, holds_where: str, measure: partial[Measurement]
-) -> Claim:
-    return Claim(
-        name=f"softmax-{name}",
-        source=f"Cao et al. 2024, {source}",
-        statement=statement,
-        holds_where=holds_where,
-        measure=measure,
-        figure="kernel-drift",
-        preset=PRESET,
-    )
-
+_claim = partial(softmax_claim, figure="kernel-drift", preset=DRIFT_PRESET)
 
 BOUND_CLAIMS = (
     _claim(
@@ -175,14 +164,14 @@ BOUND_CLAIMS = (
         "Theorem 4.2",
         "With m and η as stated, ‖F − Y‖² falls by 1 − m η λ/2 at every step.",
         f"m and η are as stated (C = 10, δ = 0.05), and {WITHOUT_EXCEPTION}",
-        partial(_theorem),
+        _theorem,
     ),
     _claim(
         "linear-rate",
         "Lemma 5.3; ours",
         f"With {WIDE} hidden units or more ‖F − Y‖² falls by 1 − m η λ/2 at every step.",
         WITHOUT_EXCEPTION,
-        partial(_rate),
+        _rate,
     ),
     _claim(
         "lemma51-bound",
@@ -203,6 +192,6 @@ BOUND_CLAIMS = (
         "Theorem F.2",
         "The network parts from kernel regression by at most what H's and K's changes allow.",
         f"the bound can be reached, and {WITHOUT_EXCEPTION}",
-        partial(_gap),
+        _gap,
     ),
 )

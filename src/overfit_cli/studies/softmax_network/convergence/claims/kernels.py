@@ -1,8 +1,8 @@
-"""Claims on kernels and on powers of the width.
+"""Claims on kernels: formulas held to slow computations, and powers of the width.
 
-Claims that formulas are what they are said to be: Definitions 3.6 and 3.7, equation (24).
-
-Claims on how far kernels move and networks part from them, against width (Lemma 5.1, F.2).
+- Definitions 3.6 and 3.7 and equation (24) are what they are said to be.
+- Kernels move, and networks part from kernel regression, by powers of the width (Lemma 5.1, Theorem
+  F.2).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TRACKS = Margin(most=0.05, because="a twentieth of the labels' norm", fewest_see
 WIDE = 512
 """The hidden units from which on a network is called wide."""
 
-_VERIFIED, _DRIFT = "softmax-kernels", "softmax-drift"
+VERIFIED_PRESET, DRIFT_PRESET = "softmax-kernels", "softmax-drift"
 
 
 def _exact(cells: pd.DataFrame, column: str, **fixed: str) -> Measurement:
@@ -37,7 +37,7 @@ def _exact(cells: pd.DataFrame, column: str, **fixed: str) -> Measurement:
         held = held[held[name] == value]
     held = done(trained(held), 1.0)
     if held.empty:
-        raise not_run(f"It needs cells of verify=true, as in `overfit sweep {_VERIFIED}`.")
+        raise not_run(f"It needs cells of verify=true, as in `overfit sweep {VERIFIED_PRESET}`.")
     values = numbers(held, column)
     return without_exception(values > NONE, held["seed"], details={"most": float(values.max())})
 
@@ -50,7 +50,7 @@ def _follows(cells: pd.DataFrame, column: str) -> Measurement:
     if held.empty:
         raise not_run(
             f"It needs cells of activation=softmax, initialisation=symmetric and m of {WIDE} or "
-            f"more that take a step, as in `overfit sweep {_DRIFT}`."
+            f"more that take a step, as in `overfit sweep {DRIFT_PRESET}`."
         )
     gaps = numbers(held, column)
     growth = numbers(held, "gradient_growth")
@@ -66,7 +66,7 @@ def _follows(cells: pd.DataFrame, column: str) -> Measurement:
     )
 
 
-def _claim(
+def softmax_claim(
     name: str,
     source: str,
     statement: str,
@@ -75,6 +75,7 @@ def _claim(
     figure: str,
     preset: str,
 ) -> Claim:
+    """Return a claim whose name begins with `softmax-`, and whose source is in the paper."""
     return Claim(
         name=f"softmax-{name}",
         source=f"Cao et al. 2024, {source}",
@@ -89,57 +90,56 @@ def _claim(
 _GAP = "the network's distance from it on the training samples"
 
 KERNEL_CLAIMS = (
-    _claim(
+    softmax_claim(
         "gram-matrix",
         "Definition 3.6",
         "JJᵀ = m H, for softmax, exp and ReLU.",
         f"JJᵀ by autograd differs by at most {NONE:g} of its largest entry; {WITHOUT_EXCEPTION}",
         partial(_exact, column="gram_error"),
         "lines",
-        _VERIFIED,
+        VERIFIED_PRESET,
     ),
-    _claim(
+    softmax_claim(
         "zero-output",
         "Definition 3.7",
         "With the symmetric initialisation the network's output is zero.",
         f"outputs are at most {NONE:g}; {WITHOUT_EXCEPTION}",
         partial(_exact, column="start_output", initialisation="symmetric"),
         "lines",
-        _VERIFIED,
+        VERIFIED_PRESET,
     ),
-    _claim(
+    softmax_claim(
         "shift-invariance",
         "equation 1; ours",
         "Moving the weights of all hidden units alike doesn't change a softmax network.",
         f"outputs change by at most {NONE:g} of the largest; {WITHOUT_EXCEPTION}",
         partial(_exact, column="shift_change", activation="softmax"),
         "lines",
-        _VERIFIED,
+        VERIFIED_PRESET,
     ),
-    _claim(
+    softmax_claim(
         "equation-24",
         "equation 24 and Theorem F.2",
         "Kernel regression by the update (24) as it is printed tracks the network.",
         TRACKS.in_words(_GAP),
         partial(_follows, column="train_gap"),
         "curves",
-        _DRIFT,
+        DRIFT_PRESET,
     ),
-    _claim(
+    softmax_claim(
         "gradient-of-23",
         "equations 23 and 24",
         "The update (24) is gradient descent on the loss (23), which so tracks the network.",
         TRACKS.in_words(f"with the step size η/(m λ_max), {_GAP}"),
         partial(_follows, column="gradient_gap"),
         "curves",
-        _DRIFT,
+        DRIFT_PRESET,
     ),
 )
 
 
 INVERSE = around(-1.0, 0.25, "half the way to the next multiple of 1/2", fewest_seeds=10)
 LINEAR = Margin(least=0.9, because="1, less a tenth", fewest_seeds=10)
-PRESET = "softmax-drift"
 WAYS = ("symmetric", "independent")
 
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - {"m", "activation", "initialisation"}
@@ -151,7 +151,7 @@ def _cells(cells: pd.DataFrame, activation: Activation, way: str) -> pd.DataFram
         at={"activation": activation, "initialisation": way},
         alike=_ALIKE,
         fewest={"m": 3},
-        preset=PRESET,
+        preset=DRIFT_PRESET,
     ).of(cells)
     return done(chosen)
 
@@ -187,16 +187,11 @@ def _power_claim(
 ) -> Claim:
     column, against, words = columns
     activation, way = ways
-    return Claim(
-        name=f"softmax-{name}",
-        source=f"Cao et al. 2024, {source}",
-        statement=statement,
-        holds_where=margin.in_words(words),
-        measure=partial(
-            _power, activation=activation, way=way, column=column, margin=margin, against=against
-        ),
-        figure=figure,
-        preset=PRESET,
+    measure = partial(
+        _power, activation=activation, way=way, column=column, margin=margin, against=against
+    )
+    return softmax_claim(
+        name, source, statement, margin.in_words(words), measure, figure, DRIFT_PRESET
     )
 
 

@@ -26,6 +26,7 @@ from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
     sufficient_widths,
     widest,
 )
+from overfit_cli.studies.softmax_network.convergence.claims.kernels import softmax_claim
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 
@@ -154,15 +155,7 @@ def _claim(
     preset: str,
     figure: str = "table1",
 ) -> Claim:
-    return Claim(
-        name=f"softmax-{name}",
-        source="Cao et al. 2024, Table 1",
-        statement=statement,
-        holds_where=holds_where,
-        measure=measure,
-        figure=figure,
-        preset=preset,
-    )
+    return softmax_claim(name, "Table 1", statement, holds_where, measure, figure, preset)
 
 
 PAIRS = tuple(combinations(NAMES, 2))
