@@ -1,10 +1,7 @@
-"""Made-up worlds for all claims of `benign-vit`.
+"""Made-up worlds for all claims of `benign-vit`, in which the truth is known.
 
-Made-up worlds for the claims on T: how the number of steps scales with each parameter.
-
-Made-up worlds for the claims of Theorems 4.1 and 4.2 where their condition is met.
-
-Made-up worlds for all claims of the study, in which it is known what is true.
+Here are those on T, the number of steps, and on Theorems 4.1 and 4.2 where their condition is met;
+`benign_vit_figures.py` has the others.
 """
 
 from __future__ import annotations
@@ -80,7 +77,7 @@ def _steps(
         of_rows(
             BenignVitParameters,
             design,
-            lambda one: predicted_steps(one, one.output_scale, side),
+            lambda cell: predicted_steps(cell, cell.output_scale, side),
         )
     )
     if strong:
@@ -125,12 +122,12 @@ def _boundary(
     design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
     """Cells whose boundary is N·SNR^p = C, with half of figure 1's noise."""
-    at = np.log(MIDDLE_SNR) - np.log(design["n"] / MIDDLE_N) / powers[0]
-    away = np.log(design["snr"]) - at - shifts(design, random) / 2
+    crossing = np.log(MIDDLE_SNR) - np.log(design["n"] / MIDDLE_N) / powers[0]
+    away = np.log(design["snr"]) - crossing - shifts(design, random) / 2
     return _cells(design).assign(test_loss=test_loss(away.to_numpy()))
 
 
-def _of_side(side: Regime) -> dict[str, Worlds]:
+def _side_worlds(side: Regime) -> dict[str, Worlds]:
     power = around(STEP_POWERS[side]["snr"], TOLERANCE, "")
     return {
         f"theorem-{side}-steps": number_worlds(
@@ -144,8 +141,8 @@ def _of_side(side: Regime) -> dict[str, Worlds]:
 
 
 THEOREM_REGIME: Mapping[str, Worlds] = {
-    **_of_side("benign"),
-    **_of_side("harmful"),
+    **_side_worlds("benign"),
+    **_side_worlds("harmful"),
     "theorem-harmful-steps-strong-noise": number_worlds(
         partial(_steps, side="harmful", strong=True), claims.ORDER_OF_T, 0.001, logs=True
     ),

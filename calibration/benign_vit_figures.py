@@ -1,10 +1,7 @@
 """Made-up worlds for the claims of `benign-vit` on figure 1, its boundaries and its dynamics.
 
-Made-up worlds for the claims on figure 1's boundary along other parameters.
-
-Made-up worlds for the claims on dynamics: figures 3 and 4, and the lemmas of section 5.
-
-Made-up worlds for the claims of figure 1, with noise as it was measured on forty seeds.
+Figure 1's noise is as it was measured on forty seeds; its boundary is moved along other parameters
+too. Dynamics are figures 3 and 4, and the lemmas of section 5.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from overfit_cli.studies.benign_vit.vit.claims.boundaries import PROPORTIONAL, S
 from overfit_cli.studies.benign_vit.vit.claims.dynamics import GROWN, ON_MOST_SEEDS
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import CONTOUR, EXPONENT, FITTED, SHARE
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
-from overfit_cli.studies.benign_vit.vit.study import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
@@ -54,14 +51,14 @@ def _curves(
         power: p.
         stretch: how much wider than figure 1's transition each cell's is, in log(SNR).
     """
-    at = np.log(np.sqrt(FIGURE_1_CONSTANT * factors / MIDDLE_N))
-    at = at - np.log(design["n"].to_numpy() / MIDDLE_N) / power
-    at = at + shifts(design, random)
-    away = (np.log(design["snr"].to_numpy()) - at) / stretch
+    crossing = np.log(np.sqrt(FIGURE_1_CONSTANT * factors / MIDDLE_N))
+    crossing = crossing - np.log(design["n"].to_numpy() / MIDDLE_N) / power
+    crossing = crossing + shifts(design, random)
+    away = (np.log(design["snr"].to_numpy()) - crossing) / stretch
     return design.assign(train_loss=0.009, test_loss=test_loss(away))
 
 
-def _beyond_first(design: pd.DataFrame, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _at_largest_dimension(design: pd.DataFrame, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The values where d is largest, and 1 elsewhere."""
     return np.where(design["d"] == design["d"].max(), values, 1.0)
 
@@ -69,7 +66,7 @@ def _beyond_first(design: pd.DataFrame, values: NDArray[np.float64]) -> NDArray[
 def _constants(
     design: pd.DataFrame, factors: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
-    return _curves(design, random, factors=_beyond_first(design, factors))
+    return _curves(design, random, factors=_at_largest_dimension(design, factors))
 
 
 def _exponent(
@@ -82,7 +79,7 @@ def _widths(
     design: pd.DataFrame, factors: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
     """The width in N·SNR² is the square of that in SNR, and factors are of the former."""
-    logs = np.log(_beyond_first(design, factors))
+    logs = np.log(_at_largest_dimension(design, factors))
     stretch = 1 + logs / (2 * np.where(logs > 0, *WIDTH))
     return _curves(design, random, stretch=stretch)
 
@@ -97,9 +94,9 @@ def _balance(
 ) -> pd.DataFrame:
     """Both the onset and the crossing scale with a power of the balance of learning."""
     strong = design["sigma_p_tilde"] / design["sigma_p"]
-    own = learning_balance(strong, design["tokens"])
+    balance = learning_balance(strong, design["tokens"])
     figure_1 = learning_balance(FIGURE_1_STRONG_NOISE, design["tokens"])
-    return _curves(design, random, factors=(own / figure_1) ** powers)
+    return _curves(design, random, factors=(balance / figure_1) ** powers)
 
 
 BOUNDARIES: Mapping[str, Worlds] = {
@@ -172,17 +169,23 @@ def logged(design: pd.DataFrame, values: NDArray[np.float64]) -> pd.DataFrame:
         signal_lead=lead,
         noise_lead=lead,
         loss_slope=np.where(steps["step"] < STAGE_3, 0.5, 0.1),
-        **{f"attention_{one}_{other}": 0.25 for one in TOKEN_CLASSES for other in TOKEN_CLASSES},
+        **{
+            f"attention_{source}_{target}": 0.25
+            for source in TOKEN_CLASSES
+            for target in TOKEN_CLASSES
+        },
     )
 
 
 def _updates(
-    design: pd.DataFrame, ratios: NDArray[np.float64], random: np.random.Generator, of: str
+    design: pd.DataFrame, ratios: NDArray[np.float64], random: np.random.Generator, token: str
 ) -> pd.DataFrame:
     """Logged steps that add so many times what lemma 5.1 says."""
     steps = logged(design, ratios)
     noise = steps["sigma_p_tilde"] ** 2 * np.where(steps["noise_per"] == "token", 1, steps["d"])
-    strength = {"signal": (steps["snr"] * steps["sigma_p"]) ** 2, "noise": noise / steps["n"]}[of]
+    strength = {"signal": (steps["snr"] * steps["sigma_p"]) ** 2, "noise": noise / steps["n"]}[
+        token
+    ]
     summed = (steps["loss_slope"] * strength).groupby(steps["key"]).cumsum()
     added = steps["number"] * steps["learning_rate"] * summed * (STEPS[1] - STEPS[0])
     # All tokens together pay M times a quarter, and M is divided by: a quarter of M stays.
@@ -232,17 +235,21 @@ _REGIMES: tuple[Regime, ...] = ("benign", "harmful")
 
 DYNAMICS: Mapping[str, Worlds] = {
     **{
-        f"dynamics-{regime}-{what}": share_worlds(partial(_ends, regime=regime), ON_MOST_SEEDS)
+        f"dynamics-{regime}-{quantity}": share_worlds(partial(_ends, regime=regime), ON_MOST_SEEDS)
         for regime in _REGIMES
-        for what in ("attention", "value")
+        for quantity in ("attention", "value")
     },
     **{
-        f"dynamics-{regime}-{what}": share_worlds(partial(_grown, regime=regime), ON_MOST_SEEDS)
+        f"dynamics-{regime}-{quantity}": share_worlds(partial(_grown, regime=regime), ON_MOST_SEEDS)
         for regime in _REGIMES
-        for what in GROWN
+        for quantity in GROWN
     },
-    "lemma51-signal": number_worlds(partial(_updates, of="signal"), lemmas.SAME, 0.01, logs=True),
-    "lemma51-noise": number_worlds(partial(_updates, of="noise"), lemmas.AT_MOST, 0.01, logs=True),
+    "lemma51-signal": number_worlds(
+        partial(_updates, token="signal"), lemmas.SAME, 0.01, logs=True
+    ),
+    "lemma51-noise": number_worlds(
+        partial(_updates, token="noise"), lemmas.AT_MOST, 0.01, logs=True
+    ),
     "lemma52-lead": number_worlds(_leads, lemmas.LEAD, 0.15, logs=True),
     "lemma-e3-lead": number_worlds(_leads, lemmas.LEAD, 0.21, logs=True),
     "lemma53-values": number_worlds(partial(_powers, stage=STAGE_2), lemmas.LINEAR, 0.01),
@@ -290,8 +297,8 @@ def figure_1(
     """
     middle = np.sqrt(factor * FIGURE_1_CONSTANT / MIDDLE_N)
     median = np.log(middle) - np.log(design["n"] / MIDDLE_N) / power
-    at = median + noise * shifts(design, random)
-    away = np.log(design["snr"]) - at
+    crossing = median + noise * shifts(design, random)
+    away = np.log(design["snr"]) - crossing
     return design.assign(steps=10, train_loss=0.009, test_loss=test_loss(away.to_numpy()))
 
 
@@ -311,7 +318,9 @@ def shifts(design: pd.DataFrame, random: np.random.Generator) -> np.ndarray:
     ones = np.cumsum(random.random((ns[-1], len(seeds))) < 0.5, axis=0)[ns - 1]  # (n, seeds)
     late = _late(np.minimum(ones, ns[:, None] - ones), ns[:, None])
     late -= np.array([_median_late(n) for n in ns])[:, None]
-    noise = OF_SEEDS * random.standard_normal(len(seeds)) + _of_rows(random, len(ns), len(seeds))
+    noise = OF_SEEDS * random.standard_normal(len(seeds)) + _curve_shifts(
+        random, len(ns), len(seeds)
+    )
     return np.asarray((late + noise)[row, column])
 
 
@@ -326,12 +335,12 @@ def _median_late(n: int) -> float:
     """The median of that and the noise, over draws of N labels."""
     ones = np.arange(n + 1)
     late = _late(np.minimum(ones, n - ones), n)
-    at = np.linspace(-0.2, 2.0, 2201)[:, None]
-    below = ndtr((at - late) / np.hypot(OF_SEEDS, OF_ROWS)) @ binom.pmf(ones, n, 0.5)
-    return float(np.interp(0.5, below, at[:, 0]))
+    shift = np.linspace(-0.2, 2.0, 2201)[:, None]
+    below = ndtr((shift - late) / np.hypot(OF_SEEDS, OF_ROWS)) @ binom.pmf(ones, n, 0.5)
+    return float(np.interp(0.5, below, shift[:, 0]))
 
 
-def _of_rows(random: np.random.Generator, rows: int, seeds: int) -> np.ndarray:
+def _curve_shifts(random: np.random.Generator, rows: int, seeds: int) -> np.ndarray:
     """Curves' own shifts, (rows, seeds): neighbouring N share samples, and correlate by a half."""
     steps = OF_ROWS * random.standard_normal((rows, seeds))
     for row in range(1, rows):
@@ -353,9 +362,9 @@ def without_trend(
 ) -> pd.DataFrame:
     """Return cells whose losses differ by seed and by chance, and fall along an axis by `slope`."""
     by_seed = pd.Series(random.normal(size=design["seed"].max() + 1))
-    along = pd.Series(random.normal(size=design["seed"].max() + 1)) * np.log(design[axis].max())
+    slopes = pd.Series(random.normal(size=design["seed"].max() + 1)) * np.log(design[axis].max())
     logs = by_seed[design["seed"]].to_numpy() + random.normal(size=len(design))
-    tilt = 0.1 * along[design["seed"]].to_numpy() - slope
+    tilt = 0.1 * slopes[design["seed"]].to_numpy() - slope
     return figure_1(design, random).assign(
         test_loss=np.exp(logs + tilt * np.log(design[axis].to_numpy()))
     )
@@ -365,7 +374,7 @@ ONLY_JUST_FALSE = ({"power": 1.45}, {"power": 2.38}, {"noise": 1.95})
 """Worlds of which a ratio to the power 1 or 3 tells the side as well as 2, or 2 tells 90 %."""
 
 
-def one_of(
+def mixed_worlds(
     design: pd.DataFrame, random: np.random.Generator, *, worlds: Sequence[Mapping[str, float]]
 ) -> pd.DataFrame:
     """Return cells of one of several worlds, each as likely: see `figure_1` for what they set."""
@@ -385,13 +394,13 @@ FIGURE_1: Mapping[str, Worlds] = {
         FITTED.fewest_seeds,
     ),
     "fig1-contour": worlds_from(
-        figure_1, partial(one_of, worlds=_FACTORS_AT_THE_ENDS), CONTOUR.fewest_seeds
+        figure_1, partial(mixed_worlds, worlds=_FACTORS_AT_THE_ENDS), CONTOUR.fewest_seeds
     ),
     "fig1-exponent": worlds_from(
-        figure_1, partial(one_of, worlds=_POWERS_AT_THE_ENDS), EXPONENT.fewest_seeds
+        figure_1, partial(mixed_worlds, worlds=_POWERS_AT_THE_ENDS), EXPONENT.fewest_seeds
     ),
     "fig1-sides": worlds_from(
-        figure_1, partial(one_of, worlds=ONLY_JUST_FALSE), SHARE.fewest_seeds
+        figure_1, partial(mixed_worlds, worlds=ONLY_JUST_FALSE), SHARE.fewest_seeds
     ),
     "fig1-falls-with-n": worlds_from(
         partial(without_trend, slope=1.0), without_trend, FALLING.fewest_seeds

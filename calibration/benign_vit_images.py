@@ -27,34 +27,32 @@ def corners(
     random: Random,
     *,
     least: float = MEASURED_HARMFUL,
-    most: float = MEASURED_BENIGN,
+    largest: float = MEASURED_BENIGN,
 ) -> pd.DataFrame:
     """Return cells whose test loss goes from one corner's to the other's, seed by seed.
 
     Args:
         design: parameters and seeds.
         random: the source of the noise.
-        least, most: the losses at the least and the largest N and ratio.
+        least, largest: the losses at the least and the largest N and ratio.
     """
-    way = (_along(design, "n") + _along(design, "snr")) / 2
-    logs = (1 - way) * math.log(least) + way * math.log(most)
+    way = (_position(design, "n") + _position(design, "snr")) / 2
+    logs = (1 - way) * math.log(least) + way * math.log(largest)
     return _cells(design, np.exp(logs + random.normal(0, CORNER_NOISE, len(design))))
 
 
-def one_corner_at_its_margin(design: pd.DataFrame, random: Random) -> pd.DataFrame:
+def corner_at_margin(design: pd.DataFrame, random: Random) -> pd.DataFrame:
     """Return cells of which one corner, either as often, has the loss that decides."""
     if random.random() < 1 / 2:
         return corners(design, random, least=HARMFUL.least)
-    return corners(design, random, most=BENIGN.most)
+    return corners(design, random, largest=BENIGN.most)
 
 
-def along_an_axis(
-    design: pd.DataFrame, random: Random, *, axis: str, fall: float = 0.0
-) -> pd.DataFrame:
+def sloped(design: pd.DataFrame, random: Random, *, axis: str, fall: float = 0.0) -> pd.DataFrame:
     """Return cells whose log test loss falls by `fall` along an axis, for the average seed."""
     seeds = design["seed"].to_numpy()
     slopes = random.normal(-fall, SLOPES, seeds.max() + 1)[seeds]
-    logs = slopes * _along(design, axis) + random.normal(0, NOISE, len(design))
+    logs = slopes * _position(design, axis) + random.normal(0, NOISE, len(design))
     return _cells(design, np.exp(logs))
 
 
@@ -72,21 +70,21 @@ def _cells(design: pd.DataFrame, test_loss: np.ndarray) -> pd.DataFrame:
     return design.assign(test_loss=test_loss, train_loss=0.009, epochs=60.0)
 
 
-def _along(design: pd.DataFrame, axis: str) -> np.ndarray:
+def _position(design: pd.DataFrame, axis: str) -> np.ndarray:
     """How far along an axis cells lie, from 0 to 1, in steps of its logarithm."""
     logs = np.log(design[axis].to_numpy(float))
-    found: np.ndarray = (logs - logs.min()) / np.ptp(logs)
-    return found
+    position: np.ndarray = (logs - logs.min()) / np.ptp(logs)
+    return position
 
 
 def _trend(axis: str) -> Worlds:
-    none = partial(along_an_axis, axis=axis)
+    none = partial(sloped, axis=axis)
     return worlds_from(partial(none, fall=2.0), none, FALLING.fewest_seeds)
 
 
 WORLDS: Mapping[str, Worlds] = {
     "fig2-fitted": share_worlds(unfitted, FITTED),
-    "fig2-transition": worlds_from(corners, one_corner_at_its_margin, HARMFUL.fewest_seeds),
+    "fig2-transition": worlds_from(corners, corner_at_margin, HARMFUL.fewest_seeds),
     "fig2-falls-with-n": _trend("n"),
     "fig2-falls-with-snr": _trend("snr"),
 }

@@ -29,11 +29,11 @@ _WIDTH = 100.0
 """The width that suffices at the largest n, within the sweeps."""
 
 
-def _beside(
+def _bounded(
     design: pd.DataFrame, broken: Bools, random: Random, *, column: str, sides: tuple[float, float]
 ) -> pd.DataFrame:
     """Cells with a number on one side of its bound where broken, else on the other."""
-    others = {
+    unbroken = {
         "width_missing": -1.0,
         "step_size_beyond": -1.0,
         "contraction": 2.0,
@@ -41,7 +41,7 @@ def _beside(
         "kernel_drift": 0.1,
         "lambda_start": 1.0,
     }
-    return design.assign(steps=100, **others | {column: np.where(broken, *sides)})
+    return design.assign(steps=100, **unbroken | {column: np.where(broken, *sides)})
 
 
 def _follows(design: pd.DataFrame, gaps: Numbers, random: Random, *, column: str) -> pd.DataFrame:
@@ -61,17 +61,17 @@ def _needing_widths(
 ) -> pd.DataFrame:
     """Cells of which one activation needs so many times the hidden units of the others."""
     needed = _WIDTH * np.where(design["activation"] == wider, ratios, 1.0)
-    return _over_limit(design, needed * (design["n"] / design["n"].max()).to_numpy(float))
+    return _limit_ratios(design, needed * (design["n"] / design["n"].max()).to_numpy(float))
 
 
-def _with_exponent(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+def _growing_widths(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
     """Cells whose sufficient width grows by a power of n, and is within the sweep for every n."""
     n = design["n"].to_numpy(float)
     middle = np.exp(np.log(np.unique(n)).mean())
-    return _over_limit(design, _WIDTH * (n / middle) ** powers)
+    return _limit_ratios(design, _WIDTH * (n / middle) ** powers)
 
 
-def _over_limit(design: pd.DataFrame, needed: Numbers) -> pd.DataFrame:
+def _limit_ratios(design: pd.DataFrame, needed: Numbers) -> pd.DataFrame:
     """Cells that take twice the steps of endless width where m is what is needed."""
     excess = needed / design["m"].to_numpy(float)
     return design.assign(steps=1000, steps_over_limit=1 + excess)
@@ -86,12 +86,12 @@ def _rising(
     design: pd.DataFrame, powers: Numbers, random: Random, *, column: str, against: str
 ) -> pd.DataFrame:
     """Cells in which a column goes as a power of another one, which is 1/m."""
-    other = 1 / design["m"].to_numpy(float)
-    return design.assign(steps=100, **{against: other, column: other**powers})
+    rising = 1 / design["m"].to_numpy(float)
+    return design.assign(steps=100, **{against: rising, column: rising**powers})
 
 
 def _exact(column: str) -> Worlds:
-    return exception_worlds(partial(_beside, column=column, sides=(2 * NONE, 0.1 * NONE)))
+    return exception_worlds(partial(_bounded, column=column, sides=(2 * NONE, 0.1 * NONE)))
 
 
 WORLDS: Mapping[str, Worlds] = {
@@ -103,24 +103,24 @@ WORLDS: Mapping[str, Worlds] = {
         partial(_follows, column="gradient_gap"), TRACKS, 0.005
     ),
     **{
-        f"softmax-{kind}-{one}-{other}{'-paper' if rule == 'paper' else ''}": number_worlds(
+        f"softmax-{kind}-{first}-{second}{'-paper' if rule == 'paper' else ''}": number_worlds(
             make, ALMOST_THE_SAME, 0.15, logs=True
         )
         for rule in RULES
-        for one, other in PAIRS
+        for first, second in PAIRS
         for kind, make in (
-            ("steps", partial(_taking_steps, slower=one)),
-            ("width", partial(_needing_widths, wider=one)),
+            ("steps", partial(_taking_steps, slower=first)),
+            ("width", partial(_needing_widths, wider=first)),
         )
     },
     **{
-        f"softmax-steps-{one}-{other}-dimension": number_worlds(
-            partial(_taking_steps, slower=one), ALMOST_THE_SAME, 0.15, logs=True
+        f"softmax-steps-{first}-{second}-dimension": number_worlds(
+            partial(_taking_steps, slower=first), ALMOST_THE_SAME, 0.15, logs=True
         )
-        for one, other in PAIRS
+        for first, second in PAIRS
     },
     **{
-        f"softmax-width-exponent-{activation}": number_worlds(_with_exponent, SQUARE, 0.15)
+        f"softmax-width-exponent-{activation}": number_worlds(_growing_widths, SQUARE, 0.15)
         for activation in NAMES
     },
     **{
@@ -138,17 +138,19 @@ WORLDS: Mapping[str, Worlds] = {
     "softmax-theorem-f2": number_worlds(
         partial(_rising, column="test_gap_most", against="kernel_drift"), LINEAR, 0.05
     ),
-    "softmax-theorem42": exception_worlds(partial(_beside, column="rate_ratio", sides=(1.01, 0.5))),
+    "softmax-theorem42": exception_worlds(
+        partial(_bounded, column="rate_ratio", sides=(1.01, 0.5))
+    ),
     "softmax-linear-rate": exception_worlds(
-        partial(_beside, column="rate_ratio", sides=(1.01, 0.5))
+        partial(_bounded, column="rate_ratio", sides=(1.01, 0.5))
     ),
     "softmax-lemma51-bound": exception_worlds(
-        partial(_beside, column="drift_over_bound", sides=(0.01, -0.5))
+        partial(_bounded, column="drift_over_bound", sides=(0.01, -0.5))
     ),
     "softmax-lemma53-bound": exception_worlds(
-        partial(_beside, column="movement_over_bound", sides=(0.01, -0.5))
+        partial(_bounded, column="movement_over_bound", sides=(0.01, -0.5))
     ),
     "softmax-theorem-f2-bound": exception_worlds(
-        partial(_beside, column="gap_over_bound", sides=(1.01, 0.5))
+        partial(_bounded, column="gap_over_bound", sides=(1.01, 0.5))
     ),
 }

@@ -32,17 +32,17 @@ def _falling(
     return design.assign(steps=400, **dict.fromkeys(columns, errors))
 
 
-def _beside(
+def _ratios(
     design: pd.DataFrame,
     ratios: Numbers,
     random: Random,
     *,
-    one: Mapping[str, str],
+    selected: Mapping[str, str],
     columns: Sequence[str],
 ) -> pd.DataFrame:
     """Cells of which those with some values have so many times what the others have."""
-    own = (design[list(one)] == pd.Series(one)).all(axis=1)
-    values = np.where(own, ratios, 1.0)
+    is_selected = (design[list(selected)] == pd.Series(selected)).all(axis=1)
+    values = np.where(is_selected, ratios, 1.0)
     return design.assign(steps=400, best_step=100, **dict.fromkeys(columns, values))
 
 
@@ -52,13 +52,13 @@ def _having(design: pd.DataFrame, values: Numbers, random: Random, *, column: st
 
 def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
     """Cells wide enough, with errors above the bound where it is broken."""
-    over = np.where(broken, -0.01, 1.0)
+    excess = np.where(broken, -0.01, 1.0)
     stated = {"width_missing": -1.0, "step_size_beyond": -1.0}
-    return design.assign(steps=400, bound_over_error=over, **stated)
+    return design.assign(steps=400, bound_over_error=excess, **stated)
 
 
-def _compared(one: str, margin: Margin, columns: Sequence[str], spread: float) -> Worlds:
-    make = partial(_beside, one={"model": one}, columns=columns)
+def _compared(model: str, margin: Margin, columns: Sequence[str], spread: float) -> Worlds:
+    make = partial(_ratios, selected={"model": model}, columns=columns)
     return number_worlds(make, margin, spread, logs=True)
 
 
@@ -75,21 +75,21 @@ WORLDS: Mapping[str, Worlds] = {
         for model in NAMES
     },
     **{
-        f"diffusion-softmax-{other}": _compared("softmax", ALIKE, WEIGHTINGS, 0.2)
-        for other in ("exp", "relu")
+        f"diffusion-softmax-{rival}": _compared("softmax", ALIKE, WEIGHTINGS, 0.2)
+        for rival in ("exp", "relu")
     },
     "diffusion-posterior": _compared("softmax", BETTER, WEIGHTINGS, 0.3),
     "diffusion-samples": _compared("softmax", ALIKE, ["sliced_wasserstein"], 0.2),
     "diffusion-gd": number_worlds(
-        partial(_beside, one={"optimiser": "gd", "output_scale": "paper"}, columns=WEIGHTINGS),
+        partial(_ratios, selected={"optimiser": "gd", "output_scale": "paper"}, columns=WEIGHTINGS),
         ALIKE,
         0.2,
         logs=True,
     ),
     "diffusion-gd-learns": number_worlds(partial(_having, column="score_share"), LEARNS, 0.1),
     **{
-        f"diffusion-digits-{other}": _compared("softmax", BETTER, ["denoising_loss"], 0.02)
-        for other in ("constant", "posterior")
+        f"diffusion-digits-{rival}": _compared("softmax", BETTER, ["denoising_loss"], 0.02)
+        for rival in ("constant", "posterior")
     },
     "diffusion-digits-falls": number_worlds(
         partial(_falling, columns=["denoising_loss"]), FALLS, 0.005

@@ -148,7 +148,7 @@ def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:
 
 def legend_of(
     cells: pd.DataFrame,
-    more: Sequence[tuple[LineStyleType, str]] = (),
+    extra: Sequence[tuple[LineStyleType, str]] = (),
     *,
     by: str = "activation",
     looks: Mapping[str, Look] = NETWORKS,
@@ -159,4 +159,4 @@ def legend_of(
         for line_value, look in looks.items()
         if (cells[by] == line_value).any()
     ]
-    return lines + [(Line2D([], [], color="0.4", linestyle=dash), text) for dash, text in more]
+    return lines + [(Line2D([], [], color="0.4", linestyle=dash), text) for dash, text in extra]

@@ -71,13 +71,13 @@ def _typical_loss(grid: pd.DataFrame, end: pd.Series[float]) -> Estimate:
     return from_logarithms(mean_estimate(np.log(positive(corner, "test_loss")), level_of_each(2)))
 
 
-def _falls(axis: str, by: str, words: str) -> Claim:
+def _falls(axis: str, second_axis: str, words: str) -> Claim:
     return Claim(
         name=f"fig2-falls-with-{axis}",
         source="Jiang et al. 2024, figure 2c",
         statement=f"On images too, the test loss falls as {words} grows.",
         holds_where=FALLING.in_words("the mean rank correlation"),
-        measure=lambda cells: falls(done(GRID.of(cells), 0.1), "test_loss", axis, by),
+        measure=lambda cells: falls(done(GRID.of(cells), 0.1), "test_loss", axis, second_axis),
         figure="heatmap",
         preset="fig2",
     )

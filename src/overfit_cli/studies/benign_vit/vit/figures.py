@@ -41,8 +41,7 @@ from overfit_cli.figures.style import (
     log_ticks,
 )
 from overfit_cli.stats.boundaries import Boundary, Curves
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.study import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
@@ -303,8 +302,8 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
             f"The figure `dimension` shows where overfitting turns benign over d, as in `overfit "
             f"sweep dimension`; in these cells that can't be found: {why}."
         )
-    along = boundaries(data.cells, "d", threshold)
-    return draw_boundary_numbers(data, along, "d", loss_curves(threshold), _WORDS)
+    series = boundaries(data.cells, "d", threshold)
+    return draw_boundary_numbers(data, series, "d", loss_curves(threshold), _WORDS)
 
 
 @dataclass(frozen=True)
@@ -340,7 +339,7 @@ _WORDS = BoundaryWords(
 
 
 def draw_boundary_numbers(
-    data: FigureData, along: Sequence[Boundary], axis: str, curves: Curves, words: BoundaryWords
+    data: FigureData, series: Sequence[Boundary], axis: str, curves: Curves, words: BoundaryWords
 ) -> Picture:
     """Draw C and p against a parameter, and the measured column against y · x^p.
 
@@ -349,7 +348,7 @@ def draw_boundary_numbers(
 
     Args:
         data: what was run.
-        along: a boundary for each value of the parameter, ascending.
+        series: a boundary for each value of the parameter, ascending.
         axis: the parameter.
         curves: what crosses what.
         words: how it is called.
@@ -359,9 +358,9 @@ def draw_boundary_numbers(
     constants, exponents, losses = figure.subplots(3, 1) if narrow else figure.subplots(1, 3)
     outside = _draw_intervals(
         constants,
-        {boundary.at: (boundary.median, boundary.low, boundary.high) for boundary in along},
+        {boundary.at: (boundary.median, boundary.low, boundary.high) for boundary in series},
     )
-    fits = {boundary.at: boundary.fit for boundary in along if boundary.fit is not None}
+    fits = {boundary.at: boundary.fit for boundary in series if boundary.fit is not None}
     _draw_intervals(exponents, {value: fit.exponent[:3] for value, fit in fits.items()})
     _draw_reference(constants, words.constant, words.expected_constant)
     _draw_reference(exponents, words.exponent, words.expected_exponent)
@@ -369,9 +368,9 @@ def draw_boundary_numbers(
     exponents.set_ylabel(f"$p$ of {words.equation}")
     for axes in (constants, exponents):
         axes.set(xscale="log", xlabel=axis_label(data.study, axis))
-        axes.set_xlim(along[0].at / 2, along[-1].at * 2)
+        axes.set_xlim(series[0].at / 2, series[-1].at * 2)
     across = _draw_across(losses, data, axis, curves, words)
-    figure.facts.append(f"{_numbers_title(along, data.cells, curves, words)}.")
+    figure.facts.append(f"{_numbers_title(series, data.cells, curves, words)}.")
     legend_below(figure, [*_numbers_legend(outside), *across], columns=4)
     return figure
 
@@ -457,12 +456,12 @@ def _draw_across(
 
 
 def _numbers_title(
-    along: Sequence[Boundary], cells: pd.DataFrame, curves: Curves, words: BoundaryWords
+    series: Sequence[Boundary], cells: pd.DataFrame, curves: Curves, words: BoundaryWords
 ) -> str:
     failed = int((cells["status"] == "failed").sum())
     never, count = (
-        sum(boundary.never for boundary in along),
-        sum(boundary.curves for boundary in along),
+        sum(boundary.never for boundary in series),
+        sum(boundary.curves for boundary in series),
     )
     parts = [
         f"Where the {words.value} crosses {curves.threshold:g}: median and quartiles of "

@@ -27,6 +27,9 @@ SMALLEST_CAPACITY = 32
 REALISATIONS_KEPT = 4
 """For how many seeds a process keeps what it has drawn."""
 
+TOKEN_CLASSES = ("signal", "noise", "rest")
+"""Token 1, the signal; token 2, the strong noise; tokens 3 to M."""
+
 _LEAST_SCALE = 1e-33
 """The smallest score of two unit tokens that float32 tells from nothing."""
 

@@ -30,7 +30,11 @@ from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.vit import theory
-from overfit_cli.studies.benign_vit.vit.parameters import REALISATIONS_KEPT, BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.parameters import (
+    REALISATIONS_KEPT,
+    TOKEN_CLASSES,
+    BenignVitParameters,
+)
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_THRESHOLD,
     condition_in_words,
@@ -95,7 +99,6 @@ MEASUREMENTS = (
     ),
 )
 
-TOKEN_CLASSES = ("signal", "noise", "rest")
 _INDICES = (("signal", "+"), ("noise", "n,2"))
 
 TRAJECTORY = (

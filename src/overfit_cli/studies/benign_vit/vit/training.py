@@ -22,8 +22,7 @@ from overfit_cli.studies.benign_vit.vit.engine import (
     initial_state,
     projections_of,
 )
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.study import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
 
 

@@ -222,12 +222,12 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
-        by, folder = "activation", "overfit_cli.studies.softmax_network.convergence.figures"
+        networks, folder = "activation", "overfit_cli.studies.softmax_network.convergence.figures"
         return by_name(
             replace(
                 HEATMAP,
                 title="Steps to ε, or another column, over n and m, with the widths that suffice",
-                options=FigureOptions(x="n", y="m", value="steps_to_epsilon", by=by),
+                options=FigureOptions(x="n", y="m", value="steps_to_epsilon", by=networks),
                 draw=drawn_by(f"{folder}:draw_diagram"),
                 fits=fitted_by(f"{folder}:has_grid"),
             ),
@@ -269,7 +269,7 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
                 ),
             ),
             replace(LINES, options=FigureOptions(value="steps_to_epsilon")),
-            replace(CURVES, options=FigureOptions(value="train_loss,ntk_loss", by=by)),
+            replace(CURVES, options=FigureOptions(value="train_loss,ntk_loss", by=networks)),
         )
 
     def batches(

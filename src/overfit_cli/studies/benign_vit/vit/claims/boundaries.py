@@ -71,16 +71,17 @@ def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame]
 def _unchanged(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is the same at every dimension as at the smallest."""
 
-    def judge(along: list[Boundary]) -> Measurement:
+    def judge(series: list[Boundary]) -> Measurement:
         each = {
-            f"change to d = {d:.3g}": (factor, SAME) for d, factor in changes(along, number).items()
+            f"change to d = {d:.3g}": (factor, SAME)
+            for d, factor in changes(series, number).items()
         }
         measured = judged_together(each, note=f"{words}, over that at the smallest d.")
         medians = {
             f"median at d = {boundary.at:.3g}": float(number(boundary).median())
-            for boundary in along
+            for boundary in series
         }
-        return replace(measured, details={**measured.details, **medians, **counts(along)})
+        return replace(measured, details={**measured.details, **medians, **counts(series)})
 
     return judge
 
@@ -88,22 +89,22 @@ def _unchanged(number: BySeed, words: str) -> OfBoundaries:
 def _if_fine(judge: OfBoundaries) -> OfBoundaries:
     """Leave open what a grid tells of widths that is nearly as coarse as they are."""
 
-    def judged_if_fine(along: list[Boundary]) -> Measurement:
-        snrs = np.sort(along[0].cells["snr"].unique())
+    def judged_if_fine(series: list[Boundary]) -> Measurement:
+        snrs = np.sort(series[0].cells["snr"].unique())
         step = float(np.max(snrs[1:] / snrs[:-1]) ** FIGURE_1_EXPONENT)
-        least = min(float(boundary.widths.median()) for boundary in along)
+        least = min(float(boundary.widths.median()) for boundary in series)
         if step > least / SAME.most:
             raise inconclusive(
                 f"The grid's step is a factor of {step:.3g} in N·SNR², and the transition one of "
                 f"{least:.3g}: too coarse to tell its width."
             )
-        return judge(along)
+        return judge(series)
 
     return judged_if_fine
 
 
-def _exponent(along: list[Boundary]) -> Measurement:
-    last = along[-1]
+def _exponent(series: list[Boundary]) -> Measurement:
+    last = series[-1]
     if last.fit is None:
         raise inconclusive(f"At d = {last.at:.3g} fewer than three medians cross the threshold.")
     return judged(
@@ -121,41 +122,41 @@ def _exponent(along: list[Boundary]) -> Measurement:
 def _balance(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is proportional to the balance of learning."""
 
-    def judge(along: list[Boundary]) -> Measurement:
-        balances = [balance_at(boundary) for boundary in along]
+    def judge(series: list[Boundary]) -> Measurement:
+        balances = [balance_at(boundary) for boundary in series]
         medians = {
             f"median at σ̃_p = {boundary.at:g}": float(number(boundary).median())
-            for boundary in along
+            for boundary in series
         }
         ratios = {
             f"that over the balance at σ̃_p = {boundary.at:g}": float(number(boundary).median())
             / balance
-            for boundary, balance in zip(along, balances, strict=True)
+            for boundary, balance in zip(series, balances, strict=True)
         }
         return judged(
-            power_along(along, number, balances),
+            power_along(series, number, balances),
             PROPORTIONAL,
-            details={**medians, **ratios, **counts(along)},
+            details={**medians, **ratios, **counts(series)},
             note=f"The power of {BALANCE_IN_WORDS} in {words}, seed by seed.",
         )
 
     return judge
 
 
-def changes(along: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
+def changes(series: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
     """Return by which factor a number changes from the first boundary to each other one.
 
     Factors are geometric means over seeds; where one is infinite, because a seed crosses beyond the
     grid, medians. Their intervals hold together 95 times of 100.
 
     Args:
-        along: a boundary for each value of an axis, ascending.
+        series: a boundary for each value of an axis, ascending.
         number: the number, positive.
 
     Raises:
         UndecidedError: `inconclusive`, where a seed crosses beyond the grid at the first value.
     """
-    logs = seed_logarithms(along, number)
+    logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
         raise inconclusive(
             f"Seeds that cross beyond the grid at the first value of the axis: {outside} of "
@@ -163,24 +164,24 @@ def changes(along: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
         )
     level = level_of_each(len(logs.columns) - 1)
     estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
-    later = [boundary.at for boundary in along[1:]]
+    later = [boundary.at for boundary in series[1:]]
     return {
         value: from_logarithms(estimate(logs[value] - logs.iloc[:, 0], level)) for value in later
     }
 
 
-def power_along(along: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
+def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
     """Return the power with which a number scales with another one along the axis.
 
     Args:
-        along: a boundary for each value of the axis, ascending.
+        series: a boundary for each value of the axis, ascending.
         number: the number, positive.
         against: the other one, at each value of the axis.
 
     Raises:
         UndecidedError: `inconclusive`, where a curve crosses beyond the grid.
     """
-    logs = seed_logarithms(along, number)
+    logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
         raise inconclusive(
             f"Seeds that cross beyond the grid at some value of the axis, and have no power: "
@@ -189,7 +190,7 @@ def power_along(along: Sequence[Boundary], number: BySeed, against: Sequence[flo
     return mean_estimate(np.polyfit(np.log(against), logs.to_numpy().T, 1)[0])
 
 
-def seed_logarithms(along: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
+def seed_logarithms(series: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
     """Return logarithms, one row per seed and one column per value of the axis.
 
     Seeds without a cell that is done at some value are left out. What lies beyond the grid is
@@ -199,18 +200,20 @@ def seed_logarithms(along: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
         UndecidedError: `inconclusive`, where no seed is left.
     """
     with np.errstate(divide="ignore"):
-        logs = pd.DataFrame({boundary.at: number(boundary) for boundary in along}).transform(np.log)
+        logs = pd.DataFrame({boundary.at: number(boundary) for boundary in series}).transform(
+            np.log
+        )
     whole = logs.dropna()
     if whole.empty:
         raise inconclusive("No seed has numbers at every value of the axis.")
     return whole
 
 
-def counts(along: Sequence[Boundary]) -> dict[str, float]:
+def counts(series: Sequence[Boundary]) -> dict[str, float]:
     """Return how many curves there are, and how many never cross."""
     return {
-        "curves": sum(boundary.curves for boundary in along),
-        "curves that never cross": sum(boundary.never for boundary in along),
+        "curves": sum(boundary.curves for boundary in series),
+        "curves that never cross": sum(boundary.never for boundary in series),
     }
 
 

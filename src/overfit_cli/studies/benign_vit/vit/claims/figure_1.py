@@ -204,13 +204,13 @@ def _crossings(cells: pd.DataFrame) -> pd.DataFrame:
     return crossings(grid, "snr", "n", "test_loss", FIGURE_1_THRESHOLD)
 
 
-def _falls(axis: str, by: str, words: str) -> Claim:
+def _falls(axis: str, second_axis: str, words: str) -> Claim:
     return Claim(
         name=f"fig1-falls-with-{axis}",
         source="Jiang et al. 2024, section 6",
         statement=f"The test loss falls as {words} grows.",
         holds_where=FALLING.in_words("the mean rank correlation"),
-        measure=lambda cells: falls(_grid(cells), "test_loss", axis, by),
+        measure=lambda cells: falls(_grid(cells), "test_loss", axis, second_axis),
         figure="heatmap",
         preset="fig1",
     )

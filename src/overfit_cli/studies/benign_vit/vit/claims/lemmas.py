@@ -30,8 +30,7 @@ from overfit_cli.studies.benign_vit.vit.claims.steps import (
     meeting_the_condition,
 )
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.study import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime
 
 SAME = within_a_factor(1.0, 1.25, "means over samples stand for samples", 5)
