@@ -169,7 +169,7 @@ class _Run(Generic[P]):
         self._heads = initial_heads(
             settings, batch[0].seed, problem.first, dtype=dtype, device=training.device
         )
-        self._start = self._heads.copied()
+        self._start = self._heads.copy()
         self._steps = Steps(
             first.optimiser,
             tensor([one.step_size for one in settings]),
@@ -255,12 +255,12 @@ class _Run(Generic[P]):
         self._worst = [self._worst[place] for place in kept]
         self._initial = [self._initial[place] for place in kept]
         self._sums = [self._sums[place] for place in kept]
-        self._heads, self._start = self._heads.of(cells), self._start.of(cells)
+        self._heads, self._start = self._heads.select(cells), self._start.select(cells)
         assert self._start_losses is not None
         self._start_losses = self._start_losses[cells]
         self._steps.keep(cells)
         self._gradients = self._engine()
-        return found.of(cells)
+        return found.select(cells)
 
     def _measure(self, step: int, found: Gradients, due: Sequence[bool]) -> list[dict[str, float]]:
         """Measure all cells at a step, and log it for those that are due and haven't diverged."""
