@@ -94,8 +94,8 @@ def trained(
     jumps = like.jump * (random.random(len(design)) < share)
     test_set, kernel, cell = like.noise
     by_seed = _of_seeds(design, random, test_set)
-    own = _noise(design, random, (0.0, kernel, cell))
-    accuracy = like.accuracy + by_seed + own + jumps + more * other
+    loss_noise = _noise(design, random, (0.0, kernel, cell))
+    accuracy = like.accuracy + by_seed + loss_noise + jumps + more * other
     mean = like.accuracy + like.lucky * like.jump - above
     shortcut = mean + by_seed + _of_seeds(design, random, like.shortcut_noise)
     return design.assign(
@@ -117,17 +117,17 @@ def _noise(design: pd.DataFrame, random: Random, deviations: Deviations) -> Numb
     seed, kernel, cell = deviations
     kernels, codes = np.unique(design["kernel"].to_numpy(str), return_inverse=True)
     by_kernel = random.normal(0, kernel, (_seeds(design), len(kernels)))
-    found: Numbers = (
+    noise: Numbers = (
         _of_seeds(design, random, seed)
         + by_kernel[design["seed"].to_numpy(), codes]
         + random.normal(0, cell, len(design))
     )
-    return found
+    return noise
 
 
 def _of_seeds(design: pd.DataFrame, random: Random, deviation: float) -> Numbers:
-    found: Numbers = random.normal(0, deviation, _seeds(design))[design["seed"].to_numpy()]
-    return found
+    draws: Numbers = random.normal(0, deviation, _seeds(design))[design["seed"].to_numpy()]
+    return draws
 
 
 def _seeds(design: pd.DataFrame) -> int:

@@ -196,5 +196,5 @@ WORLDS: Mapping[str, Worlds] = {
     **dict.fromkeys(("example-gradient-far", "example-gaussian-far", "example-escape-far"), _FAR),
     **dict.fromkeys(("sizes-lambda-b", "sizes-delta"), _SIZES),
     "sizes-delta-needed": exception_worlds(partial(singular_values, wide=False)),
-    **{one.name: exception_worlds(partial(lemma, column=one.column)) for one in LEMMAS},
+    **{bound.name: exception_worlds(partial(lemma, column=bound.column)) for bound in LEMMAS},
 }

@@ -68,8 +68,8 @@ def above_theorem(
 
 def taking_contour_steps(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
     """Return cells that take `STEPS` steps where the step size is H to a power of each seed."""
-    at = STEP_SIZE_OF_ONE * design["heads"].to_numpy(float) ** powers
-    steps = STEPS * at / design["learning_rate"].to_numpy(float)
+    level = STEP_SIZE_OF_ONE * design["heads"].to_numpy(float) ** powers
+    steps = STEPS * level / design["learning_rate"].to_numpy(float)
     return design.assign(steps=1000, steps_to_target=steps)
 
 

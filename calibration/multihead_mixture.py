@@ -51,9 +51,9 @@ def _spread(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame
 def _margins(design: pd.DataFrame, random: Random, *, slope: float = 0.0) -> pd.DataFrame:
     """Cells whose margins fall with H by `slope`, on a seed more and on another less."""
     seeds = int(design["seed"].max()) + 1
-    own = 0.1 * random.standard_normal(seeds)[design["seed"].to_numpy()] - slope
+    slopes = 0.1 * random.standard_normal(seeds)[design["seed"].to_numpy()] - slope
     noise = 0.02 * random.standard_normal(len(design))
-    shares = 0.6 + own * np.log(design["heads"].to_numpy(float)) / 4 + noise
+    shares = 0.6 + slopes * np.log(design["heads"].to_numpy(float)) / 4 + noise
     return design.assign(steps=1000, margin_share=shares)
 
 
@@ -65,8 +65,8 @@ def _beside(
     design: pd.DataFrame, broken: Bools, random: Random, *, columns: Columns
 ) -> pd.DataFrame:
     """Cells with numbers on one side of their bounds, or on the other where broken."""
-    found = {name: np.where(broken, *sides) for name, sides in columns.items()}
-    return design.assign(steps=300, **found)
+    measured = {name: np.where(broken, *sides) for name, sides in columns.items()}
+    return design.assign(steps=300, **measured)
 
 
 def _directions(design: pd.DataFrame, cosines: Numbers, random: Random) -> pd.DataFrame:

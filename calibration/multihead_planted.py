@@ -17,9 +17,9 @@ from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, SETTI
 _FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
 
 
-def _finding(design: pd.DataFrame, found: Bools, random: Random) -> pd.DataFrame:
+def _finding(design: pd.DataFrame, succeeds: Bools, random: Random) -> pd.DataFrame:
     """Cells of which one has both signs flipped on each seed whose head isn't found by all."""
-    flipped = ~design.duplicated(["seed", "optimiser", "learning_rate"]).to_numpy() & ~found
+    flipped = ~design.duplicated(["seed", "optimiser", "learning_rate"]).to_numpy() & ~succeeds
     cosine = np.where(flipped, -0.94, 0.99)
     return design.assign(steps=1000, alignment_w=cosine, alignment_u=cosine)
 
@@ -42,16 +42,16 @@ _OPTIMISERS = tuple(SETTINGS)
 
 WORLDS: Mapping[str, Worlds] = {
     **{
-        f"planted-{one}-finds": share_worlds(_finding, ON_MOST_TEACHERS)
-        for one in (*_OPTIMISERS, "adam-large")
+        f"planted-{optimiser}-finds": share_worlds(_finding, ON_MOST_TEACHERS)
+        for optimiser in (*_OPTIMISERS, "adam-large")
     },
     **{
-        f"planted-{one}-margin": number_worlds(_margin, REACHED, spread)
-        for one, spread in zip(_OPTIMISERS, (0.085, 0.06, 0.06), strict=True)
+        f"planted-{optimiser}-margin": number_worlds(_margin, REACHED, spread)
+        for optimiser, spread in zip(_OPTIMISERS, (0.085, 0.06, 0.06), strict=True)
     },
     **{
-        f"planted-{one}-faster": number_worlds(_faster, FASTER, spread)
-        for one, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
+        f"planted-{optimiser}-faster": number_worlds(_faster, FASTER, spread)
+        for optimiser, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
     },
     **bound_worlds("planted"),
     "planted-second-head": number_worlds(second_heads, QUICKER, 0.1, logs=True),

@@ -51,8 +51,8 @@ def trained(
     def loss(levels: tuple[float, ...], noise: tuple[float, float]) -> Numbers:
         curve = np.interp(np.log(design["learning_rate"]), np.log(RATES), levels)
         level = np.where(inside & flat, curve.min(), curve)
-        found: Numbers = level - gain * doublings + _noise(design, random, *noise)
-        return found
+        losses: Numbers = level - gain * doublings + _noise(design, random, *noise)
+        return losses
 
     accuracy = ACCURACY + more * doublings + _noise(design, random, *ACCURACY_NOISE)
     return design.assign(

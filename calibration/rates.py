@@ -86,7 +86,7 @@ def rates(claim: Claim, world: World, design: pd.DataFrame, runs: int, *names: s
     return Rates(runs, dict(counts))
 
 
-def errors(truth: Truth, found: Rates) -> dict[Verdict, float]:
+def errors(truth: Truth, measured: Rates) -> dict[Verdict, float]:
     """Return the shares of runs that misjudge a world, by the verdict that they give.
 
     Where the claim is true that is "fails", where it is false "holds", and where nothing tells,
@@ -97,7 +97,7 @@ def errors(truth: Truth, found: Rates) -> dict[Verdict, float]:
         "false": ("holds",),
         "open": ("holds", "fails"),
     }
-    return {verdict: found.share(verdict) for verdict in wrong[truth]}
+    return {verdict: measured.share(verdict) for verdict in wrong[truth]}
 
 
 MODULES: Mapping[str, str] = {
@@ -159,9 +159,11 @@ def calibrate(
             continue
         if claim.name not in worlds:
             raise UserError(f"The claim {claim.name} has no made-up worlds to be calibrated in.")
-        own, cells = worlds[claim.name], design(claim.preset)
-        found = {truth: rates(claim, getattr(own, truth), cells, runs, truth) for truth in TRUTHS}
-        yield Calibrated(claim, len(cells), cells["seed"].nunique(), found)
+        trio, cells = worlds[claim.name], design(claim.preset)
+        by_truth = {
+            truth: rates(claim, getattr(trio, truth), cells, runs, truth) for truth in TRUTHS
+        }
+        yield Calibrated(claim, len(cells), cells["seed"].nunique(), by_truth)
 
 
 @functools.cache

@@ -122,16 +122,16 @@ def exception_worlds(make: MakeBools) -> Worlds:
         make: what makes cells of whether a seed breaks it.
     """
 
-    def world(design: pd.DataFrame, random: Random, share: float, most: int) -> pd.DataFrame:
-        design = design[design["seed"] < most]
+    def world(design: pd.DataFrame, random: Random, share: float, limit: int) -> pd.DataFrame:
+        design = design[design["seed"] < limit]
         of_seeds = random.random(_seeds(design)) < share
         return make(design, of_seeds[design["seed"].to_numpy()], random)
 
-    every = 2**31
+    unlimited = 2**31
     return Worlds(
-        partial(world, share=0.0, most=every),
-        partial(world, share=A_THIRD, most=every),
-        partial(world, share=0.0, most=FEWEST_WITHOUT_EXCEPTION - 1),
+        partial(world, share=0.0, limit=unlimited),
+        partial(world, share=A_THIRD, limit=unlimited),
+        partial(world, share=0.0, limit=FEWEST_WITHOUT_EXCEPTION - 1),
     )
 
 

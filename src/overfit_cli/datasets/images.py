@@ -53,15 +53,15 @@ def built_in_digits() -> Digits:
     from PIL import Image
     from sklearn.datasets import load_digits
 
-    found = load_digits()
-    pixels = np.zeros((len(found.images), SIZE, SIZE), dtype=np.float32)
+    bundle = load_digits()
+    pixels = np.zeros((len(bundle.images), SIZE, SIZE), dtype=np.float32)
     margin = (SIZE - INNER) // 2
     inside = slice(margin, margin + INNER)
-    for place, image in enumerate(found.images):
+    for row, image in enumerate(bundle.images):
         small = Image.fromarray((image / 16).astype(np.float32))
         scaled = small.resize((INNER, INNER), Image.Resampling.BILINEAR)
-        pixels[place, inside, inside] = np.asarray(scaled)
-    return Digits(pixels, found.target.astype(np.int64))
+        pixels[row, inside, inside] = np.asarray(scaled)
+    return Digits(pixels, bundle.target.astype(np.int64))
 
 
 IMAGES, LABELS = 0x00000803, 0x00000801
@@ -101,14 +101,14 @@ def read_mnist(folder: Path) -> dict[str, Digits]:
         MissingError: if neither split is there.
         UserError: if what is there isn't whole.
     """
-    for place in _PLACES:
-        found = {
+    for inside in _PLACES:
+        splits = {
             split: _read_split(*files)
             for split, prefix in SPLITS.items()
-            if (files := _files(folder / place, prefix)) is not None
+            if (files := _files(folder / inside, prefix)) is not None
         }
-        if found:
-            return found
+        if splits:
+            return splits
     raise MissingError(f"{folder}: MNIST isn't there; {_ACCEPTED}.")
 
 
@@ -126,7 +126,9 @@ def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:
 
 
 def _plain_or_gzipped(path: Path) -> Path | None:
-    return next((one for one in (path, path.with_name(f"{path.name}.gz")) if one.is_file()), None)
+    return next(
+        (file for file in (path, path.with_name(f"{path.name}.gz")) if file.is_file()), None
+    )
 
 
 def _read_split(images: Path, labels: Path) -> Digits:
@@ -157,10 +159,10 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
         header = file.read(length)
         if len(header) < length:
             raise UserError(f"{path}: it has {len(header)} bytes; its header alone has {length}.")
-        found, *shape = (int(word) for word in np.frombuffer(header, dtype=">u4"))
-        if found != magic:
+        number, *shape = (int(word) for word in np.frombuffer(header, dtype=">u4"))
+        if number != magic:
             raise UserError(
-                f"{path}: its magic number is {found}; an IDX file of "
+                f"{path}: its magic number is {number}; an IDX file of "
                 f"{'images' if magic == IMAGES else 'labels'} begins with {magic}."
             )
         expected = math.prod(shape)

@@ -65,14 +65,19 @@ def folder_reviews(folder: Path) -> Reviews:
         OSError: if one can't be read.
     """
     reviews: Reviews = {}
-    places = [folder / split / kind for split in SPLITS for kind in KINDS]
-    left = MOST_TEXT
-    for path in (path for place in places if place.is_dir() for path in place.iterdir()):
+    kind_folders = [folder / split / kind for split in SPLITS for kind in KINDS]
+    budget = MOST_TEXT
+    for path in (
+        path
+        for kind_folder in kind_folders
+        if kind_folder.is_dir()
+        for path in kind_folder.iterdir()
+    ):
         review = _review("/".join(path.parts[-3:]))
         if review is not None:
             reviews[review] = read_bounded(path, MOST_BYTES_OF_A_REVIEW)
-            left -= len(reviews[review])
-            if left < 0:
+            budget -= len(reviews[review])
+            if budget < 0:
                 raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT} bytes", str(folder))
             if len(reviews) > MOST_REVIEWS:
                 raise OSError(errno.EFBIG, f"it has more than {MOST_REVIEWS} reviews", str(folder))
@@ -118,11 +123,11 @@ class _Bounded(io.RawIOBase):
         Raises:
             tarfile.ReadError: past the limit.
         """
-        found = self._content.read(size)
-        self._left -= len(found)
+        chunk = self._content.read(size)
+        self._left -= len(chunk)
         if self._left < 0:
             raise tarfile.ReadError(f"it unpacks to more than {MOST_UNPACKED} bytes")
-        return found
+        return chunk
 
 
 class _Header(tarfile.TarInfo):
@@ -135,11 +140,11 @@ class _Header(tarfile.TarInfo):
         Raises:
             tarfile.ReadError: if what belongs to the header would be large.
         """
-        found = super().frombuf(buf, encoding, errors)
-        small = found.type in _PARTS_OF_HEADERS or _review(_inside(found.name)) is not None
-        if not 0 <= found.size <= (MOST_BYTES_OF_A_REVIEW if small else MOST_UNPACKED):
-            raise tarfile.ReadError(f"{found.name!r} has {found.size} bytes")
-        return found
+        header = super().frombuf(buf, encoding, errors)
+        small = header.type in _PARTS_OF_HEADERS or _review(_inside(header.name)) is not None
+        if not 0 <= header.size <= (MOST_BYTES_OF_A_REVIEW if small else MOST_UNPACKED):
+            raise tarfile.ReadError(f"{header.name!r} has {header.size} bytes")
+        return header
 
 
 def _members(content: _Bounded) -> Reviews:
@@ -218,8 +223,8 @@ def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
         source = _source(folder)
         train, test = _read(source)
     except OSError as error:
-        place = error.filename or folder
-        raise UserError(f"{place}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
+        culprit = error.filename or folder
+        raise UserError(f"{culprit}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
     return train.cut(length), test.cut(length)
 
 
@@ -231,9 +236,9 @@ def _source(given: Path) -> Path:
         raise MissingError(f"{given}: there is no such folder or archive; {_ACCEPTED}.")
     if any((given / split).is_dir() for split in SPLITS):
         return given
-    for place in (given, given / "imdb"):
-        archives = sorted(path for path in place.glob(_ARCHIVES) if path.is_file())
-        for source in (*archives, place / "aclImdb"):
+    for candidate in (given, given / "imdb"):
+        archives = sorted(path for path in candidate.glob(_ARCHIVES) if path.is_file())
+        for source in (*archives, candidate / "aclImdb"):
             if source.exists():
                 return source
     raise MissingError(f"{given}: IMDb isn't there; {_ACCEPTED}.")
@@ -272,10 +277,12 @@ def _corpus(reviews: Reviews, split: str, source: Path) -> Corpus:
     texts: list[bytes] = []
     labels: list[int] = []
     for label, kind in enumerate(KINDS):
-        found = sorted(review for review in reviews if (review.split, review.kind) == (split, kind))
-        if not found:
+        chosen = sorted(
+            review for review in reviews if (review.split, review.kind) == (split, kind)
+        )
+        if not chosen:
             raise UserError(f"{source}: it has no reviews in {split}/{kind}; {_ACCEPTED}.")
-        for review in found:
+        for review in chosen:
             if not reviews[review]:
                 raise UserError(f"{source}: the review {review.path} is empty; {_ACCEPTED}.")
             texts.append(reviews[review])

@@ -33,17 +33,17 @@ START, PADDING, END, UNKNOWN = range(4)
 """Tokens that are no words, numbered as RoBERTa's are (Liu et al. 2019)."""
 
 
-def known_words(texts: Iterable[str], most: int) -> dict[str, int]:
+def known_words(texts: Iterable[str], limit: int) -> dict[str, int]:
     """Return the most frequent words with their tokens; of equally frequent ones the first come."""
     counts = Counter(word for text in texts for word in text.split())
-    ranked = (word for word, _ in counts.most_common(most))
+    ranked = (word for word, _ in counts.most_common(limit))
     return {word: token for token, word in enumerate(ranked, start=UNKNOWN + 1)}
 
 
-def tokens_of_words(text: str, known: Mapping[str, int], most: int) -> list[int]:
+def tokens_of_words(text: str, numbers: Mapping[str, int], limit: int) -> list[int]:
     """Return a sentence's tokens, `START` and `END` among them, at most so many."""
-    words = text.split()[: most - 2]
-    return [START, *(known.get(word, UNKNOWN) for word in words), END]
+    words = text.split()[: limit - 2]
+    return [START, *(numbers.get(word, UNKNOWN) for word in words), END]
 
 
 def padded(
@@ -239,8 +239,8 @@ def read_sst2(folder: Path) -> tuple[Sentences, Sentences]:
     try:
         train, test = (_split(folder, names) for names in _SPLITS)
     except OSError as error:
-        place = error.filename or folder
-        raise UserError(f"{place}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
+        culprit = error.filename or folder
+        raise UserError(f"{culprit}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
     return train, test
 
 
@@ -254,11 +254,11 @@ def _split(folder: Path, names: tuple[str, ...]) -> Sentences:
 
 def _files(folder: Path, names: tuple[str, ...]) -> list[Path]:
     """The files of a split: one TSV file, or one or several parquet files in their order."""
-    for place in (folder / inside for inside in _FOLDERS):
+    for candidate in (folder / inside for inside in _FOLDERS):
         for pattern in ("{}.tsv", "{}*.parquet"):
             for name in names:
-                if found := sorted(place.glob(pattern.format(name))):
-                    return found
+                if files := sorted(candidate.glob(pattern.format(name))):
+                    return files
     raise MissingError(f"{folder}: SST-2's split {names[0]} isn't there; {_ACCEPTED}.")
 
 
@@ -266,12 +266,12 @@ def _rows(path: Path) -> Iterator[tuple[str, int]]:
     """Sentences of a file with their labels."""
     content = read_bounded(path, MOST_BYTES)
     rows = _of_tsv(path, content) if path.suffix == ".tsv" else _of_parquet(path, content)
-    for place, text, label in rows:
+    for row, text, label in rows:
         if label not in ("0", "1"):
-            said = shortened(label)
-            raise UserError(f"{path}, {place}: the label is {said!r}; accepted are 0 and 1.")
+            shown = shortened(label)
+            raise UserError(f"{path}, {row}: the label is {shown!r}; accepted are 0 and 1.")
         if not text.strip():
-            raise UserError(f"{path}, {place}: the sentence is empty; one of a word is accepted.")
+            raise UserError(f"{path}, {row}: the sentence is empty; one of a word is accepted.")
         yield text.strip(), int(label)
 
 
@@ -310,6 +310,8 @@ def _columns(path: Path, header: list[str]) -> tuple[str, str]:
     """The names of the columns that have the sentences and the labels."""
     text = next((name for name in _TEXTS if name in header), None)
     if text is None or "label" not in header:
-        said = shortened(", ".join(header))
-        raise UserError(f"{path}: its columns are {said}; it takes label, and sentence or content.")
+        shown = shortened(", ".join(header))
+        raise UserError(
+            f"{path}: its columns are {shown}; it takes label, and sentence or content."
+        )
     return text, "label"

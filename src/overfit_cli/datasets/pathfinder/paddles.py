@@ -201,14 +201,14 @@ def blocked(
     near &= ~result[:, :, None]
     if skip is not None:
         near[np.arange(len(skip)), :, skip] = False
-    scene, which, other = np.nonzero(near)
+    scene, attempt, other = np.nonzero(near)
     touching = _touching(
         settings,
-        offsets[scene, which, other],
-        tries.directions[scene, which],
+        offsets[scene, attempt, other],
+        tries.directions[scene, attempt],
         placed.directions[scene, other],
     )
-    result[scene[touching], which[touching]] = True
+    result[scene[touching], attempt[touching]] = True
     return result
 
 

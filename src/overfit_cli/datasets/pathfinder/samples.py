@@ -48,8 +48,8 @@ def render(settings: PathfinderSettings, scenes: Scenes) -> NDArray[np.uint8]:
     side = settings.size * points + 2 * frame
     canvas = np.zeros((len(scenes.labels), side, side), dtype=np.float32)
     for column in range(settings.paddles):
-        one = scenes.paddles.take(np.s_[:, column])
-        _stamp(settings, canvas, frame, one.middles, one.directions, half, thick)
+        paddle = scenes.paddles.take(np.s_[:, column])
+        _stamp(settings, canvas, frame, paddle.middles, paddle.directions, half, thick)
     for centres in scenes.markers.T:
         _stamp(settings, canvas, frame, centres, np.ones_like(centres), 0.0, settings.marker_radius)
     inner = canvas[:, frame : side - frame, frame : side - frame]
@@ -87,8 +87,8 @@ def _stamp(
     beyond = np.maximum(np.abs(across * cos + down * sin) - half, 0)
     distance = np.sqrt(beyond**2 + (down * cos - across * sin) ** 2)
     ink = np.clip(0.5 + points * (radius - distance), 0, 1, dtype=np.float32, casting="same_kind")
-    where = np.arange(len(canvas))[:, None, None], y[:, :, None] + frame, x[:, None, :] + frame
-    canvas[where] = np.maximum(canvas[where], ink)
+    indices = np.arange(len(canvas))[:, None, None], y[:, :, None] + frame, x[:, None, :] + frame
+    canvas[indices] = np.maximum(canvas[indices], ink)
 
 
 def _window(settings: PathfinderSettings, reach: float) -> int:
@@ -225,16 +225,16 @@ def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImage
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             ours = arrays["key"].shape == () and str(arrays["key"]) == key
-            found = PathfinderImages(arrays["pixels"], arrays["labels"], arrays["markers"])
+            stored = PathfinderImages(arrays["pixels"], arrays["labels"], arrays["markers"])
     except _UNREADABLE:
         return joined(settings, [])
-    return found if ours and _is_whole(settings, found) else joined(settings, [])
+    return stored if ours and _is_whole(settings, stored) else joined(settings, [])
 
 
-def _is_whole(settings: PathfinderSettings, found: PathfinderImages) -> bool:
+def _is_whole(settings: PathfinderSettings, stored: PathfinderImages) -> bool:
     """Whether the arrays are what a draw would give, as far as types and shapes go."""
-    none, count = vars(joined(settings, [])), found.labels.size
+    none, count = vars(joined(settings, [])), stored.labels.size
     return count % CHUNK == 0 and all(
         array.dtype == none[name].dtype and array.shape == (count, *none[name].shape[1:])
-        for name, array in vars(found).items()
+        for name, array in vars(stored).items()
     )

@@ -56,16 +56,18 @@ def matches(settings: PathfinderSettings, targets: Paddles) -> Bools:
     Returns:
         Shape (scenes, 2, 2), by i and j.
     """
-    shared, connected, apart = _ways(settings, targets)
-    near, far = np.abs(connected - shared), np.abs(apart - shared)
-    close = np.abs(near - far) < settings.distance_tolerance
-    found = close & (np.minimum(near, far) > 2 * settings.marker_radius + 1)
+    shared, connected, unconnected = _ways(settings, targets)
+    connected_distance, apart_distance = np.abs(connected - shared), np.abs(unconnected - shared)
+    close = np.abs(connected_distance - apart_distance) < settings.distance_tolerance
+    matching = close & (
+        np.minimum(connected_distance, apart_distance) > 2 * settings.marker_radius + 1
+    )
     if settings.matched == "places":
-        every = np.arange(len(targets.middles))
+        rows = np.arange(len(targets.middles))
         for i, j in np.ndindex(2, 2):
-            turned = _turned_over(settings, targets, every, (i, j))
-            found[:, i, j] &= ~outside(settings, turned).any(axis=1)
-    return np.asarray(found)
+            turned = _turned_over(settings, targets, rows, (i, j))
+            matching[:, i, j] &= ~outside(settings, turned).any(axis=1)
+    return np.asarray(matching)
 
 
 def place(settings: PathfinderSettings, random: np.random.Generator, targets: Paddles) -> Marked:
@@ -91,17 +93,22 @@ def place(settings: PathfinderSettings, random: np.random.Generator, targets: Pa
     chosen = np.divmod(chances.argmax(axis=1), 2)
     labels = random.integers(0, 2, len(scenes))
     if settings.matched == "places":
-        over = np.flatnonzero(random.integers(0, 2, len(scenes)))
-        turned = _turned_over(settings, targets, over, (chosen[0][over], chosen[1][over]))
-        targets.put(over, turned)
-    shared, connected, apart = (each[scenes, *chosen] for each in _ways(settings, targets))
-    other = np.where(labels == 1, connected, apart)
+        mirrored = np.flatnonzero(random.integers(0, 2, len(scenes)))
+        turned = _turned_over(
+            settings,
+            targets,
+            mirrored,
+            (chosen[0][mirrored], chosen[1][mirrored]),
+        )
+        targets.put(mirrored, turned)
+    shared, connected, unconnected = (ends[scenes, *chosen] for ends in _ways(settings, targets))
+    second = np.where(labels == 1, connected, unconnected)
     if settings.matched == "places":
         # The tolerance leaves two lengths: which of them the disc lies at is a coin of its own.
-        lengths = np.abs(np.stack([connected, apart]) - shared)
+        lengths = np.abs(np.stack([connected, unconnected]) - shared)
         length = lengths[random.integers(0, 2, len(scenes)), scenes]
-        other = shared + (other - shared) / np.abs(other - shared) * length
-    return Marked(targets, np.stack([shared, other], axis=1), labels)
+        second = shared + (second - shared) / np.abs(second - shared) * length
+    return Marked(targets, np.stack([shared, second], axis=1), labels)
 
 
 def _turned_over(
@@ -122,9 +129,9 @@ def _turned_over(
         match: its i and j, see `matches`.
     """
     chosen = targets.take(scenes)
-    every = np.arange(len(scenes))
-    shared, connected, apart = (each[every, *match] for each in _ways(settings, chosen))
-    turn = ((connected - shared) * (apart - shared))[:, None]
+    rows = np.arange(len(scenes))
+    shared, connected, unconnected = (ends[rows, *match] for ends in _ways(settings, chosen))
+    turn = ((connected - shared) * (unconnected - shared))[:, None]
     turn /= np.maximum(np.abs(turn), np.finfo(np.float64).tiny)
     middles = shared[:, None] + turn * (chosen.middles - shared[:, None]).conj()
     return Paddles(middles, turn * chosen.directions.conj())
@@ -139,12 +146,12 @@ def _ways(settings: PathfinderSettings, targets: Paddles) -> tuple[Points, Point
     first, last = targets.ends(settings)
     length = settings.contour_length
     begins, stops = first[:, [0, length]], last[:, [length - 1, 2 * length - 1]]  # (scenes, 2)
-    same = np.eye(2, dtype=bool)
+    same_contour = np.eye(2, dtype=bool)
     i, j = np.indices((2, 2))
-    shared = np.where(same, begins[:, i], stops[:, i])
-    connected = np.where(same, stops[:, i], begins[:, i])
-    apart = np.where(same, stops[:, 1 - i], begins[:, j])
-    return shared, connected, apart
+    shared = np.where(same_contour, begins[:, i], stops[:, i])
+    connected = np.where(same_contour, stops[:, i], begins[:, i])
+    unconnected = np.where(same_contour, stops[:, 1 - i], begins[:, j])
+    return shared, connected, unconnected
 
 
 TURNS_TRIED = 6
@@ -232,7 +239,7 @@ def add_distractors(
         The distractors' paddles after the targets', shape (scenes that took them all, paddles), and
         which scenes those are.
     """
-    placed, which = targets, np.arange(len(targets.middles))
+    placed, scene_numbers = targets, np.arange(len(targets.middles))
     for _ in range(settings.distractors):
         shape = (len(placed.middles), settings.distractor_length)
         chains = Paddles(np.full(shape, _NOWHERE), np.ones(shape, dtype=complex))
@@ -244,8 +251,11 @@ def add_distractors(
             if not len(missing):
                 break
         placed = placed.then(chains)
-        placed, which = placed.take(kept := np.delete(np.arange(shape[0]), missing)), which[kept]
-    return placed, which
+        placed, scene_numbers = (
+            placed.take(kept := np.delete(np.arange(shape[0]), missing)),
+            scene_numbers[kept],
+        )
+    return placed, scene_numbers
 
 
 def _grow_distractor(
@@ -258,8 +268,8 @@ def _grow_distractor(
         shape (scenes,).
     """
     first = placed.middles.shape[1]
-    where = random.random((2, len(placed.middles), SEEDS_TRIED)) * settings.size
-    tries = Paddles(where[0] + 1j * where[1], any_direction(random, where[0].shape))
+    position = random.random((2, len(placed.middles), SEEDS_TRIED)) * settings.size
+    tries = Paddles(position[0] + 1j * position[1], any_direction(random, position[0].shape))
     step = first_that_fits(tries, blocked(settings, tries, placed))
     alive = np.flatnonzero(step.fits)
     scene = placed.then(step.paddle).take(alive)
@@ -280,14 +290,14 @@ def _seeds(settings: PathfinderSettings, random: np.random.Generator, scenes: in
     """
     reach = max(settings.size / 2 - 2 * settings.seed_distance, settings.size / 16)
     x, y = settings.size / 2 + reach * random.uniform(-1, 1, (2, scenes, 1))
-    apart = settings.seed_distance * any_direction(random, (scenes, 1))
-    starts = x + 1j * y + apart * np.arange(2)
+    offset = settings.seed_distance * any_direction(random, (scenes, 1))
+    starts = x + 1j * y + offset * np.arange(2)
     directions = any_direction(random, (scenes, 2))
-    both = Paddles(starts + settings.paddle_length / 2 * directions, directions)
-    first, second = both.take(np.s_[:, :1]), both.take(np.s_[:, 1:])
-    none = both.take(np.s_[:, :0])
-    free = ~(blocked(settings, first, none) | blocked(settings, second, first))
-    return both.take(free[:, 0])
+    first_paddles = Paddles(starts + settings.paddle_length / 2 * directions, directions)
+    first, second = first_paddles.take(np.s_[:, :1]), first_paddles.take(np.s_[:, 1:])
+    no_paddles = first_paddles.take(np.s_[:, :0])
+    free = ~(blocked(settings, first, no_paddles) | blocked(settings, second, first))
+    return first_paddles.take(free[:, 0])
 
 
 @dataclass(frozen=True)

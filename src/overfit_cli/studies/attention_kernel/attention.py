@@ -71,12 +71,12 @@ def attend(
         return _of_products(query, key, value.expand_as(key), mask)
     factor = kernel.distance / math.sqrt(query.shape[-1])
     if kernel.normalised:
-        each, other = _with_lengths(factor, query, key, mask)
-        return torch.softmax(each @ other.mT, -1) @ value
-    each, other = _with_lengths(factor * math.log2(math.e), query, key, mask)
+        features, key_features = _with_lengths(factor, query, key, mask)
+        return torch.softmax(features @ key_features.mT, -1) @ value
+    features, key_features = _with_lengths(factor * math.log2(math.e), query, key, mask)
     if query.device.type != "cpu" or query.shape[-2] < _LONG or not query.numel():
-        return torch.exp2(each @ other.mT) @ value
-    heads = (one.flatten(0, -3) for one in (each, other, value.expand_as(key)))
+        return torch.exp2(features @ key_features.mT) @ value
+    heads = (tensor.flatten(0, -3) for tensor in (features, key_features, value.expand_as(key)))
     received: Tensor = _Powers.apply(*heads)  # type: ignore[no-untyped-call]
     return received.view_as(query)
 
@@ -85,7 +85,7 @@ def _of_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None)
     """Return softmax(q kᵀ / √d) v; PyTorch fuses it for (samples, heads, tokens, width) alone."""
     if mask is not None:
         mask = mask.expand(*query.shape[:-3], 1, 1, -1).flatten(0, -4)
-    q, k, v = (one.flatten(0, -4) for one in (query, key, value))
+    q, k, v = (tensor.flatten(0, -4) for tensor in (query, key, value))
     return scaled_dot_product_attention(q, k, v, attn_mask=mask).view_as(query)
 
 
@@ -93,12 +93,14 @@ def _with_lengths(
     factor: float, query: Tensor, key: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return features, (..., tokens, width + 2), whose product is −factor ‖q − k‖²."""
-    lengths = -factor * key.square().sum(-1, keepdim=True)  # (..., tokens, 1)
+    key_lengths = -factor * key.square().sum(-1, keepdim=True)  # (..., tokens, 1)
     if mask is not None:
-        lengths = lengths.masked_fill(~mask.mT, _HIDDEN)
-    own = -factor * query.square().sum(-1, keepdim=True)
-    each = torch.cat([2 * factor * query, own, torch.ones_like(own)], -1)
-    return each, torch.cat([key, torch.ones_like(lengths), lengths], -1)
+        key_lengths = key_lengths.masked_fill(~mask.mT, _HIDDEN)
+    query_lengths = -factor * query.square().sum(-1, keepdim=True)
+    query_features = torch.cat(
+        [2 * factor * query, query_lengths, torch.ones_like(query_lengths)], -1
+    )
+    return query_features, torch.cat([key, torch.ones_like(key_lengths), key_lengths], -1)
 
 
 class _Powers(Function):
@@ -123,11 +125,13 @@ class _Powers(Function):
     def backward(ctx: Any, by_received: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the gradients by queries, keys and values, from that by what is received."""
         query, key, value, *powers = ctx.saved_tensors
-        found = []
+        by_head = []
         for q, k, v, power, by in zip(query, key, value, powers, by_received, strict=True):
             by_exponent = product(by * math.log(2), v.mT).mul_(power)  # (tokens, tokens)
-            found.append(
+            by_head.append(
                 (product(by_exponent, k), product(by_exponent.mT, q), product(power.mT, by))
             )
-        by_query, by_key, by_value = (torch.stack(one) for one in zip(*found, strict=True))
+        by_query, by_key, by_value = (
+            torch.stack(gradient) for gradient in zip(*by_head, strict=True)
+        )
         return by_query, by_key, by_value

@@ -41,7 +41,7 @@ def lowest_needed(runs: int) -> int:
     return next(rare, runs + 1)
 
 
-def worst_is_lower(one: ArrayLike, other: ArrayLike, *, note: str = "") -> Measurement:
+def worst_is_lower(first: ArrayLike, second: ArrayLike, *, note: str = "") -> Measurement:
     """Return the measurement of a claim that the worst run of one sample is below the other's.
 
     A single worst run says little: it is lower than the other's every second time where both
@@ -50,10 +50,10 @@ def worst_is_lower(one: ArrayLike, other: ArrayLike, *, note: str = "") -> Measu
     order. Where runs of both share a seed and are alike for that, an error is rarer still.
 
     Args:
-        one, other: as many runs of each.
+        first, second: as many runs of each.
         note: what else a reader must know.
     """
-    lower, higher = np.sort(np.asarray(one, float)), np.sort(np.asarray(other, float))
+    lower, higher = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
     runs, needed = len(lower), 0
     verdict: Verdict = "inconclusive"
     if runs < FEWEST_RUNS:
@@ -134,25 +134,26 @@ class ClassifierClaims:
 
     def at_one_rate(self, task: str, figure: str) -> list[Claim]:
         """Claim both of the Gaussian at the paper's one step size, as the paper compares."""
-        both = f"at the paper's one step size, {self.paper_rate:g}, for both kernels"
-        number = f"the difference to softmax {both},"
+        condition = f"at the paper's one step size, {self.paper_rate:g}, for both kernels"
+        number = f"the difference to softmax {condition},"
         return [
             self._claim(
                 "gaussian-faster-one-rate",
-                f"Gaussian attention converges faster than softmax attention on {task}, {both}.",
+                "Gaussian attention converges faster than softmax attention on "
+                f"{task}, {condition}.",
                 LOWER.in_words(number),
                 _loss_difference,
                 f"{SOURCE}, {figure}",
-                place=self.one_rate,
+                position=self.one_rate,
             ),
             self._claim(
                 "gaussian-more-accurate-one-rate",
                 "Gaussian attention ends at a higher test accuracy than softmax attention, "
-                f"{both}.",
+                f"{condition}.",
                 HIGHER.in_words(number),
                 _accuracy_difference,
                 f"{SOURCE}, {figure}",
-                place=self.one_rate,
+                position=self.one_rate,
             ),
         ]
 
@@ -166,7 +167,7 @@ class ClassifierClaims:
             "chance gives it 2.5 times of 100 at most; 4 seeds or more",
             _worst_run,
             f"{SOURCE}, figure 3",
-            place=self.one_rate,
+            position=self.one_rate,
         )
 
     def controls(self) -> list[Claim]:
@@ -234,11 +235,11 @@ class ClassifierClaims:
         judge: OfBoth,
         source: str = SOURCE,
         kernel: str = "gaussian",
-        place: Place | None = None,
+        position: Place | None = None,
     ) -> Claim:
         """A claim on a kernel and softmax, each at its best step size or at one place."""
         names = self.parameters.model_fields
-        measure = BEST_KERNELS.judged_by(judge, names, (kernel, "softmax"), place)
+        measure = BEST_KERNELS.judged_by(judge, names, (kernel, "softmax"), position)
         return Claim(
             name=f"{self.prefix}-{name}",
             source=source,
@@ -250,18 +251,18 @@ class ClassifierClaims:
         )
 
     def _above_shortcut(
-        self, one: BestSetting, other: BestSetting, cells: pd.DataFrame
+        self, first: BestSetting, second: BestSetting, cells: pd.DataFrame
     ) -> Measurement:
-        if one.cells["shortcut_accuracy"].isna().all():
+        if first.cells["shortcut_accuracy"].isna().all():
             raise not_run(f"Here {self.shortcut} has nothing to go by.")
-        best = max((one, other), key=lambda kernel: kernel.column("test_accuracy").mean())
+        best = max((first, second), key=lambda setting: setting.column("test_accuracy").mean())
         return _difference(
             best.column("test_accuracy"),
             best.column("shortcut_accuracy"),
             ABOVE_SHORTCUT,
             f"Test accuracy less that of {self.shortcut}, for the better kernel, "
             f"{best.in_words()}.",
-            chosen=_chosen(one, other),
+            chosen=_chosen(first, second),
         )
 
     def _head_alive(self, cells: pd.DataFrame) -> Measurement:
@@ -277,7 +278,8 @@ class ClassifierClaims:
                 "cells": len(done),
                 "cells with a dead head": int(dead.sum()),
                 **{
-                    f"of them {at}": int(count) for at, count in places[dead].value_counts().items()
+                    f"of them {setting}": int(count)
+                    for setting, count in places[dead].value_counts().items()
                 },
             },
             note="The share of seeds on which no cell has a head whose units are zero on every "
@@ -286,8 +288,8 @@ class ClassifierClaims:
 
 
 def _difference(
-    one: pd.Series[float],
-    other: pd.Series[float],
+    first: pd.Series[float],
+    second: pd.Series[float],
     margin: Margin,
     note: str,
     *,
@@ -296,45 +298,47 @@ def _difference(
 ) -> Measurement:
     """A paired difference, seed by seed, with both means and deviations among the details."""
     details = {
-        f"{which}, {name}": float(number)
-        for which, values in (("first", one), ("second", other))
+        f"{rank}, {name}": float(number)
+        for rank, values in (("first", first), ("second", second))
         for name, number in (("mean", values.mean()), ("deviation", values.std()))
     }
-    found = mean_estimate(one - other, level_of_each(chosen))
-    return judged(found, margin, details=details | dict(more or {}), note=note)
+    estimate = mean_estimate(first - second, level_of_each(chosen))
+    return judged(estimate, margin, details=details | dict(more or {}), note=note)
 
 
-def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
-    found = _difference(
-        one.column(SPEED),
-        other.column(SPEED),
+def _loss_difference(first: BestSetting, second: BestSetting, cells: pd.DataFrame) -> Measurement:
+    measured = _difference(
+        first.column(SPEED),
+        second.column(SPEED),
         LOWER,
-        f"Test loss averaged over {one.column('steps').max():g} steps: {one.in_words()}, less "
-        f"{other.in_words()}, seed by seed.",
-        chosen=_chosen(one, other),
-        more=BEST_KERNELS.at_shared_values(cells, (one.name, other.name)),
+        f"Test loss averaged over {first.column('steps').max():g} steps: {first.in_words()}, less "
+        f"{second.in_words()}, seed by seed.",
+        chosen=_chosen(first, second),
+        more=BEST_KERNELS.at_shared_values(cells, (first.name, second.name)),
     )
-    return unless_at_edge(found, one, other)
+    return unless_at_edge(measured, first, second)
 
 
-def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
-    found = _difference(
-        one.column("test_accuracy"),
-        other.column("test_accuracy"),
+def _accuracy_difference(
+    first: BestSetting, second: BestSetting, cells: pd.DataFrame
+) -> Measurement:
+    measured = _difference(
+        first.column("test_accuracy"),
+        second.column("test_accuracy"),
         HIGHER,
-        f"Final test accuracy: {one.in_words()}, less {other.in_words()}, seed by seed.",
-        chosen=_chosen(one, other),
+        f"Final test accuracy: {first.in_words()}, less {second.in_words()}, seed by seed.",
+        chosen=_chosen(first, second),
     )
-    return unless_at_edge(found, one, other)
+    return unless_at_edge(measured, first, second)
 
 
-def _chosen(one: BestSetting, other: BestSetting) -> int:
+def _chosen(first: BestSetting, second: BestSetting) -> int:
     """Of how many step sizes the best was chosen, on the same seeds.
 
     The choice favours a kernel that is as good at many of them, so an interval takes the level of
     that many.
     """
-    return max(len(one.tried), len(other.tried))
+    return max(len(first.tried), len(second.tried))
 
 
 def _worst_run(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) -> Measurement:
@@ -347,7 +351,7 @@ def _worst_run(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame)
 
 def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) -> Measurement:
     """Compare distances from the median: their mean's t interval stands accuracies of two modes."""
-    accuracies = {one.name: one.column("test_accuracy") for one in (gaussian, softmax)}
+    accuracies = {setting.name: setting.column("test_accuracy") for setting in (gaussian, softmax)}
     away = {name: (values - values.median()).abs() for name, values in accuracies.items()}
     return _difference(
         away["softmax"],
@@ -356,5 +360,7 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
         "How far the final test accuracy lies from its kernel's median: softmax's less the "
         "Gaussian's, seed by seed, each at its best step size.",
         chosen=_chosen(gaussian, softmax),
-        more={f"{name}, worst accuracy": float(one.min()) for name, one in accuracies.items()},
+        more={
+            f"{name}, worst accuracy": float(values.min()) for name, values in accuracies.items()
+        },
     )

@@ -111,15 +111,15 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _ratios(cells: pd.DataFrame) -> list[CertificateRow]:
-    found = []
+    rows = []
     for column, name in RATIOS.items():
         held = cells
         if column.startswith("optimal"):  # Proposition 3 is about little noise
             held = cells[cells.get("optimal_noise", pd.Series(2.0, cells.index)) <= 1]
         values = _numbers(held, column)
         if len(values):
-            found.append(_row(name, values, f"at most {_two_digits(values.max())}"))
-    return found
+            rows.append(_row(name, values, f"at most {_two_digits(values.max())}"))
+    return rows
 
 
 def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
@@ -129,7 +129,7 @@ def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
         "1": _numbers(from_zero, "mean_train_loss"),
         "2": _numbers(from_zero, "test_loss") - _numbers(from_zero, "train_loss"),
     }
-    found = []
+    rows = []
     for number, side in sides.items():
         ratio = (side / _numbers(from_zero, f"theorem{number}_bound")).dropna()
         heads = _numbers(from_zero, f"theorem{number}_heads") - np.log10(
@@ -143,8 +143,8 @@ def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
                     f"vacuous: {heads.median():.0f} decades of $H$ too few,\n"
                     f"{steps.median():.0f} of step size too large (medians)"
                 )
-            found.append(_row(f"Theorem {number}", ratio, note))
-    return found
+            rows.append(_row(f"Theorem {number}", ratio, note))
+    return rows
 
 
 def _two_digits(number: float) -> str:
@@ -170,20 +170,20 @@ def _margins(cells: pd.DataFrame) -> list[CertificateRow]:
 
 
 def _numbers(cells: pd.DataFrame, column: str) -> pd.Series[float]:
-    found: pd.Series[float] = cells.get(column, pd.Series(dtype=float)).astype(float).dropna()
-    return found
+    numbers: pd.Series[float] = cells.get(column, pd.Series(dtype=float)).astype(float).dropna()
+    return numbers
 
 
 def _draw_certificates(axes: matplotlib.axes.Axes, rows: Sequence[CertificateRow]) -> None:
     """Draw rows of points from top to bottom, moved apart a little; an arrow is for far ones."""
-    for place, row in enumerate(rows):
+    for height, row in enumerate(rows):
         near = row.values[row.values > _FAR]
         spread = np.random.default_rng(0).uniform(-_SPREAD, _SPREAD, len(near))
-        axes.plot(near, place + spread, "o", color=PALETTE[0], markersize=2, alpha=0.5)
+        axes.plot(near, height + spread, "o", color=PALETTE[0], markersize=2, alpha=0.5)
         beside = axes.get_yaxis_transform()
         if len(near) < len(row.values):
-            axes.plot(0.012, place, "<", color=PALETTE[0], markersize=4, transform=beside)
-        axes.text(1.01, place, row.note, transform=beside, va="center", size=7)
+            axes.plot(0.012, height, "<", color=PALETTE[0], markersize=4, transform=beside)
+        axes.text(1.01, height, row.note, transform=beside, va="center", size=7)
     axes.set_yticks(range(len(rows)), [row.name for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="x", color="0.9", linewidth=0.6)
@@ -245,7 +245,9 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
         each = [_of_heads(part.data, count) for part in parts for count in heads]
         gathered = gather_curves(each, list(row.columns), few=1, middle="median")
         curves, kind = gathered.curves, gathered.kind
-        of_parts = [curves[at : at + len(heads)] for at in range(0, len(curves), len(heads))]
+        of_parts = [
+            curves[start : start + len(heads)] for start in range(0, len(curves), len(heads))
+        ]
         for axes, part, of_part in zip(of_row, parts, of_parts, strict=True):
             _draw(axes, row, part, dict(zip(heads, of_part, strict=True)))
         if "margin" in row.columns:
@@ -263,7 +265,7 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
 
 def _settings(data: FigureData) -> list[Panel]:
     """One part for each setting of the parameters other than heads."""
-    varied = [name for name, found in parameter_values(data).items() if len(found) > 1]
+    varied = [name for name, values in parameter_values(data).items() if len(values) > 1]
     alike = data.cells.assign(heads=data.cells["heads"].iloc[0])
     if varied in ([], ["heads"]):
         return [Panel("", data)]
@@ -322,8 +324,8 @@ def _scale_losses(row: Sequence[matplotlib.axes.Axes], curves: Sequence[Curve]) 
         axes.set_ylim(low / 2, 1.5 * high)
         log_ticks(axes.yaxis, low, high)
         last = axes.get_xlim()[1]
-        at = np.array([max(1.0, last / 100), last])
-        axes.plot(at, 0.5 * at[0] / at, color="0.5", linewidth=0.8, linestyle=(0, (1, 1)))
+        steps = np.array([max(1.0, last / 100), last])
+        axes.plot(steps, 0.5 * steps[0] / steps, color="0.5", linewidth=0.8, linestyle=(0, (1, 1)))
 
 
 def _mark_margins(row: Sequence[matplotlib.axes.Axes], parts: Sequence[Panel]) -> None:
@@ -331,14 +333,14 @@ def _mark_margins(row: Sequence[matplotlib.axes.Axes], parts: Sequence[Panel]) -
 
     Far below, where all margins begin, nothing could be told from it.
     """
-    found = []
+    marks = []
     for axes, part in zip(row, parts, strict=True):
         done = part.data.cells.dropna(subset=["margin", "margin_share"])
         if len(done):
-            found.append(float((done["margin"] / done["margin_share"]).median()))
-            axes.axhline(found[-1], color="0.5", linewidth=0.8)
-    if found:
-        row[0].set_ylim(bottom=max(row[0].get_ylim()[0], -max(found)))
+            marks.append(float((done["margin"] / done["margin_share"]).median()))
+            axes.axhline(marks[-1], color="0.5", linewidth=0.8)
+    if marks:
+        row[0].set_ylim(bottom=max(row[0].get_ylim()[0], -max(marks)))
 
 
 def _colours(heads: Sequence[int]) -> dict[int, ColorType]:
@@ -346,18 +348,18 @@ def _colours(heads: Sequence[int]) -> dict[int, ColorType]:
 
 
 def _legend(rows: Sequence[Row], heads: Sequence[int]) -> Legend:
-    found: Legend = [
+    entries: Legend = [
         (Line2D([], [], color=colour), f"$H$ = {count}")
         for count, colour in _colours(heads).items()
     ]
     pairs = [list(row.columns.values()) for row in rows if len(row.columns) == 2]
     firsts = ", ".join(dict.fromkeys(pair[0] for pair in pairs))
     seconds = ", ".join(dict.fromkeys(pair[1] for pair in pairs))
-    found += [
+    entries += [
         (Line2D([], [], color="0.3", linestyle=dash), text)
         for dash, text in zip(DASHES, (firsts, seconds), strict=True)
         if text
     ]
-    found.append((Line2D([], [], color="0.5", linestyle=(0, (1, 1)), linewidth=0.8), "$1/t$"))
-    found.append((Line2D([], [], color="0.5", linewidth=0.8), r"$\gamma_{\mathrm{attn}}$"))
-    return found
+    entries.append((Line2D([], [], color="0.5", linestyle=(0, (1, 1)), linewidth=0.8), "$1/t$"))
+    entries.append((Line2D([], [], color="0.5", linewidth=0.8), r"$\gamma_{\mathrm{attn}}$"))
+    return entries

@@ -57,10 +57,11 @@ def first_weights(parameters: MultiheadParameters, first: Samples, seed: int) ->
     for label, tokens in zip(first.labels, torch.tensor(first.inputs), strict=True):
         row += float(label) * tokens.mean(0) / (2 * len(first.labels))
     if parameters.first_phase == "signs":
-        step_sizes = named_rng(seed, "init", "signs").choice([1.0, -1.0], parameters.heads)
+        signs = named_rng(seed, "init", "signs").choice([1.0, -1.0], parameters.heads)
+        step_sizes: list[float] = signs.tolist()
     else:
         step_sizes = [float(parameters.first_phase == "positive")] * parameters.heads
-    return [float(step_size) * row.repeat(parameters.tokens, 1) for step_size in step_sizes]
+    return [step_size * row.repeat(parameters.tokens, 1) for step_size in step_sizes]
 
 
 def plain_training(

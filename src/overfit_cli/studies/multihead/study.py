@@ -121,7 +121,7 @@ PLANTED_COLUMNS = (
 )
 
 
-def cell_columns(*own: Column) -> tuple[Column, ...]:
+def cell_columns(*special: Column) -> tuple[Column, ...]:
     """Return the columns of a study's cells, its own after what all have."""
     return (
         Column("train_loss", "final training loss", symbol=r"\hat L"),
@@ -143,7 +143,7 @@ def cell_columns(*own: Column) -> tuple[Column, ...]:
             label="steps to the target loss",
         ),
         *_MEASURED,
-        *own,
+        *special,
         Column(
             "margin_share",
             "least margin over the norm of all U, over γ_attn",
@@ -179,13 +179,13 @@ def cell_columns(*own: Column) -> tuple[Column, ...]:
     )
 
 
-def step_columns(*own: Column) -> tuple[Column, ...]:
+def step_columns(*special: Column) -> tuple[Column, ...]:
     """Return the columns of a study's logged steps, its own after what all have."""
     return (
         Column("train_loss", "training loss", symbol=r"\hat L"),
         Column("log10_train_loss", "its decimal logarithm", label="log₁₀ training loss"),
         *_MEASURED,
-        *own,
+        *special,
         Column("loss_times_step", "training loss times the step"),
         *MACHINE,
         *CERTIFICATES,
@@ -356,18 +356,20 @@ class MultiheadStudy(Study[P]):
         """Give the loss, the error and the margin at the end."""
         if result.reason == "diverged":
             return f"The loss diverged at step {result.steps}; a smaller step size may not."
-        got, settings = result.measurements, result.cell.parameters
+        measured, settings = result.measurements, result.cell.parameters
         heads = f"{settings.heads} head{'s' if settings.heads > 1 else ''}"
         loss = (
-            f"{got['train_loss']:.3g}" if got["train_loss"] else f"1e{got['log10_train_loss']:.0f}"
+            f"{measured['train_loss']:.3g}"
+            if measured["train_loss"]
+            else f"1e{measured['log10_train_loss']:.0f}"
         )
         sentence = (
             f"{heads.capitalize()} brought the training loss to {loss} in "
-            f"{plural(result.steps, 'step')}, with a test loss of {got['test_loss']:.3g} and a "
-            f"test error of {got['test_error']:.1%}."
+            f"{plural(result.steps, 'step')}, with a test loss of {measured['test_loss']:.3g} and "
+            f"a test error of {measured['test_error']:.1%}."
         )
-        if got.get("margin_share", 0) > 0:
-            sentence += f" The least margin is {got['margin_share']:.0%} of γ_attn."
+        if measured.get("margin_share", 0) > 0:
+            sentence += f" The least margin is {measured['margin_share']:.0%} of γ_attn."
         return sentence
 
 

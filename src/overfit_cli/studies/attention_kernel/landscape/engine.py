@@ -217,30 +217,30 @@ class Plane:
             self._query_step = layer.in_heads(normed @ directions.query.mT)
             self._key_step = layer.in_heads(normed @ directions.key.mT)
 
-    def losses(self, at: Tensor) -> Tensor:
+    def losses(self, points: Tensor) -> Tensor:
         """Return the loss at points (points, 2), shape (points,)."""
         samples, length = self._input.shape[:2]
-        together = max(1, AT_A_TIME[at.device.type] // (samples * length))
-        rows = max(1, AT_A_TIME[at.device.type] // length)  # samples, where a point is split
+        together = max(1, AT_A_TIME[points.device.type] // (samples * length))
+        rows = max(1, AT_A_TIME[points.device.type] // length)  # samples, where a point is split
         with torch.inference_mode():
-            parts = [self._mean_losses(part, rows) for part in torch.split(at, together)]
+            parts = [self._mean_losses(part, rows) for part in torch.split(points, together)]
         return torch.cat(parts)
 
-    def _mean_losses(self, at: Tensor, rows: int) -> Tensor:
+    def _mean_losses(self, points: Tensor, rows: int) -> Tensor:
         """The loss at a few points, (points,), with that many samples at a time."""
-        total = at.new_zeros(len(at))
+        total = points.new_zeros(len(points))
         for first in range(0, len(self._labels), rows):
-            total += self._summed(at, slice(first, first + rows))
+            total += self._summed(points, slice(first, first + rows))
         return total / len(self._labels)
 
-    def _summed(self, at: Tensor, rows: slice) -> Tensor:
+    def _summed(self, points: Tensor, rows: slice) -> Tensor:
         """The loss summed over some of the samples, (points,)."""
-        a, b = at[:, 0, None, None, None, None], at[:, 1, None, None, None, None]
+        a, b = points[:, 0, None, None, None, None], points[:, 1, None, None, None, None]
         mask = None if self._mask is None else self._mask[rows]
         keys = key_mask(mask)
         first, *rest = (cast("Layer", layer) for layer in self._model.layers)
         x = first.finish(
-            self._input[rows].expand(len(at), -1, -1, -1),
+            self._input[rows].expand(len(points), -1, -1, -1),
             self._query[rows] + a * self._query_step[rows],
             self._key[rows] + b * self._key_step[rows],
             self._value[rows],
@@ -249,6 +249,6 @@ class Plane:
         for layer in rest:
             x = layer(x, keys)
         logits = self._model.classes(self._model.read_out(x, mask))  # (points, samples, classes)
-        labels = self._labels[rows].expand(len(at), -1)
+        labels = self._labels[rows].expand(len(points), -1)
         losses = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-        return losses.view(len(at), -1).sum(1)
+        return losses.view(len(points), -1).sum(1)

@@ -59,8 +59,8 @@ def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> 
     """
     lowest = min(float(surface.heights.min()) for surface in surfaces)
     highest = max(float(surface.heights.max()) for surface in surfaces)
-    most = max(-lowest, highest) or 1.0
-    scale, levels = Normalize(-most, most), MaxNLocator(LEVELS).tick_values(lowest, highest)
+    reach = max(-lowest, highest) or 1.0
+    scale, levels = Normalize(-reach, reach), MaxNLocator(LEVELS).tick_values(lowest, highest)
     figure = Picture(PAGE, 0.4 + 2.3 * len(surfaces), least=6.0)
     grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.45, 1, 0.72))
     engine = figure.get_layout_engine()
@@ -148,7 +148,7 @@ def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
     heights = points["loss"].to_numpy(dtype=np.float64).reshape(len(across), len(up))
     return Surface(
         title=short_settings(
-            data.study, {"kernel": row["kernel"], **{one: row[one] for one in names}}
+            data.study, {"kernel": row["kernel"], **{name: row[name] for name in names}}
         ),
         measures={
             "loss at centre": f"{row['centre_loss']:.4f}",

@@ -52,18 +52,18 @@ def rms_laplacian(surface: Floats, spacing: float) -> float:
     return float(np.sqrt(np.mean(np.square((around - 4 * centre) / spacing**2))))
 
 
-def quadratic_residual(surface: Floats, at: Floats) -> float:
+def quadratic_residual(surface: Floats, steps: Floats) -> float:
     """Return the rms residual of the best quadratic, as a share of the surface's deviation.
 
     0 is a perfect bowl or saddle, or flat; 1 is a surface of which a quadratic says nothing.
 
     Args:
         surface: heights, shape (points, points).
-        at: where the points lie along either axis, shape (points,).
+        steps: where the points lie along either axis, shape (points,).
     """
     if surface.min() == surface.max():
         return 0.0
-    a, b = np.meshgrid(at, at, indexing="ij")
+    a, b = np.meshgrid(steps, steps, indexing="ij")
     terms = np.stack([np.ones_like(a), a, b, a * a, a * b, b * b], -1).reshape(-1, 6)
     flat = surface.ravel()
     fitted = terms @ np.linalg.lstsq(terms, flat, rcond=None)[0]
@@ -120,9 +120,9 @@ def offsets(points: int, spacing: float) -> Floats:
     return spacing * (np.arange(1, points + 1, dtype=np.float64) - points // 2)
 
 
-def grid(at: Floats) -> Floats:
+def grid(steps: Floats) -> Floats:
     """Return all points of the plane whose coordinates are among `at`, (points · points, 2)."""
-    return np.stack(np.meshgrid(at, at, indexing="ij"), -1).reshape(-1, 2)
+    return np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(-1, 2)
 
 
 def measure_landscape(
@@ -145,8 +145,8 @@ def measure_landscape(
     """
     saved = SavedLosses(losses, cache_folder() / "surfaces" / name)
     count, spacing = plane
-    at = offsets(count, spacing)
-    points = grid(at)
+    steps = offsets(count, spacing)
+    points = grid(steps)
     flat = saved(points)  # (points · points,)
     saved.delete()
     rows = np.column_stack([points, flat]).tolist()
@@ -156,7 +156,7 @@ def measure_landscape(
     return {
         "rms_laplacian": rms_laplacian(surface, spacing),
         "interior_minima": interior_minima(surface),
-        "quadratic_residual": quadratic_residual(surface, at),
+        "quadratic_residual": quadratic_residual(surface, steps),
         "sharpness": sharpness(surface, centre),
         "centre_loss": centre,
         "lowest_loss": float(surface.min()),

@@ -269,14 +269,14 @@ class KernelRegression(Study[KernelRegressionParameters]):
     def summary(self, result: CellResult[KernelRegressionParameters]) -> str:
         """Give the loss at the start and at the end, and the floor below which it can't come."""
         settings = result.cell.parameters
-        got = result.measurements
+        measured = result.measurements
         if result.reason:
             return f"The loss {result.reason} at step {result.steps}; a smaller step size may not."
         sentence = (
-            f"The {settings.kernel} kernel brought the loss from {got['start_loss']:.3g} to "
-            f"{got['train_loss']:.3g} in {plural(result.steps, 'step')}."
+            f"The {settings.kernel} kernel brought the loss from {measured['start_loss']:.3g} to "
+            f"{measured['train_loss']:.3g} in {plural(result.steps, 'step')}."
         )
-        floor = got.get("floor", math.nan)
+        floor = measured.get("floor", math.nan)
         if floor > 0:
             sentence += f" With W_V fixed it can't get below {floor:.3g}: the hull of the values."
         return sentence

@@ -128,19 +128,19 @@ def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], 
             raise not_run(
                 f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."
             )
-        measured = numbers(fitted, column)
+        side = numbers(fitted, column)
         if column == "test_loss":
-            measured = measured - numbers(fitted, "train_loss")
+            side = side - numbers(fitted, "train_loss")
         bound = numbers(fitted, bound_column)
         lacking = numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
         too_large = log10_step_sizes(fitted) - numbers(fitted, "theorem_step_size")
-        found = without_exception(
-            measured > bound,
+        measured = without_exception(
+            side > bound,
             fitted["seed"],
-            details={"measured over the bound, most": float((measured / bound).max())},
+            details={"measured over the bound, most": float((side / bound).max())},
         )
         return vacuous_where_missed(
-            found,
+            measured,
             {
                 "decades of heads missing": lacking,
                 "decades by which steps are too large": too_large,

@@ -40,9 +40,9 @@ NORMALISED: Values = {"optimiser": "loss-normalised"}
 _FREE = frozenset({"learning_rate", "certify", "test_samples", "n", "training_steps"})
 
 
-def _of(cells: pd.DataFrame, at: Values, preset: str) -> pd.DataFrame:
+def _of(cells: pd.DataFrame, settings: Values, preset: str) -> pd.DataFrame:
     return Selection(
-        MultiheadMixtureParameters, at=at, vary={"heads"}, alike=_FREE, preset=preset
+        MultiheadMixtureParameters, at=settings, vary={"heads"}, alike=_FREE, preset=preset
     ).of(cells)
 
 
@@ -52,9 +52,9 @@ def _speed(cells: pd.DataFrame, at: Values, margin: Margin, preset: str) -> Meas
 
 def _margin_of_one(cells: pd.DataFrame, steps: int, preset: str) -> Measurement:
     """Measure which share of γ_attn one head has after some steps."""
-    at = {**CONSTANT, "heads": 1, "training_steps": steps}
+    settings = {**CONSTANT, "heads": 1, "training_steps": steps}
     chosen = done(
-        Selection(MultiheadMixtureParameters, at=at, alike=_FREE, preset=preset).of(cells)
+        Selection(MultiheadMixtureParameters, at=settings, alike=_FREE, preset=preset).of(cells)
     )
     return judged(
         mean_estimate(numbers(chosen, "margin_share").groupby(chosen["seed"]).mean()),
@@ -71,7 +71,7 @@ def _margin_of_every(cells: pd.DataFrame, preset: str) -> Measurement:
     return judged(
         mean_estimate(shares.groupby(chosen["seed"]).min()),
         REACHED,
-        details={f"mean share, H = {heads}": float(one) for heads, one in by_heads.items()},
+        details={f"mean share, H = {heads}": float(share) for heads, share in by_heads.items()},
         note="The least margin over γ_attn, at each seed's worst H.",
     )
 
@@ -83,16 +83,18 @@ def _margin_falls(cells: pd.DataFrame, preset: str) -> Measurement:
     return judged(
         rank_correlation(chosen, "margin_share", "heads", "optimiser"),
         FALLING,
-        details={f"mean share, H = {heads}": float(one) for heads, one in by_heads.items()},
+        details={f"mean share, H = {heads}": float(share) for heads, share in by_heads.items()},
         note="The rank correlation of the margin with H, seed by seed.",
     )
 
 
 def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure whether heads that begin at zero, each trained by itself, stay alike."""
-    at = {"separate_heads": True, "heads": (2, 5, 10, 20, 50)}
+    settings = {"separate_heads": True, "heads": (2, 5, 10, 20, 50)}
     free = {*_FREE, "optimiser", "step_rule"}
-    chosen = done(Selection(MultiheadMixtureParameters, at=at, vary=free, preset=preset).of(cells))
+    chosen = done(
+        Selection(MultiheadMixtureParameters, at=settings, vary=free, preset=preset).of(cells)
+    )
     spread = numbers(chosen, "head_spread")
     return without_exception(
         spread > ALIKE_UP_TO,
@@ -103,7 +105,7 @@ def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
 
 def _claim(
     name: str,
-    place: str,
+    source: str,
     statement: str,
     holds_where: str,
     measure: partial[Measurement],
@@ -111,7 +113,7 @@ def _claim(
 ) -> Claim:
     return Claim(
         name=f"mixture-{name}",
-        source=f"Deora et al. 2024, {place}",
+        source=f"Deora et al. 2024, {source}",
         statement=statement,
         holds_where=holds_where,
         measure=partial(measure, preset=preset),

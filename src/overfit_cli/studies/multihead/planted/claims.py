@@ -90,8 +90,8 @@ def found(cells: pd.DataFrame) -> pd.Series[bool]:
             is done has no number.
     """
     ended = done(trained(cells), 1.0)
-    both = [numbers(ended, name) > FOUND_AT for name in ("alignment_w", "alignment_u")]
-    right: pd.Series[bool] = (both[0] & both[1]).reindex(cells.index, fill_value=False)
+    aligned = [numbers(ended, name) > FOUND_AT for name in ("alignment_w", "alignment_u")]
+    right: pd.Series[bool] = (aligned[0] & aligned[1]).reindex(cells.index, fill_value=False)
     return right
 
 
@@ -121,8 +121,8 @@ def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
         REACHED,
         details={
             **{
-                f"mean, H = {heads}": float(one)
-                for heads, one in shares.groupby(successes["heads"]).mean().items()
+                f"mean, H = {heads}": float(share)
+                for heads, share in shares.groupby(successes["heads"]).mean().items()
             },
             "least": float(shares.min()),
             "most": float(shares.max()),
@@ -147,7 +147,7 @@ def _momentum(cells: pd.DataFrame) -> Measurement:
 
 def _claim(
     name: str,
-    place: str,
+    source: str,
     statement: str,
     holds_where: str,
     measure: Callable[[pd.DataFrame], Measurement],
@@ -155,7 +155,7 @@ def _claim(
 ) -> Claim:
     return Claim(
         name=f"planted-{name}",
-        source=f"Deora et al. 2024, {place}",
+        source=f"Deora et al. 2024, {source}",
         statement=statement,
         holds_where=holds_where,
         measure=measure,
@@ -172,36 +172,36 @@ CLAIMS = (
         _claim(
             f"{name}-finds",
             "appendix G",
-            f"From zero {one.words} finds the planted head, whatever H is.",
+            f"From zero {setting.words} finds the planted head, whatever H is.",
             ON_MOST_TEACHERS.in_words(_SHARE),
-            partial(_finds, setting=one),
-            one.preset,
+            partial(_finds, setting=setting),
+            setting.preset,
         )
-        for name, one in {**SETTINGS, "adam-large": LARGE_ADAM}.items()
+        for name, setting in {**SETTINGS, "adam-large": LARGE_ADAM}.items()
     ),
     *(
         _claim(
             f"{name}-margin",
             "appendix G",
-            f"With {one.words} heads reach the margin γ_attn.",
+            f"With {setting.words} heads reach the margin γ_attn.",
             REACHED.in_words(
                 "the least margin over γ_attn at the worst H, of those that find the planted head,"
             ),
-            partial(_margin, setting=one),
-            one.preset,
+            partial(_margin, setting=setting),
+            setting.preset,
         )
-        for name, one in SETTINGS.items()
+        for name, setting in SETTINGS.items()
     ),
     *(
         _claim(
             f"{name}-faster",
-            one.place,
-            f"With {one.words} training is faster the more heads there are.",
+            setting.place,
+            f"With {setting.words} training is faster the more heads there are.",
             FASTER.in_words(_POWER),
-            partial(_faster, setting=one),
-            one.preset,
+            partial(_faster, setting=setting),
+            setting.preset,
         )
-        for name, one in SETTINGS.items()
+        for name, setting in SETTINGS.items()
     ),
     _claim(
         "momentum-sooner",

@@ -45,8 +45,8 @@ def logits(head: Head, inputs: Floats) -> Floats:
     scores = inputs @ head.attention @ inputs.swapaxes(1, 2)  # (samples, tokens, tokens)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
-    found: Floats = np.einsum("td,ntd->n", head.projection, weights @ inputs)
-    return found
+    products: Floats = np.einsum("td,ntd->n", head.projection, weights @ inputs)
+    return products
 
 
 def _draw(
@@ -59,10 +59,10 @@ def _draw(
     kept = 0
     for drawn in range(0, _MOST_DRAWS * max(count, _CHUNK), _CHUNK):
         chunk = random.standard_normal((_CHUNK, parameters.tokens, parameters.d))
-        found = logits(planted, chunk)
-        large = np.abs(found) > parameters.least_logit
+        values = logits(planted, chunk)
+        large = np.abs(values) > parameters.least_logit
         inputs.append(chunk[large])
-        labels.append(np.sign(found[large]))
+        labels.append(np.sign(values[large]))
         kept += int(large.sum())
         if kept >= count:
             return Samples(np.concatenate(inputs)[:count], np.concatenate(labels)[:count])

@@ -34,7 +34,7 @@ def sst2_folder() -> Path:
     return data_folder("multihead-sst2")
 
 
-def check_enough(folder: Path, asked: Sequence[MultiheadSst2Parameters]) -> dict[str, str]:
+def check_enough(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> dict[str, str]:
     """Read the sentences, and return their fingerprint by their name.
 
     Raises:
@@ -42,12 +42,12 @@ def check_enough(folder: Path, asked: Sequence[MultiheadSst2Parameters]) -> dict
     """
     splits = _read(folder)
     named = (("n", "training"), ("test_samples", "test"))
-    for (name, which), sentences in zip(named, splits, strict=True):
-        most, held = max(getattr(one, name) for one in asked), len(sentences.labels)
-        if most > held:
-            raise UserError(f"--set {name} {most}: {folder} has {held} {which} sentences.")
-    texts = [np.frombuffer("\n".join(one.texts).encode(), np.uint8) for one in splits]
-    return {"SST-2": fingerprint(*texts, *(one.labels for one in splits))}
+    for (name, kind), sentences in zip(named, splits, strict=True):
+        largest, available = max(getattr(cell, name) for cell in cells), len(sentences.labels)
+        if largest > available:
+            raise UserError(f"--set {name} {largest}: {folder} has {available} {kind} sentences.")
+    texts = [np.frombuffer("\n".join(split.texts).encode(), np.uint8) for split in splits]
+    return {"SST-2": fingerprint(*texts, *(split.labels for split in splits))}
 
 
 def sst2_task(parameters: MultiheadSst2Parameters, seed: int) -> Task:
@@ -67,7 +67,7 @@ def _task(
     held, vocabulary = _encoded(folder, *settings)
     train = _sample(held["train"], n, named_rng(seed, "train", "choice"))
     test = _sample(held["test"], test_samples, named_rng(seed, "test", "choice"))
-    texts = [(one.tokens, one.row_lengths) for one in (train, test)]
+    texts = [(examples.tokens, examples.row_lengths) for examples in (train, test)]
     shortcut = word_counts_accuracy(texts[0], train.labels, texts[1], test.labels, vocabulary)
     return Task(train, test, vocabulary, shortcut)
 
@@ -94,11 +94,11 @@ def _encoded(
 
         tokenize, vocabulary, padding = pretrained_tokenizer(folder, tokens)
     else:
-        known = known_words(train.texts, words)
-        vocabulary, padding = len(known) + UNKNOWN + 1, PADDING
+        numbers = known_words(train.texts, words)
+        vocabulary, padding = len(numbers) + UNKNOWN + 1, PADDING
 
         def tokenize(texts: Sequence[str]) -> Sequence[Sequence[int]]:
-            return [tokens_of_words(text, known, tokens) for text in texts]
+            return [tokens_of_words(text, numbers, tokens) for text in texts]
 
     held = {}
     for split, sentences in (("train", train), ("test", test)):

@@ -80,9 +80,9 @@ def check_pretrained(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> 
     for cell in cells:
         for name, size in {**has, "tokens": min(room, cell.tokens)}.items():
             if (asked := getattr(cell, name)) != size:
-                most = " at most" if name == "tokens" else ""
+                bound = " at most" if name == "tokens" else ""
                 raise UserError(
-                    f"--set {name} {asked}: with weights=pretrained, {name} takes{most} {size}, "
+                    f"--set {name} {asked}: with weights=pretrained, {name} takes{bound} {size}, "
                     f"as {folder / PRETRAINED} has."
                 )
     state = model.state_dict()
@@ -98,14 +98,14 @@ def pretrained_tokenizer(folder: Path, tokens: int) -> tuple[Tokenize, int, int]
     """
     from transformers import AutoTokenizer
 
-    own = _from_folder(AutoTokenizer, folder)
+    tokenizer = _from_folder(AutoTokenizer, folder)
 
     def tokenize(texts: Sequence[str]) -> Sequence[Sequence[int]]:
-        found: Sequence[Sequence[int]]
-        found = own(list(texts), truncation=True, max_length=tokens)["input_ids"]
-        return found
+        rows: Sequence[Sequence[int]]
+        rows = tokenizer(list(texts), truncation=True, max_length=tokens)["input_ids"]
+        return rows
 
-    return tokenize, len(own), own.pad_token_id
+    return tokenize, len(tokenizer), tokenizer.pad_token_id
 
 
 def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
@@ -114,14 +114,14 @@ def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    place = folder / PRETRAINED
-    if not (place / "config.json").is_file():
+    model_folder = folder / PRETRAINED
+    if not (model_folder / "config.json").is_file():
         raise MissingError(
             f"--data {folder}: with weights=pretrained it takes the folder {PRETRAINED} with a "
             "RoBERTa as Hugging Face has it (config.json, model.safetensors, tokenizer.json)."
         )
     try:
-        return kind.from_pretrained(place, local_files_only=True, **options)
+        return kind.from_pretrained(model_folder, local_files_only=True, **options)
     except Exception as error:  # of many kinds, from several packages
         [reason, *_] = str(error).splitlines() or [type(error).__name__]
         raise UserError(f"--data {folder}: {PRETRAINED} can't be read: {reason}") from error

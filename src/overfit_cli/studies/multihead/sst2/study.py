@@ -54,11 +54,11 @@ class MultiheadSst2(Study[P]):
         require_extra("transformers", "text", self.name)
         folder = data.sst2_folder()
         asked = [cell.parameters for cell in cells]
-        pretrained = [one for one in asked if one.weights == "pretrained"]
-        found = dict(data.check_enough(folder, asked))
+        pretrained = [parameters for parameters in asked if parameters.weights == "pretrained"]
+        fingerprints = dict(data.check_enough(folder, asked))
         if pretrained:
-            found |= engine.check_pretrained(folder, pretrained)
-        return found
+            fingerprints |= engine.check_pretrained(folder, pretrained)
+        return fingerprints
 
     def cost(self, cell: Cell[P]) -> float:
         """Return about how many multiplications a cell's training and evaluations cost."""
@@ -83,12 +83,12 @@ class MultiheadSst2(Study[P]):
 
     def summary(self, result: CellResult[P]) -> str:
         """Give the test accuracy beside the shortcut rule's."""
-        got = result.measurements
+        measured = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."
         return (
-            f"Test accuracy {got['test_accuracy']:.1%} after {plural(result.steps, 'step')}; "
-            f"counting words has {got['shortcut_accuracy']:.1%}."
+            f"Test accuracy {measured['test_accuracy']:.1%} after {plural(result.steps, 'step')}; "
+            f"counting words has {measured['shortcut_accuracy']:.1%}."
         )
 
 

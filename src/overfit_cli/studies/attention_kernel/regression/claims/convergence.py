@@ -56,7 +56,7 @@ def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
     chosen = selection(values, _PRESET).of(cells)
     reached = at_zero(chosen).groupby(chosen["seed"]).any()
     share = share_estimate(int(reached.sum()), len(reached), level_of_each(2))
-    some = {"share of seeds at zero, at any step size": (share, ON_FEW_DRAWS)}
+    shares = {"share of seeds at zero, at any step size": (share, ON_FEW_DRAWS)}
     fitted = done(chosen, 1.0)
     above = fitted[numbers(fitted, "floor") > 0]
     nearest = numbers(above, "floor_ratio").groupby(above["seed"]).min()
@@ -66,14 +66,16 @@ def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
                 f"{len(reached) - len(nearest)} of {len(reached)} seeds have a floor of 0: no "
                 "finite run tells whether they stop or are slow."
             )
-        return judged_together(some)
+        return judged_together(shares)
     # The median: one seed in twenty stops far above its floor, and no t interval knows of it.
     ratio = median_estimate(nearest, level_of_each(2))
-    found = judged_together({**some, "loss over its floor, at each seed's best": (ratio, AT_FLOOR)})
-    if found.verdict != "fails" or ON_FEW_DRAWS.verdict(share) == "fails":
-        return found
-    note = f"{found.note} A loss above its floor has not come down to it yet."
-    return replace(found, verdict="inconclusive", note=note)
+    measured = judged_together(
+        {**shares, "loss over its floor, at each seed's best": (ratio, AT_FLOOR)}
+    )
+    if measured.verdict != "fails" or ON_FEW_DRAWS.verdict(share) == "fails":
+        return measured
+    note = f"{measured.note} A loss above its floor has not come down to it yet."
+    return replace(measured, verdict="inconclusive", note=note)
 
 
 def _gradient_above_gamma(cells: pd.DataFrame) -> Measurement:
@@ -93,15 +95,15 @@ def _gradient_above_gamma(cells: pd.DataFrame) -> Measurement:
         "decades between the gradient and γ, least": float((ratio - gamma).min()),
         "decades between the gradient and γ, most": float((ratio - gamma).max()),
     }
-    found = without_exception(ratio < gamma, fitted["seed"], details=details)
+    measured = without_exception(ratio < gamma, fitted["seed"], details=details)
     if gamma.max() < SMALLEST_DECADE:
         return vacuous(
-            found,
+            measured,
             f"γ is below 10^{SMALLEST_DECADE:.0f}, the smallest number of double precision: no "
             "gradient that isn't exactly zero could break it.",
             {},
         )
-    return unless_condition("12", fitted, found)
+    return unless_condition("12", fitted, measured)
 
 
 def _descent(cells: pd.DataFrame) -> Measurement:
@@ -128,7 +130,7 @@ def _descent(cells: pd.DataFrame) -> Measurement:
         "smallest step size of each target decides.",
         details={
             "step size times the gradient's Lipschitz constant, most": float(bound.max()),
-            **{f"least fall, step size {rate:g}": float(one) for rate, one in by_rate.items()},
+            **{f"least fall, step size {rate:g}": float(fall) for rate, fall in by_rate.items()},
         },
     )
 

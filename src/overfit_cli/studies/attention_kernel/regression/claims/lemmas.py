@@ -59,7 +59,7 @@ def _lambda_b(cells: pd.DataFrame) -> Measurement:
         chosen["seed"],
         details={
             "cells": len(chosen),
-            **{f"least λ_B, H {heads}": float(one) for heads, one in by_heads.items()},
+            **{f"least λ_B, H {heads}": float(least) for heads, least in by_heads.items()},
         },
     )
 
@@ -101,22 +101,22 @@ def _delta_needs(cells: pd.DataFrame) -> Measurement:
     why = (
         "A matrix of N n² rows and fewer columns can't have full row rank: this is linear algebra."
     )
-    found = without_exception(smallest > ZERO, chosen["seed"], details={"cells": len(chosen)})
-    if found.verdict == "fails":
-        return found
-    return vacuous(found, why, {"largest δ": float(smallest.max())})
+    measured = without_exception(smallest > ZERO, chosen["seed"], details={"cells": len(chosen)})
+    if measured.verdict == "fails":
+        return measured
+    return vacuous(measured, why, {"largest δ": float(smallest.max())})
 
 
 def _claim(
     name: str,
-    place: str,
+    source: str,
     statement: str,
     symbol: str,
     measure: Callable[[pd.DataFrame], Measurement],
 ) -> Claim:
     return Claim(
         name=f"sizes-{name}",
-        source=f"{SOURCE}, {place}",
+        source=f"{SOURCE}, {source}",
         statement=statement,
         holds_where=f"{WITHOUT_EXCEPTION}; {symbol} is zero up to {ZERO:g}",
         measure=measure,
@@ -244,9 +244,9 @@ LEMMAS = (
 )
 
 
-def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
+def _within(cells: pd.DataFrame, column: str, position: Place) -> Measurement:
     """Measure whether a left side is ever on the wrong side of its right side, and how near."""
-    chosen = trained(selection(place.values, place.preset, any_target=True).of(cells))
+    chosen = trained(selection(position.values, position.preset, any_target=True).of(cells))
     ratio = chosen[column].astype(float)[(chosen["status"] == "done") | chosen[column].notna()]
     if (missing := int(ratio.isna().sum())) or ratio.empty:
         raise inconclusive(
@@ -256,7 +256,7 @@ def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
     below = column == FROM_BELOW
     with np.errstate(divide="ignore"):
         near = 1 / ratio if below else ratio  # above 1 where the bound is broken
-    found = without_exception(
+    measured = without_exception(
         near > 1 + ROUNDING,
         chosen.loc[ratio.index, "seed"],
         details={
@@ -267,12 +267,12 @@ def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
         },
     )
     biting = chosen.loc[ratio.index[near > LOOSE], "seed"].nunique()
-    if found.verdict == "fails" or biting >= FEWEST_WITHOUT_EXCEPTION:
-        return found
+    if measured.verdict == "fails" or biting >= FEWEST_WITHOUT_EXCEPTION:
+        return measured
     with np.errstate(divide="ignore"):
         decades = -float(np.log10(near.max()))
     return vacuous(
-        found,
+        measured,
         f"The bound is too loose to be broken: on {plural(biting, 'seed')} cells come within a "
         f"factor of {1 / LOOSE:g} of it.",
         {"decades between the bound and what is nearest": decades},
@@ -286,7 +286,7 @@ CLAIMS = tuple(
         statement=lemma.statement,
         holds_where=f"{WITHOUT_EXCEPTION}, and on as many some cell comes within a factor of "
         f"{1 / LOOSE:g} of the bound",
-        measure=partial(_within, column=lemma.column, place=lemma.cells),
+        measure=partial(_within, column=lemma.column, position=lemma.cells),
         preset=lemma.cells.preset,
     )
     for lemma in LEMMAS

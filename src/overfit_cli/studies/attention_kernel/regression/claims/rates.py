@@ -88,7 +88,7 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
     reached = _reached(chosen)
     count = int(reached.sum(axis=1).max())
     share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
-    found = judged(
+    measured = judged(
         share,
         ON_MOST_DRAWS,
         details={
@@ -100,10 +100,10 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
         "that has most of them; the interval allows for that choice.",
     )
     best = _best(chosen, reached)
-    if found.verdict != "fails" or best not in (reached.index[0], reached.index[-1]):
-        return found
+    if measured.verdict != "fails" or best not in (reached.index[0], reached.index[-1]):
+        return measured
     edge = f"The best step size, {best:g}, is at the edge of those tried: beyond may be better."
-    return replace(found, verdict="inconclusive", note=f"{found.note} {edge}")
+    return replace(measured, verdict="inconclusive", note=f"{measured.note} {edge}")
 
 
 def _reached(cells: pd.DataFrame) -> pd.DataFrame:
@@ -161,10 +161,10 @@ def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softma
     corrected = ", with the constant that its proof carries" if kind == "corrected" else ""
     numbers = _HEADS[heads]
     values: Values = {"kernel": kernel, "trained": trained, "heads": numbers}
-    said, name, subject = _said_of(kernel, theorem)
+    wording, name, subject = _said_of(kernel, theorem)
     return Claim(
         name=f"{name}-{kind}-{heads}",
-        source=f"{SOURCE}, {said}{corrected}",
+        source=f"{SOURCE}, {wording}{corrected}",
         statement=f"With {_TRAINED[trained]} trained and H = {' or '.join(map(str, numbers))}, "
         f"{subject} is at most (1 − ηα)^t of its start, α = {_CONSTANTS[kind, trained]}.",
         holds_where=f"{WITHOUT_EXCEPTION} (at step sizes small enough to descend, and where the "
@@ -196,7 +196,7 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
     steps_above = pd.Series(0.0, index=stable.index)
     steps_above[~diverged] = numbers(stable[~diverged], f"violations_{kind}")
     broken = diverged | (steps_above > 0)
-    found = without_exception(
+    measured = without_exception(
         broken,
         stable["seed"],
         details={
@@ -210,15 +210,15 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
         },
     )
     if theorem == 2 and numbers(stable, "condition_8").max() > 0:
-        return unless_condition("8", stable, found)
+        return unless_condition("8", stable, measured)
     biting = stable.loc[limit <= BITES, "seed"].nunique()
     if broken.any() or biting >= FEWEST_WITHOUT_EXCEPTION:
-        return found
+        return measured
     why = (
         f"On {plural(biting, 'seed')} the bound falls below {BITES:g} of the start: elsewhere it "
         "can't be broken."
     )
-    return vacuous(found, why, {"seeds on which the bound bites": biting})
+    return vacuous(measured, why, {"seeds on which the bound bites": biting})
 
 
 def meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
@@ -297,12 +297,12 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
         kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
     """
     values: Values = {"kernel": kernel, "trained": "all"}
-    said, name, _ = _said_of(kernel, 2)
+    wording, name, _ = _said_of(kernel, 2)
     subject = "softmax" if kernel == "softmax" else "Gaussian"
     return [
         Claim(
             name=f"{name}-zero",
-            source=f"{SOURCE}, {said}",
+            source=f"{SOURCE}, {wording}",
             statement="Where condition (8) is met and W_Q, W_K and W_V are trained, "
             f"{subject} attention reaches zero loss.",
             holds_where=AT_BEST,
@@ -312,7 +312,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
         ),
         Claim(
             name=f"zero-{kernel}-all",
-            source=f"{SOURCE}, {said}; without condition (8), ours",
+            source=f"{SOURCE}, {wording}; without condition (8), ours",
             statement=f"With W_Q, W_K and W_V trained, {subject} attention reaches zero loss.",
             holds_where=AT_BEST,
             measure=partial(_zero_loss, values=values),
