@@ -1,8 +1,6 @@
-"""Error rates of claims: how often made-up worlds, in which the truth is known, are misjudged.
+"""Error rates of claims: how often they misjudge made-up worlds, in which the truth is known.
 
-Error rates of claims: how often made-up worlds, in which the truth is known, are misjudged.
-
-Error rates of all claims of a study, each in its made-up worlds at its preset's design.
+A study's worlds are in a module of this folder; each claim is judged at its preset's design.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Handwritten digits: scikit-learn's, and MNIST.
+"""Handwritten digits as grey images of 28 × 28 pixels: scikit-learn's, and MNIST (LeCun et al.).
 
-Handwritten digits as grey images of 28 × 28 pixels, drawn in the middle 20 × 20.
-
-MNIST's own digits are placed like this; a ring of four pixels around them is empty.
-
-MNIST's IDX files (LeCun et al.), plain or gzipped.
+MNIST's digits lie in the middle 20 × 20 pixels, and scikit-learn's are scaled and placed likewise.
+MNIST is read from its IDX files, plain or gzipped.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""IMDb reviews: their files, and what is read of them.
+"""IMDb's labelled film reviews (Maas et al. 2011) as bytes, from their folder or their archive.
 
-The files of IMDb: `train/pos/0_9.txt` and so on, on disk or inside the published archive.
-
-IMDb's labelled film reviews (Maas et al. 2011) as bytes, from their folder or their archive.
-
-Long Range Arena (Tay et al. 2021) classifies them byte by byte, cut or padded to 4000 tokens.
+Reviews are the files `train/pos/0_9.txt` and so on. Long Range Arena (Tay et al. 2021) classifies
+them byte by byte, cut or padded to 4000 tokens.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
-"""Texts with a label: generated reviews, SST-2, words as numbers.
+"""Labelled texts as rows of whole numbers: generated reviews, and SST-2's sentences.
 
-Sentences as rows of whole numbers, one for each word.
-
-Labelled texts of one length, as a model takes them.
-
-Generated reviews: sentiment words that a negation right before them turns round.
-
-A stand-in for IMDb that needs no download. Counting words gets some reviews right; looking at the
-word before gets all of them.
-
-SST-2's sentences (Socher et al. 2013, as in GLUE) from their TSV files or their parquet files.
-
-The test sentences are those of GLUE's development split: its test split has no labels.
+Generated reviews are a stand-in for IMDb that needs no download. A negation turns round the
+sentiment word after it: counting words gets some reviews right, and looking at the word before gets
+all of them. SST-2 (Socher et al. 2013, as in GLUE) is read from its TSV or parquet files; the test
+sentences are those of GLUE's development split, since its test split has no labels.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Settings of Pathfinder, and the paddles of its contours.
+"""Settings of a Pathfinder image, and the paddles that its contours are made of.
 
-Settings of a Pathfinder image; defaults are LRA's hard 32 × 32 images (Tay et al. 2020).
-
-Paddles as segments of the complex plane, and which of them would touch.
+Defaults are LRA's hard 32 × 32 images (Tay et al. 2020). Paddles are segments of the complex plane;
+`blocked` tells which of them would touch.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Samples of Pathfinder: rendered scenes with their labels.
+"""Pathfinder images with their labels: rendered from scenes, and kept on disk.
 
-From paddles and discs to pixels, all images at once.
-
-Pathfinder images of a random stream: drawn in chunks, and kept on disk.
-
-What is drawn is kept in one folder for each kind of image and stream, and a larger count is drawn
-on from where the kept ones end. Where the folder can't be written, or holds something else,
-the images are drawn.
+All images of a chunk are rendered at once. One folder of the cache keeps the images of each random
+stream and settings. A larger count continues where the kept images end. Where the folder can't be
+written, or holds something else, the images are drawn again.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Scenes of Pathfinder: markers, contours and distractors.
+"""Geometry of Pathfinder images: contours, distractors and discs, before any pixel.
 
-Places of the two discs: the label is a coin that the distance between them can't give away.
-
-Contours that grow paddle by paddle, in many scenes at once (Linsley et al. 2018).
-
-Scenes: the geometry of Pathfinder images, before any pixel.
+Contours grow paddle by paddle, in many scenes at once (Linsley et al. 2018). The label is a coin
+that the distance between the two discs can't give away.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Claims on classifiers, and a rule on ranks.
+"""Claims of section 5.3.1 of Song et al. 2024 on two kernels, for either classification study.
 
-A rule on ranks: whose runs are the worst of all.
-
-The claims of section 5.3.1 of Song et al. 2024, for either classification study.
+Each kernel is taken at its best step size. A rule on ranks compares the worst runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Plain and slow: kernel attention, and the classifier.
+"""Plain, slow kernel attention and transformer in NumPy, in float64.
 
-Attention entry by entry, as its definition says: what the fast one is tested against.
-
-The transformer in plain NumPy: one sample, head and token at a time, in float64.
+Attention is computed entry by entry as its definition says, and the transformer one sample, head
+and token at a time. The fast ones share no code with these.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Figures against the number of heads, and of certificates.
+"""Figures 2 to 5 of Deora et al. 2024, a line for each H, and the figure of certificates.
 
-Certificates of Deora et al. 2024: what is measured over each bound, and margins side by side.
-
-Figures 2 to 5 of Deora et al. 2024: training against the step, a line for each H.
+Certificates are measured quantities over their bounds, and margins side by side.
 """
 
 from __future__ import annotations

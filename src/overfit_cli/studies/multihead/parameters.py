@@ -1,8 +1,6 @@
-"""Parameters of `multihead-mixture` and `multihead-planted`, and the problem that a cell trains on.
+"""Parameters of `multihead-mixture` and `multihead-planted`, and the problem of a cell.
 
-Parameters of a multi-head attention layer and of its training (Deora et al. 2024, eq. 2).
-
-A classification problem of a cell: samples, what is known of them, and the planted head.
+A problem is a cell's samples, with the planted head and the margin where they are given.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What `multihead-mixture` and `multihead-planted` share: columns and batches.
-
-Columns of a cell of multi-head attention, and of its logged steps (Deora et al. 2024).
-
-What the studies of one multi-head attention layer share: figures, batches and training.
-"""
+"""The base of `multihead-mixture` and `multihead-planted`: columns, figures, batches and cost."""
 
 from __future__ import annotations
 

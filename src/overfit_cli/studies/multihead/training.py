@@ -188,7 +188,7 @@ class _Run(Generic[P]):
         settings = self._settings
         if not settings.certify or settings.first_phase == "none" or not self._of_mixture:
             return {}
-        weights = theory.of_cell(self._heads, place)
+        weights = theory.weights_of_cell(self._heads, place)
         signs = np.array([1.0, -1.0]) if settings.first_phase == "signs" else np.ones(1)
         there = (self._heads.counts[place] > 0).cpu().numpy()
         return first_phase_columns(self._problem, weights, signs[there])
@@ -290,10 +290,10 @@ class _Run(Generic[P]):
         if not math.isfinite(row["train_loss"]):
             return
         if self._settings.machine:
-            of_cell = theory.of_cell(self._heads, place)
+            of_cell = theory.weights_of_cell(self._heads, place)
             row |= first_phase.columns(self._problem.train, of_cell)
         if self._settings.certify:
-            of_cell = theory.of_cell(self._heads, place)
+            of_cell = theory.weights_of_cell(self._heads, place)
             ratios = theory.certificates(of_cell, self._inputs, self._labels)
             worst = self._worst[place]
             worst |= {name: max(one, worst.get(name, -math.inf)) for name, one in ratios.items()}
@@ -319,8 +319,8 @@ class _Run(Generic[P]):
         """Theorems 1 and 2 for one cell, with the last step as their target θ."""
         assert self._start_losses is not None
         hypotheses = theory.hypotheses(
-            theory.of_cell(self._start, place),
-            theory.of_cell(self._heads, place),
+            theory.weights_of_cell(self._start, place),
+            theory.weights_of_cell(self._heads, place),
             self._inputs,
             (float(self._start_losses[place]), loss),
             step,

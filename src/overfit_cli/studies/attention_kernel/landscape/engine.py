@@ -1,17 +1,12 @@
-"""Networks whose loss is drawn, the plane, and the loss on it.
+"""Trained networks, and the loss on a plane through one of them (section 5.2 of Song et al. 2024).
 
-Weights kept in the cache folder, so that nothing is trained twice, nor again after a kill.
+A network is trained in two stages: with softmax, then with the kernel. Kernels and pairs of
+directions share the first stage, and pairs the second. The network after each stage is kept in the
+cache folder, so that no stage is trained twice, nor again after a kill.
 
-Networks after the two stages of training: softmax, then the kernel (section 5.2).
-
-Kernels and pairs of directions share the first stage, and pairs the second. The network after each
-stage is kept in the cache folder, so that no stage is trained twice, nor again after a kill.
-
-Loss on a plane through a network, along one direction in W_Q and one in W_K of layer one.
-
-Only the first layer's queries and keys change over the plane, and they change linearly:
-q = q₀ + a q₁, k = k₀ + b k₁. So what comes before them is computed once, and many points go through
-the rest of the network together.
+The plane has one direction in W_Q and one in W_K of the first layer. Only that layer's queries and
+keys change over the plane, and they change linearly: q = q₀ + a q₁, k = k₀ + b k₁. So what comes
+before them is computed once, and many points go through the rest of the network together.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The figure `landscape`.
+"""Figure 4 of Song et al. 2024: loss surfaces of one network, a row for each kernel.
 
-Surfaces over a plane, each in three dimensions and as contours, with a table of measures.
-
-Figure 4 of Song et al. 2024: the surfaces of one network, one row per kernel.
+Each surface is shown in three dimensions and as contours, with a table of its measures.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Losses of many networks at a time, and measures of a surface.
+"""Measures of the roughness of a loss surface, and the evaluation of its points.
 
-Measures of the roughness of a surface that is sampled on a square grid.
-
-Landscapes: the loss on a plane through what was trained, evaluated, measured and logged.
+A surface is sampled on a square grid. Its losses are saved while they are evaluated.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The study `kernel-regression` of Song et al. 2024.
+"""The study `kernel-regression`: Theorems 1 to 3 of Song et al. 2024.
 
-Columns of a cell of `kernel-regression`, and of its trajectory (Song et al. 2024).
-
-The study `kernel-regression`: Theorems 1 to 3 of Song et al. 2024.
+Columns of a cell and of its trajectory, figures, batches and cost.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Claims on directions, and on the first phase.
+"""Claims of section 5 of Deora et al. 2024: first phase, good initialisation, Proposition 3.
 
-Whether W converges in direction to the attention support vector machine's solution.
-
-Claims of section 5 of Deora et al. 2024: the first phase, good initialisation, Proposition 3.
+And a claim on directions: whether W converges in direction to the solution of the attention support
+vector machine.
 """
 
 from __future__ import annotations

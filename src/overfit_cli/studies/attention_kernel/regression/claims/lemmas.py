@@ -1,8 +1,7 @@
-"""Claims on the lemmas and on the sizes they need.
+"""Claims on Lemmas 2, 3, 7 and 8, and on the sizes that the theorems need (Remarks 1 and 4).
 
-Remarks 1 and 4: the sizes at which random weights have λ_B > 0 and δ > 0.
-
-Lemmas 2, 3, 7 and 8 of the appendix: bounds with explicit constants, and how loose they are.
+The lemmas are bounds with explicit constants; the details say how loose they are. The remarks say
+at which sizes random weights have λ_B > 0 and δ > 0.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""Claims on linear rates: the choice of the step size, and the step counts they read.
+"""Claims of Theorems 1 and 2: linear rates and zero loss, and the selection of cells for claims.
 
-Selection of the cells that a claim is judged on, and how often their loss went to zero.
-
-What is kept over the steps of a batch: counts, descent, and ratios of changes.
-
-All are tensors (cells,), so that nothing waits for a GPU.
-
-Theorems 1 and 2: linear rates with the paper's constant and the corrected one, and zero loss.
+Rates are judged with the paper's constant and with the corrected one.
 """
 
 from __future__ import annotations
