@@ -13,7 +13,7 @@ from pathlib import Path
 
 from joblib import Parallel, delayed
 
-from calibration.rates import Calibrated, Rates, calibrate, worlds_of
+from calibration.rates import Calibration, Rates, calibrate, worlds_of
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 
@@ -82,9 +82,9 @@ def row(study_name: str, claim_name: str, runs: int) -> Sequence[str]:
     return cells_of_row(calibrated)
 
 
-def cells_of_row(calibrated: Calibrated) -> Sequence[str]:
+def cells_of_row(calibrated: Calibration) -> Sequence[str]:
     """Return the cells of a claim's row."""
-    true, false, undecidable = (calibrated.found[truth] for truth in ("true", "false", "open"))
+    true, false, undecidable = (calibrated.rates[truth] for truth in ("true", "false", "open"))
     shares = [
         true.share("holds"),
         true.share("fails"),

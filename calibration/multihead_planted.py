@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calibration.multihead import bound_worlds, second_heads, taking_steps, with_margin
+from calibration.multihead import bound_worlds, margin_cells, second_head_cells, step_cells
 from calibration.rates import Worlds
 from calibration.worlds import Bools, Numbers, Random, number_worlds, share_worlds
 from overfit_cli.studies.multihead.claims.step_sizes import BETTER, FASTER, QUICKER, REACHED, SOONER
@@ -25,11 +25,11 @@ def _finding(design: pd.DataFrame, succeeds: Bools, random: Random) -> pd.DataFr
 
 
 def _margin(design: pd.DataFrame, shares: Numbers, random: Random) -> pd.DataFrame:
-    return with_margin(design, shares, random).assign(**_FOUND)
+    return margin_cells(design, shares, random).assign(**_FOUND)
 
 
 def _faster(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
-    return taking_steps(design, powers, random).assign(**_FOUND)
+    return step_cells(design, powers, random).assign(**_FOUND)
 
 
 def _sooner(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
@@ -54,7 +54,9 @@ WORLDS: Mapping[str, Worlds] = {
         for optimiser, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
     },
     **bound_worlds("planted"),
-    "planted-second-head": number_worlds(second_heads, QUICKER, 0.1, logs=True),
-    "planted-second-head-error": number_worlds(partial(second_heads, errors=True), BETTER, 0.02),
+    "planted-second-head": number_worlds(second_head_cells, QUICKER, 0.1, logs=True),
+    "planted-second-head-error": number_worlds(
+        partial(second_head_cells, errors=True), BETTER, 0.02
+    ),
     "planted-momentum-sooner": number_worlds(_sooner, SOONER, 0.4, logs=True),
 }

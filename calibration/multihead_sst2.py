@@ -27,7 +27,7 @@ TRAIN_NOISE, TEST_NOISE = (0.012, 0.003), (0.013, 0.004)
 ACCURACY, ACCURACY_NOISE = 0.79, (0.01, 0.007)
 
 
-def trained(
+def trained_cells(
     design: pd.DataFrame,
     random: Random,
     *,
@@ -71,8 +71,8 @@ def _noise(design: pd.DataFrame, random: Random, of_seed: float, of_cell: float)
 
 def _worlds(*, flat: bool = True, gain: float = 0.0, more: float = 0.0) -> Worlds:
     """Worlds of a claim: where it is false the numbers of heads are alike, or seeds are few."""
-    true = partial(trained, flat=False, gain=gain, more=more)
-    return worlds_from(true, partial(trained, flat=flat), LOWER.fewest_seeds)
+    true = partial(trained_cells, flat=False, gain=gain, more=more)
+    return worlds_from(true, partial(trained_cells, flat=flat), LOWER.fewest_seeds)
 
 
 WORLDS: Mapping[str, Worlds] = {

@@ -115,19 +115,19 @@ MODULES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class Calibration:
     """A claim's verdicts in its worlds.
 
     Attributes:
         claim: the claim.
         cells, seeds: how many its preset's quick profile has.
-        found: how often it got each verdict, for each truth.
+        rates: how often it got each verdict, for each truth.
     """
 
     claim: Claim
     cells: int
     seeds: int
-    found: Mapping[Truth, Rates]
+    rates: Mapping[Truth, Rates]
 
 
 def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
@@ -140,7 +140,7 @@ def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
 
 def calibrate(
     study: AnyStudy, runs: int, names: frozenset[str] = frozenset()
-) -> Iterator[Calibrated]:
+) -> Iterator[Calibration]:
     """Judge a study's claims in their worlds many times.
 
     Args:
@@ -161,7 +161,7 @@ def calibrate(
         by_truth = {
             truth: rates(claim, getattr(trio, truth), cells, runs, truth) for truth in TRUTHS
         }
-        yield Calibrated(claim, len(cells), cells["seed"].nunique(), by_truth)
+        yield Calibration(claim, len(cells), cells["seed"].nunique(), by_truth)
 
 
 @functools.cache

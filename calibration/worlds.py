@@ -61,7 +61,7 @@ def number_worlds(
     return Worlds(
         partial(world, centres=[inside]),
         partial(world, centres=ends),
-        with_few_seeds(partial(world, centres=ends, noise=2.0), margin.fewest_seeds),
+        few_seed_world(partial(world, centres=ends, noise=2.0), margin.fewest_seeds),
     )
 
 
@@ -94,10 +94,10 @@ def worlds_from(true: World, false: World, fewest: int) -> Worlds:
         true, false: the other two.
         fewest: how many seeds the claim takes.
     """
-    return Worlds(true, false, with_few_seeds(false, fewest))
+    return Worlds(true, false, few_seed_world(false, fewest))
 
 
-def with_few_seeds(world: World, fewest: int) -> World:
+def few_seed_world(world: World, fewest: int) -> World:
     """Return a world with half of its seeds, or with as few as a claim takes.
 
     Args:

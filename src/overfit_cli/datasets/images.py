@@ -111,10 +111,10 @@ def read_mnist(folder: Path) -> dict[str, Digits]:
 
 def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:
     """Return the files of images and labels of a split; None where there are no images."""
-    images = _plain_or_gzipped(folder / f"{prefix}-images-idx3-ubyte")
+    images = _find_file(folder / f"{prefix}-images-idx3-ubyte")
     if images is None:
         return None
-    labels = _plain_or_gzipped(folder / f"{prefix}-labels-idx1-ubyte")
+    labels = _find_file(folder / f"{prefix}-labels-idx1-ubyte")
     if labels is None:
         raise UserError(
             f"{images}: its labels, {prefix}-labels-idx1-ubyte, aren't in the same folder."
@@ -122,7 +122,7 @@ def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:
     return images, labels
 
 
-def _plain_or_gzipped(path: Path) -> Path | None:
+def _find_file(path: Path) -> Path | None:
     return next(
         (file for file in (path, path.with_name(f"{path.name}.gz")) if file.is_file()), None
     )
@@ -152,7 +152,7 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
         UserError: if the file can't be read, has another magic number, or isn't as long as it says.
     """
     length = 4 + 4 * (magic & 0xFF)
-    with _opened(path) as file:
+    with _open(path) as file:
         header = file.read(length)
         if len(header) < length:
             raise UserError(f"{path}: it has {len(header)} bytes; its header alone has {length}.")
@@ -175,7 +175,7 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     """The file, unpacked as it is read.
 
     Raises:

@@ -25,33 +25,6 @@ START, PADDING, END, UNKNOWN = range(4)
 """Tokens that are no words, numbered as RoBERTa's are (Liu et al. 2019)."""
 
 
-def known_words(texts: Iterable[str], limit: int) -> dict[str, int]:
-    """Return the most frequent words with their tokens; of equally frequent ones the first come."""
-    counts = Counter(word for text in texts for word in text.split())
-    ranked = (word for word, _ in counts.most_common(limit))
-    return {word: token for token, word in enumerate(ranked, start=UNKNOWN + 1)}
-
-
-def tokens_of_words(text: str, numbers: Mapping[str, int], limit: int) -> list[int]:
-    """Return a sentence's tokens, `START` and `END` among them, at most so many."""
-    words = text.split()[: limit - 2]
-    return [START, *(numbers.get(word, UNKNOWN) for word in words), END]
-
-
-def padded(
-    rows: Sequence[Sequence[int]], padding: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return rows filled up to the longest, shape (rows, longest), and the length of each."""
-    lengths = np.array([len(row) for row in rows], np.int64)
-    tokens = np.full((len(rows), lengths.max()), padding, np.int32)
-    tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.concatenate(rows)
-    return tokens, lengths
-
-
-PADDING = 0
-"""The token that fills up a text that is too short; no word and no byte has this number."""
-
-
 @dataclass(frozen=True, eq=False)
 class Texts:
     """Texts cut or padded to one length.
@@ -69,7 +42,6 @@ class Texts:
 
 NEGATION = PADDING + 1
 """The word that turns the sentiment of the next one round."""
-
 Stream = Callable[[str], np.random.Generator]
 """From a name to the generator of what is drawn under it; all of them are independent."""
 
@@ -193,7 +165,6 @@ def _check(settings: ReviewSettings) -> None:
 
 MOST_BYTES = 200_000_000
 """Of a file: many times what was published, 4 MB."""
-
 _SPLITS = (("train",), ("dev", "validation"))
 _FOLDERS = ("", "sst2", "SST-2", "data", "sst2/data")
 _TEXTS = ("sentence", "content")
@@ -257,7 +228,7 @@ def _files(folder: Path, names: tuple[str, ...]) -> list[Path]:
 def _rows(path: Path) -> Iterator[tuple[str, int]]:
     """Sentences of a file with their labels."""
     content = read_bounded(path, MOST_BYTES)
-    rows = _of_tsv(path, content) if path.suffix == ".tsv" else _of_parquet(path, content)
+    rows = _tsv_rows(path, content) if path.suffix == ".tsv" else _parquet_rows(path, content)
     for row, text, label in rows:
         if label not in ("0", "1"):
             shown = shortened(label)
@@ -267,7 +238,7 @@ def _rows(path: Path) -> Iterator[tuple[str, int]]:
         yield text.strip(), int(label)
 
 
-def _of_tsv(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
+def _tsv_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
     """Where each row stands, its sentence and its label; nothing is quoted."""
     try:
         lines = content.decode("utf-8-sig").split("\n")
@@ -287,7 +258,7 @@ def _of_tsv(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
         yield f"line {number}", fields[text], fields[label]
 
 
-def _of_parquet(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
+def _parquet_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
     """Where each row stands, its sentence and its label."""
     try:
         table = pd.read_parquet(io.BytesIO(content))
@@ -307,3 +278,26 @@ def _columns(path: Path, header: list[str]) -> tuple[str, str]:
             f"{path}: its columns are {shown}; it takes label, and sentence or content."
         )
     return text, "label"
+
+
+def known_words(texts: Iterable[str], limit: int) -> dict[str, int]:
+    """Return the most frequent words with their tokens; of equally frequent ones the first come."""
+    counts = Counter(word for text in texts for word in text.split())
+    ranked = (word for word, _ in counts.most_common(limit))
+    return {word: token for token, word in enumerate(ranked, start=UNKNOWN + 1)}
+
+
+def tokens_of_words(text: str, numbers: Mapping[str, int], limit: int) -> list[int]:
+    """Return a sentence's tokens, `START` and `END` among them, at most so many."""
+    words = text.split()[: limit - 2]
+    return [START, *(numbers.get(word, UNKNOWN) for word in words), END]
+
+
+def pad_rows(
+    rows: Sequence[Sequence[int]], padding: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return rows filled up to the longest, shape (rows, longest), and the length of each."""
+    lengths = np.array([len(row) for row in rows], np.int64)
+    tokens = np.full((len(rows), lengths.max()), padding, np.int32)
+    tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return tokens, lengths

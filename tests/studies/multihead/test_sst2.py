@@ -23,7 +23,7 @@ from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Course
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
-from overfit_cli.datasets.text import END, PADDING, START, UNKNOWN, known_words, padded, read_sst2
+from overfit_cli.datasets.text import END, PADDING, START, UNKNOWN, known_words, pad_rows, read_sst2
 from overfit_cli.stats.shortcut_rules import word_counts_accuracy
 from overfit_cli.studies.multihead.sst2.claims import CLAIMS
 from overfit_cli.studies.multihead.sst2.data import sst2_task
@@ -205,7 +205,7 @@ def test_counting_words_finds_the_word_that_says_it_all() -> None:
     labels = draws.integers(0, 2, 300)
     told = [[*text, 30 + label] for text, label in zip(texts, labels, strict=True)]
     for sentences, least, most in ((told, 1.0, 1.0), (texts, 0.3, 0.7)):
-        train, test = (padded(part, 31) for part in (sentences[:200], sentences[200:]))
+        train, test = (pad_rows(part, 31) for part in (sentences[:200], sentences[200:]))
         found = word_counts_accuracy(train, labels[:200], test, labels[200:], 32)
         assert least <= found <= most
 

@@ -170,7 +170,7 @@ class Paddles:
         """Return the paddles as one row, shape (scenes · paddles,)."""
         return Paddles(self.middles.ravel(), self.directions.ravel())
 
-    def then(self, *more: Paddles) -> Paddles:
+    def append(self, *more: Paddles) -> Paddles:
         """Return these and then `more`, along the axis of paddles."""
         parts = (self, *more)
         return Paddles(
@@ -179,7 +179,7 @@ class Paddles:
         )
 
 
-def blocked(
+def is_blocked(
     settings: PathfinderSettings, tries: Paddles, placed: Paddles, skip: Integers | None = None
 ) -> Bools:
     """Say which tries would leave the image or come too near to a placed paddle.

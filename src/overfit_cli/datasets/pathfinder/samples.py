@@ -26,82 +26,13 @@ from overfit_cli.core.files import cache_folder, locked, write_whole
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings, Points
 from overfit_cli.datasets.pathfinder.scenes import Scenes, draw_scenes
 
-Canvas = NDArray[np.float32]
-
-
-def render(settings: PathfinderSettings, scenes: Scenes) -> NDArray[np.uint8]:
-    """Draw white on black, shape (scenes, size, size); rows are y, from the top.
-
-    Ink is evaluated at `antialiasing` points per pixel and axis: full within a shape, none beyond
-    it, and linear in the distance over one spacing of the points in between. So a stroke as thin
-    as a spacing keeps its weight wherever it lies. Where shapes overlap, the most ink counts; a
-    pixel is the mean of its points.
-    """
-    points = settings.antialiasing
-    thick = settings.paddle_thickness / 2
-    half = max(settings.paddle_length / 2 - thick, 0)  # The round caps count as length.
-    frame = _window(settings, half + max(thick, settings.marker_radius))
-    side = settings.size * points + 2 * frame
-    canvas = np.zeros((len(scenes.labels), side, side), dtype=np.float32)
-    for column in range(settings.paddles):
-        paddle = scenes.paddles.take(np.s_[:, column])
-        _stamp(settings, canvas, frame, paddle.middles, paddle.directions, half, thick)
-    for centres in scenes.markers.T:
-        _stamp(settings, canvas, frame, centres, np.ones_like(centres), 0.0, settings.marker_radius)
-    inner = canvas[:, frame : side - frame, frame : side - frame]
-    blocks = inner.reshape(len(canvas), settings.size, points, settings.size, points)
-    pixels: NDArray[np.uint8] = np.rint(255 * blocks.mean(axis=(2, 4))).astype(np.uint8)
-    return pixels
-
-
-def _stamp(
-    settings: PathfinderSettings,
-    canvas: Canvas,
-    frame: int,
-    middles: Points,
-    directions: Points,
-    half: float,
-    radius: float,
-) -> None:
-    """Draw one shape into each image, in place: all points nearer than `radius` to a segment.
-
-    Args:
-        settings: hold the number of points.
-        canvas: shape (scenes, side, side), with `frame` points around the image.
-        frame: at least as wide as what a shape covers.
-        middles, directions: of the segments, shape (scenes,).
-        half: half a segment's length; 0 draws a disc.
-        radius: half the stroke's thickness.
-    """
-    points = settings.antialiasing
-    window = np.arange(_window(settings, half + radius))
-    corner = np.stack([middles.real, middles.imag]) - half - radius
-    x, y = np.floor(corner * points).astype(np.int64)[:, :, None] - 1 + window
-    across = (x[:, None, :] + 0.5) / points - middles.real[:, None, None]
-    down = (y[:, :, None] + 0.5) / points - middles.imag[:, None, None]
-    cos, sin = directions.real[:, None, None], directions.imag[:, None, None]
-    beyond = np.maximum(np.abs(across * cos + down * sin) - half, 0)
-    distance = np.sqrt(beyond**2 + (down * cos - across * sin) ** 2)
-    ink = np.clip(0.5 + points * (radius - distance), 0, 1, dtype=np.float32, casting="same_kind")
-    indices = np.arange(len(canvas))[:, None, None], y[:, :, None] + frame, x[:, None, :] + frame
-    canvas[indices] = np.maximum(canvas[indices], ink)
-
-
-def _window(settings: PathfinderSettings, reach: float) -> int:
-    """Return how many points wide a square is that holds any shape of that reach, and its edge."""
-    return math.ceil(2 * reach * settings.antialiasing) + 4
-
-
 GENERATOR_VERSION = 2
 """Raised whenever the same settings and seed would give other images."""
-
 CHUNK = 128
 """How many images are drawn from one stream; always all of them, whatever is asked for."""
-
 FILE = "images.npz"
 NO_MARKERS = np.zeros((0, 2), dtype=np.complex64)
 """The discs of no images."""
-
 # What reading a torn archive raises, or one of other arrays, or (TypeError) a lone array.
 _UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, EOFError),
@@ -149,36 +80,6 @@ class PathfinderImages:
         return PathfinderImages(self.pixels[index], self.labels[index], self.markers[index])
 
 
-def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) -> PathfinderImages:
-    """Draw images `start` to `stop` - 1.
-
-    Raises:
-        UserError: if contours that long can't be laid in an image.
-    """
-    first = start // CHUNK
-    parts = []
-    for chunk in range(first, -(-stop // CHUNK)):
-        scenes = chunk_scenes(settings, stream, chunk)
-        markers = scenes.markers.astype(np.complex64)
-        parts.append(PathfinderImages(render(settings, scenes), scenes.labels, markers))
-    return joined(settings, parts)[start - first * CHUNK : stop - first * CHUNK]
-
-
-def chunk_scenes(settings: PathfinderSettings, stream: Stream, chunk: int) -> Scenes:
-    """Return the geometry of images chunk · CHUNK to (chunk + 1) · CHUNK - 1."""
-    return draw_scenes(settings, stream.generator(chunk), CHUNK)
-
-
-def joined(settings: PathfinderSettings, parts: list[PathfinderImages]) -> PathfinderImages:
-    """Return all parts' images, one part after the other; no part gives no image."""
-    none = np.zeros((0, settings.size, settings.size), dtype=np.uint8)
-    return PathfinderImages(
-        np.concatenate([none, *(part.pixels for part in parts)]),
-        np.concatenate([np.zeros(0, dtype=np.int64), *(part.labels for part in parts)]),
-        np.concatenate([NO_MARKERS, *(part.markers for part in parts)]),
-    )
-
-
 def images(settings: PathfinderSettings, stream: Stream, count: int) -> PathfinderImages:
     """Return the first `count` images of a stream, drawn or from the cache.
 
@@ -198,10 +99,40 @@ def images(settings: PathfinderSettings, stream: Stream, count: int) -> Pathfind
             kept = _read(settings, folder / FILE, key)
         # In whole chunks, so that what is drawn is never drawn again.
         missing = draw(settings, stream, len(kept), max(len(kept), -(-count // CHUNK) * CHUNK))
-        kept = joined(settings, [kept, missing])
+        kept = join_images(settings, [kept, missing])
         with suppress(OSError):
             _keep(folder, key, kept)
     return kept[:count]
+
+
+def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) -> PathfinderImages:
+    """Draw images `start` to `stop` - 1.
+
+    Raises:
+        UserError: if contours that long can't be laid in an image.
+    """
+    first = start // CHUNK
+    parts = []
+    for chunk in range(first, -(-stop // CHUNK)):
+        scenes = chunk_scenes(settings, stream, chunk)
+        markers = scenes.markers.astype(np.complex64)
+        parts.append(PathfinderImages(render(settings, scenes), scenes.labels, markers))
+    return join_images(settings, parts)[start - first * CHUNK : stop - first * CHUNK]
+
+
+def chunk_scenes(settings: PathfinderSettings, stream: Stream, chunk: int) -> Scenes:
+    """Return the geometry of images chunk · CHUNK to (chunk + 1) · CHUNK - 1."""
+    return draw_scenes(settings, stream.generator(chunk), CHUNK)
+
+
+def join_images(settings: PathfinderSettings, parts: list[PathfinderImages]) -> PathfinderImages:
+    """Return all parts' images, one part after the other; no part gives no image."""
+    none = np.zeros((0, settings.size, settings.size), dtype=np.uint8)
+    return PathfinderImages(
+        np.concatenate([none, *(part.pixels for part in parts)]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *(part.labels for part in parts)]),
+        np.concatenate([NO_MARKERS, *(part.markers for part in parts)]),
+    )
 
 
 def _key(settings: PathfinderSettings, stream: Stream) -> str:
@@ -223,14 +154,80 @@ def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImage
             ours = arrays["key"].shape == () and str(arrays["key"]) == key
             stored = PathfinderImages(arrays["pixels"], arrays["labels"], arrays["markers"])
     except _UNREADABLE:
-        return joined(settings, [])
-    return stored if ours and _is_whole(settings, stored) else joined(settings, [])
+        return join_images(settings, [])
+    return stored if ours and _is_whole(settings, stored) else join_images(settings, [])
 
 
 def _is_whole(settings: PathfinderSettings, stored: PathfinderImages) -> bool:
     """Whether the arrays are what a draw would give, as far as types and shapes go."""
-    none, count = vars(joined(settings, [])), stored.labels.size
+    none, count = vars(join_images(settings, [])), stored.labels.size
     return count % CHUNK == 0 and all(
         array.dtype == none[name].dtype and array.shape == (count, *none[name].shape[1:])
         for name, array in vars(stored).items()
     )
+
+
+def render(settings: PathfinderSettings, scenes: Scenes) -> NDArray[np.uint8]:
+    """Draw white on black, shape (scenes, size, size); rows are y, from the top.
+
+    Ink is evaluated at `antialiasing` points per pixel and axis: full within a shape, none beyond
+    it, and linear in the distance over one spacing of the points in between. So a stroke as thin
+    as a spacing keeps its weight wherever it lies. Where shapes overlap, the most ink counts; a
+    pixel is the mean of its points.
+    """
+    points = settings.antialiasing
+    thick = settings.paddle_thickness / 2
+    half = max(settings.paddle_length / 2 - thick, 0)  # The round caps count as length.
+    frame = _window(settings, half + max(thick, settings.marker_radius))
+    side = settings.size * points + 2 * frame
+    canvas = np.zeros((len(scenes.labels), side, side), dtype=np.float32)
+    for column in range(settings.paddles):
+        paddle = scenes.paddles.take(np.s_[:, column])
+        _stamp(settings, canvas, frame, paddle.middles, paddle.directions, half, thick)
+    for centres in scenes.markers.T:
+        _stamp(settings, canvas, frame, centres, np.ones_like(centres), 0.0, settings.marker_radius)
+    inner = canvas[:, frame : side - frame, frame : side - frame]
+    blocks = inner.reshape(len(canvas), settings.size, points, settings.size, points)
+    pixels: NDArray[np.uint8] = np.rint(255 * blocks.mean(axis=(2, 4))).astype(np.uint8)
+    return pixels
+
+
+Canvas = NDArray[np.float32]
+
+
+def _stamp(
+    settings: PathfinderSettings,
+    canvas: Canvas,
+    frame: int,
+    middles: Points,
+    directions: Points,
+    half: float,
+    radius: float,
+) -> None:
+    """Draw one shape into each image, in place: all points nearer than `radius` to a segment.
+
+    Args:
+        settings: hold the number of points.
+        canvas: shape (scenes, side, side), with `frame` points around the image.
+        frame: at least as wide as what a shape covers.
+        middles, directions: of the segments, shape (scenes,).
+        half: half a segment's length; 0 draws a disc.
+        radius: half the stroke's thickness.
+    """
+    points = settings.antialiasing
+    window = np.arange(_window(settings, half + radius))
+    corner = np.stack([middles.real, middles.imag]) - half - radius
+    x, y = np.floor(corner * points).astype(np.int64)[:, :, None] - 1 + window
+    across = (x[:, None, :] + 0.5) / points - middles.real[:, None, None]
+    down = (y[:, :, None] + 0.5) / points - middles.imag[:, None, None]
+    cos, sin = directions.real[:, None, None], directions.imag[:, None, None]
+    beyond = np.maximum(np.abs(across * cos + down * sin) - half, 0)
+    distance = np.sqrt(beyond**2 + (down * cos - across * sin) ** 2)
+    ink = np.clip(0.5 + points * (radius - distance), 0, 1, dtype=np.float32, casting="same_kind")
+    indices = np.arange(len(canvas))[:, None, None], y[:, :, None] + frame, x[:, None, :] + frame
+    canvas[indices] = np.maximum(canvas[indices], ink)
+
+
+def _window(settings: PathfinderSettings, reach: float) -> int:
+    """Return how many points wide a square is that holds any shape of that reach, and its edge."""
+    return math.ceil(2 * reach * settings.antialiasing) + 4

@@ -68,20 +68,20 @@ def attend(
     scale = kernel.scale(key.shape[-2])
     value = value if scale == 1 else value * scale
     if kernel.distance is None:
-        return _of_products(query, key, value.expand_as(key), mask)
+        return _product_attention(query, key, value.expand_as(key), mask)
     factor = kernel.distance / math.sqrt(query.shape[-1])
     if kernel.normalised:
-        features, key_features = _with_lengths(factor, query, key, mask)
+        features, key_features = _distance_features(factor, query, key, mask)
         return torch.softmax(features @ key_features.mT, -1) @ value
-    features, key_features = _with_lengths(factor * math.log2(math.e), query, key, mask)
+    features, key_features = _distance_features(factor * math.log2(math.e), query, key, mask)
     if query.device.type != "cpu" or query.shape[-2] < _LONG or not query.numel():
         return torch.exp2(features @ key_features.mT) @ value
     heads = (tensor.flatten(0, -3) for tensor in (features, key_features, value.expand_as(key)))
-    received: Tensor = _Powers.apply(*heads)  # type: ignore[no-untyped-call]
+    received: Tensor = _PowerAttention.apply(*heads)  # type: ignore[no-untyped-call]
     return received.view_as(query)
 
 
-def _of_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+def _product_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
     """Return softmax(q kᵀ / √d) v; PyTorch fuses it for (samples, heads, tokens, width) alone."""
     if mask is not None:
         mask = mask.expand(*query.shape[:-3], 1, 1, -1).flatten(0, -4)
@@ -89,7 +89,7 @@ def _of_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None)
     return scaled_dot_product_attention(q, k, v, attn_mask=mask).view_as(query)
 
 
-def _with_lengths(
+def _distance_features(
     factor: float, query: Tensor, key: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return features, (..., tokens, width + 2), whose product is −factor ‖q − k‖²."""
@@ -103,7 +103,7 @@ def _with_lengths(
     return query_features, torch.cat([key, torch.ones_like(key_lengths), key_lengths], -1)
 
 
-class _Powers(Function):
+class _PowerAttention(Function):
     """2^(q·k) v on a CPU, head by head: the powers of one head stay in the cache, in one place.
 
     PyTorch's exp2 is four times as fast there as its exp, and twenty times on very small powers.

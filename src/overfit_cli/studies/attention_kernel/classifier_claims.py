@@ -21,69 +21,9 @@ from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
 
-FEWEST_RUNS = 4
-"""Of each sample: with fewer, chance gives every order more often than that."""
-
-
-def lowest_needed(runs: int) -> int:
-    """Return how many of the lowest values must be of one sample so that chance is ruled out.
-
-    Where 2n values come in random order, the k lowest are all of a given half of them with chance
-    C(n, k) / C(2n, k), which may be as rare as an interval errs on one side.
-
-    Args:
-        runs: n, `FEWEST_RUNS` or more.
-    """
-    by_chance = (1 - level_of_each(1)) / 2
-    rare = (k for k in range(1, runs + 1) if comb(runs, k) <= by_chance * comb(2 * runs, k))
-    return next(rare, runs + 1)
-
-
-def worst_is_lower(first: ArrayLike, second: ArrayLike, *, note: str = "") -> Measurement:
-    """Return the measurement of a claim that the worst run of one sample is below the other's.
-
-    A single worst run says little: it is lower than the other's every second time where both
-    samples are alike. So the claim holds where the `lowest_needed` values are all of `one`, fails
-    where they are all of `other`, and is open otherwise; a tie between the samples there is no
-    order. Where runs of both share a seed and are alike for that, an error is rarer still.
-
-    Args:
-        first, second: as many runs of each.
-        note: what else a reader must know.
-    """
-    lower, higher = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
-    runs, needed = len(lower), 0
-    verdict: Verdict = "inconclusive"
-    if runs < FEWEST_RUNS:
-        note = f"{note} It needs {FEWEST_RUNS} seeds; these cells have {plural(runs, 'seed')}."
-        note = note.strip()
-    else:
-        needed = lowest_needed(runs)
-        if needed > runs:
-            note = f"{note} So few runs can't rule chance out.".strip()
-        elif lower[needed - 1] < higher[0]:
-            verdict = "holds"
-        elif higher[needed - 1] < lower[0]:
-            verdict = "fails"
-    return Measurement(
-        verdict=verdict,
-        value=float(higher[0] - lower[0]),
-        decided="ranks",
-        details={
-            "first, worst": float(lower[0]),
-            "second, worst": float(higher[0]),
-            "first, runs below the second's worst": int((lower < higher[0]).sum()),
-            "second, runs below the first's worst": int((higher < lower[0]).sum()),
-            "runs below it that decide": needed,
-        },
-        note=note,
-    )
-
-
 SOURCE = "Song et al. 2024, section 5.3.1"
 SPEED = "mean_test_loss"
 """What the best step size is best in, and what "faster" means: the test loss over all steps."""
-
 BEST_KERNELS = Comparison("kernel", "learning_rate", "step size", best_in=SPEED)
 CONTROLS = {
     "gaussian-normalised": "a Gaussian whose rows sum to one",
@@ -96,8 +36,9 @@ ABOVE_SHORTCUT = Margin(least=0.0, because="as accurate as the rule", fewest_see
 STEADIER = Margin(least=0.0, because="as steady", fewest_seeds=6)
 ALIVE = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 _FASTER = LOWER.in_words("the difference to softmax, each at its best step size,")
-
-OfBoth = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
+FEWEST_RUNS = 4
+"""Of each sample: with fewer, chance gives every order more often than that."""
+Judge = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
 """From two kernels at their best step sizes, and all cells, to the measurement."""
 
 
@@ -130,7 +71,7 @@ class ClassifierClaims:
         source = f"{SOURCE}, {figure}"
         return self._claim("gaussian-faster", statement, _FASTER, _loss_difference, source)
 
-    def at_one_rate(self, task: str, figure: str) -> list[Claim]:
+    def one_rate_claims(self, task: str, figure: str) -> list[Claim]:
         """Claim both of the Gaussian at the paper's one step size, as the paper compares."""
         condition = f"at the paper's one step size, {self.paper_rate:g}, for both kernels"
         number = f"the difference to softmax {condition},"
@@ -201,7 +142,7 @@ class ClassifierClaims:
             _steadier,
         )
 
-    def above_shortcut(self) -> Claim:
+    def shortcut_claim(self) -> Claim:
         """Claim that something is learned that the shortcut rule doesn't know."""
         return self._claim(
             "above-shortcut",
@@ -209,7 +150,7 @@ class ClassifierClaims:
             ABOVE_SHORTCUT.in_words(
                 "test accuracy less that rule's, for the better kernel at its best step size,"
             ),
-            self._above_shortcut,
+            self._judge_shortcut,
             f"{SOURCE}; ours",
         )
 
@@ -230,7 +171,7 @@ class ClassifierClaims:
         name: str,
         statement: str,
         holds_where: str,
-        judge: OfBoth,
+        judge: Judge,
         source: str = SOURCE,
         kernel: str = "gaussian",
         position: Place | None = None,
@@ -248,7 +189,7 @@ class ClassifierClaims:
             preset=self.preset,
         )
 
-    def _above_shortcut(
+    def _judge_shortcut(
         self, first: BestSetting, second: BestSetting, cells: pd.DataFrame
     ) -> Measurement:
         if first.cells["shortcut_accuracy"].isna().all():
@@ -285,25 +226,6 @@ class ClassifierClaims:
         )
 
 
-def _difference(
-    first: pd.Series[float],
-    second: pd.Series[float],
-    margin: Margin,
-    note: str,
-    *,
-    chosen: int,
-    more: Mapping[str, float] | None = None,
-) -> Measurement:
-    """A paired difference, seed by seed, with both means and deviations among the details."""
-    details = {
-        f"{rank}, {name}": float(number)
-        for rank, values in (("first", first), ("second", second))
-        for name, number in (("mean", values.mean()), ("deviation", values.std()))
-    }
-    estimate = mean_estimate(first - second, level_of_each(chosen))
-    return judged(estimate, margin, details=details | dict(more or {}), note=note)
-
-
 def _loss_difference(first: BestSetting, second: BestSetting, cells: pd.DataFrame) -> Measurement:
     measured = _difference(
         first.column(SPEED),
@@ -328,6 +250,25 @@ def _accuracy_difference(
         chosen=_chosen(first, second),
     )
     return unless_at_edge(measured, first, second)
+
+
+def _difference(
+    first: pd.Series[float],
+    second: pd.Series[float],
+    margin: Margin,
+    note: str,
+    *,
+    chosen: int,
+    more: Mapping[str, float] | None = None,
+) -> Measurement:
+    """A paired difference, seed by seed, with both means and deviations among the details."""
+    details = {
+        f"{rank}, {name}": float(number)
+        for rank, values in (("first", first), ("second", second))
+        for name, number in (("mean", values.mean()), ("deviation", values.std()))
+    }
+    estimate = mean_estimate(first - second, level_of_each(chosen))
+    return judged(estimate, margin, details=details | dict(more or {}), note=note)
 
 
 def _chosen(first: BestSetting, second: BestSetting) -> int:
@@ -362,3 +303,58 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
             f"{name}, worst accuracy": float(values.min()) for name, values in accuracies.items()
         },
     )
+
+
+def worst_is_lower(first: ArrayLike, second: ArrayLike, *, note: str = "") -> Measurement:
+    """Return the measurement of a claim that the worst run of one sample is below the other's.
+
+    A single worst run says little: it is lower than the other's every second time where both
+    samples are alike. So the claim holds where the `lowest_needed` values are all of `one`, fails
+    where they are all of `other`, and is open otherwise; a tie between the samples there is no
+    order. Where runs of both share a seed and are alike for that, an error is rarer still.
+
+    Args:
+        first, second: as many runs of each.
+        note: what else a reader must know.
+    """
+    lower, higher = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
+    runs, needed = len(lower), 0
+    verdict: Verdict = "inconclusive"
+    if runs < FEWEST_RUNS:
+        note = f"{note} It needs {FEWEST_RUNS} seeds; these cells have {plural(runs, 'seed')}."
+        note = note.strip()
+    else:
+        needed = lowest_needed(runs)
+        if needed > runs:
+            note = f"{note} So few runs can't rule chance out.".strip()
+        elif lower[needed - 1] < higher[0]:
+            verdict = "holds"
+        elif higher[needed - 1] < lower[0]:
+            verdict = "fails"
+    return Measurement(
+        verdict=verdict,
+        value=float(higher[0] - lower[0]),
+        decided="ranks",
+        details={
+            "first, worst": float(lower[0]),
+            "second, worst": float(higher[0]),
+            "first, runs below the second's worst": int((lower < higher[0]).sum()),
+            "second, runs below the first's worst": int((higher < lower[0]).sum()),
+            "runs below it that decide": needed,
+        },
+        note=note,
+    )
+
+
+def lowest_needed(runs: int) -> int:
+    """Return how many of the lowest values must be of one sample so that chance is ruled out.
+
+    Where 2n values come in random order, the k lowest are all of a given half of them with chance
+    C(n, k) / C(2n, k), which may be as rare as an interval errs on one side.
+
+    Args:
+        runs: n, `FEWEST_RUNS` or more.
+    """
+    by_chance = (1 - level_of_each(1)) / 2
+    rare = (k for k in range(1, runs + 1) if comb(runs, k) <= by_chance * comb(2 * runs, k))
+    return next(rare, runs + 1)

@@ -216,7 +216,7 @@ class Steps:
         self._taken = 0
 
     @property
-    def by_loss(self) -> bool:
+    def divides_by_loss(self) -> bool:
         """Whether it takes gradients that are divided by the loss."""
         return self._optimiser in ("loss-normalised", "gradient-normalised")
 
@@ -313,7 +313,7 @@ class HeadGradients:
     """
 
     def __init__(self, inputs: Tensor, labels: Tensor, cells: int, classes: int) -> None:
-        self._parts = _in_parts(inputs, cells, classes)
+        self._parts = _split_samples(inputs, cells, classes)
         self._labels = torch.split(labels, self._parts[0].size)
 
     def __call__(self, U: Tensor, W: Tensor, mixing: Tensor, H: Tensor, scaled: bool) -> Gradients:
@@ -364,11 +364,11 @@ def logits_of(inputs: Tensor, U: Tensor, W: Tensor, mixing: Tensor) -> Tensor:
         inputs: X, shape (samples, tokens, features).
         U, W, mixing: as for `HeadGradients`.
     """
-    parts = _in_parts(inputs, *mixing.shape)
+    parts = _split_samples(inputs, *mixing.shape)
     return torch.cat([part.logits(U, W, mixing) for part in parts], 1)
 
 
-def _in_parts(inputs: Tensor, cells: int, classes: int) -> list[_Part]:
+def _split_samples(inputs: Tensor, cells: int, classes: int) -> list[_Part]:
     """Split samples so that the arrays of each part fit into a cache; parts share the arrays."""
     n, T, _ = inputs.shape
     columns = T * cells * classes

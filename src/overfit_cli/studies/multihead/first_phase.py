@@ -129,9 +129,7 @@ def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
     assert problem.patterns is not None
     samples, relevant = problem.train, problem.train.relevant
     assert relevant is not None
-    W = torch.as_tensor(
-        stated.norm_needed(MISSED) * optimal_attention(problem.patterns)
-    )  # Γ W_opt
+    W = torch.as_tensor(stated.norm_needed(MISSED) * optimal_attention(problem.patterns))  # Γ W_opt
     X = torch.as_tensor(samples.inputs)
     outputs = derivatives(X, torch.as_tensor(_oracle(problem)), W).outputs  # (samples,)
     A = (X @ W @ X.mT).softmax(-1)  # (samples, t, s)

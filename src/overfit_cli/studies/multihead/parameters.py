@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.parameters import StudyParameters, parameter
 
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Optimiser = Literal["gd", "momentum", "adam", "loss-normalised", "gradient-normalised"]
 StepRule = Literal["constant", "sqrt-heads", "heads"]
-
 STEP_RULES: dict[StepRule, float] = {"constant": 0.0, "sqrt-heads": 0.5, "heads": 1.0}
 """The power of H by which each rule multiplies the step size."""
 
@@ -159,10 +160,6 @@ class MultiheadParameters(StudyParameters):
                 "--set trained attention: with head_width=shared, trained takes all: only whole "
                 "matrices are trained by themselves."
             )
-
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,18 @@ from overfit_cli.core.figure import (
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
-from overfit_cli.studies.multihead.paper import PAPER
+from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
 
+P = TypeVar("P", bound=MultiheadParameters)
+APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
+"""Parameters in which cells that are trained together may differ."""
+_LARGEST_BATCH = {"cpu": 1e6, "cuda": 2e8}
+"""The most products of tokens, samples and classes in a batch: what is measured of all at once."""
+BYTES_OF_LIBRARIES = 3e8
+_STEP_OVERHEAD = 1e5
+"""A step's fixed cost, in products of two tokens' features."""
+_PROBED_STEPS = 200
 CERTIFICATES = (
     Column(
         "model_gradient",
@@ -52,7 +61,6 @@ CERTIFICATES = (
         label="concavity over its bound",
     ),
 )
-
 _MEASURED = (
     Column("test_loss", "test loss", symbol="L"),
     Column("test_error", "share of test samples of the wrong sign", label="test error"),
@@ -114,6 +122,67 @@ PLANTED_COLUMNS = (
         label="alignment of U",
     ),
 )
+FIRST_PHASE = (
+    Column(
+        "first_coefficient",
+        "what the first phase puts on the oracle classifier, over ζ",
+        label="oracle coefficient over ζ",
+    ),
+    Column(
+        "first_deviation",
+        "length of what it adds besides ζ/4 of it",
+        symbol="P",
+        label="first phase's deviation",
+    ),
+    Column("good_norm", "a head's norm over P1's bound, most", label="head norm over P1's bound"),
+    Column(
+        "good_output", "a sample's output over P2's bound, most", label="output over P2's bound"
+    ),
+    Column(
+        "optimal_noise", "noise over what Proposition 3 allows", label="share of the allowed noise"
+    ),
+    Column(
+        "optimal_missed",
+        "softmax that θ_opt misses over Proposition 3's bound, most",
+        label="missed softmax over bound",
+    ),
+    Column(
+        "optimal_margin",
+        "Proposition 3's bound over the least margin of θ_opt",
+        label="bound over θ_opt's margin",
+    ),
+    Column(
+        "ntk_margin",
+        "largest margin of the tangent kernel",
+        symbol=r"\gamma",
+        label="tangent kernel's margin",
+    ),
+    Column(
+        "ntk_margin_bound",
+        "what that margin can't exceed, by duality",
+        label="bound on the kernel's margin",
+    ),
+    Column("ntk_margin_constructed", "margin of section 5.2's θ⋆"),
+    Column(
+        "gamma_tangent",
+        "the margin that equation (7) states",
+        symbol=r"\gamma_*",
+        label="margin of equation (7)",
+    ),
+    Column(
+        "gamma_tangent_without",
+        "what equation (7) would state were P zero",
+        label="margin of (7) without P",
+    ),
+    Column(
+        "tangent_heads",
+        "decimal logarithm of the heads that Proposition 2's P3 takes",
+        label="log₁₀ heads of Proposition 2",
+    ),
+    Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{\mathrm{lin}}"),
+    Column("gamma_attention", "attention's margin", symbol=r"\gamma_{\mathrm{attn}}"),
+)
+"""What is measured after the first phase, where bounds are held to what is measured."""
 
 
 def cell_columns(*special: Column) -> tuple[Column, ...]:
@@ -185,82 +254,6 @@ def step_columns(*special: Column) -> tuple[Column, ...]:
         *MACHINE,
         *CERTIFICATES,
     )
-
-
-FIRST_PHASE = (
-    Column(
-        "first_coefficient",
-        "what the first phase puts on the oracle classifier, over ζ",
-        label="oracle coefficient over ζ",
-    ),
-    Column(
-        "first_deviation",
-        "length of what it adds besides ζ/4 of it",
-        symbol="P",
-        label="first phase's deviation",
-    ),
-    Column("good_norm", "a head's norm over P1's bound, most", label="head norm over P1's bound"),
-    Column(
-        "good_output", "a sample's output over P2's bound, most", label="output over P2's bound"
-    ),
-    Column(
-        "optimal_noise", "noise over what Proposition 3 allows", label="share of the allowed noise"
-    ),
-    Column(
-        "optimal_missed",
-        "softmax that θ_opt misses over Proposition 3's bound, most",
-        label="missed softmax over bound",
-    ),
-    Column(
-        "optimal_margin",
-        "Proposition 3's bound over the least margin of θ_opt",
-        label="bound over θ_opt's margin",
-    ),
-    Column(
-        "ntk_margin",
-        "largest margin of the tangent kernel",
-        symbol=r"\gamma",
-        label="tangent kernel's margin",
-    ),
-    Column(
-        "ntk_margin_bound",
-        "what that margin can't exceed, by duality",
-        label="bound on the kernel's margin",
-    ),
-    Column("ntk_margin_constructed", "margin of section 5.2's θ⋆"),
-    Column(
-        "gamma_tangent",
-        "the margin that equation (7) states",
-        symbol=r"\gamma_*",
-        label="margin of equation (7)",
-    ),
-    Column(
-        "gamma_tangent_without",
-        "what equation (7) would state were P zero",
-        label="margin of (7) without P",
-    ),
-    Column(
-        "tangent_heads",
-        "decimal logarithm of the heads that Proposition 2's P3 takes",
-        label="log₁₀ heads of Proposition 2",
-    ),
-    Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{\mathrm{lin}}"),
-    Column("gamma_attention", "attention's margin", symbol=r"\gamma_{\mathrm{attn}}"),
-)
-"""What is measured after the first phase, where bounds are held to what is measured."""
-
-
-P = TypeVar("P", bound=MultiheadParameters)
-
-APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
-"""Parameters in which cells that are trained together may differ."""
-
-_LARGEST_BATCH = {"cpu": 1e6, "cuda": 2e8}
-"""The most products of tokens, samples and classes in a batch: what is measured of all at once."""
-
-BYTES_OF_LIBRARIES = 3e8
-_STEP_OVERHEAD = 1e5
-"""A step's fixed cost, in products of two tokens' features."""
 
 
 class MultiheadStudy(Study[P]):
@@ -366,9 +359,6 @@ class MultiheadStudy(Study[P]):
         if measured.get("margin_share", 0) > 0:
             sentence += f" The least margin is {measured['margin_share']:.0%} of γ_attn."
         return sentence
-
-
-_PROBED_STEPS = 200
 
 
 def _pairs(cell: Cell[P]) -> float:

@@ -225,7 +225,7 @@ class _Run(Generic[P]):
         projection, attention = full_matrices(self._heads.weights)
         heads = self._heads
         found = self._gradients(
-            projection, attention, heads.mixing, heads.heads, self._steps.by_loss
+            projection, attention, heads.mixing, heads.heads, self._steps.divides_by_loss
         )
         if self._start_losses is None:
             self._start_losses = found.loss

@@ -38,11 +38,71 @@ from overfit_cli.studies.attention_kernel.classifier import (
 )
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
+NETWORK_VERSION = 1
+"""Raised whenever the same parameters and seed would give another network."""
 FILE = "network.pt"
+AT_A_TIME = {"cpu": 2**12, "cuda": 2**21}
+"""Tokens, over points and samples, that go through the network together. On a CPU what they take
+fits its cache: measured, half as many are slower, and so are twice as many."""
+_SURFACE = {"pair", "directions", "points", "spacing", "loss_samples"}
+_SECOND_STAGE = {"kernel", "second_steps"}
 Network = TypeVar("Network", bound=torch.nn.Module)
 
 
-def trained_once(
+def trained_network(
+    parameters: KernelLandscapeParameters, task: Task, seed: int, stage: int, device: str
+) -> Transformer:
+    """Return the network after a stage, 1 or 2, from the cache folder if it is there.
+
+    Each stage has an optimiser of its own; the second takes the minibatches after the first's.
+    """
+    kernel = "softmax" if stage == 1 else parameters.kernel
+    of_stage = parameters.model_copy(update={"kernel": kernel})
+    return train_once(
+        lambda: build_model(of_stage, task, seed, device),
+        lambda model: _train_stage(model, parameters, task, seed, stage, device),
+        _network_name(parameters, seed, stage, data_fingerprint(task)),
+        device,
+    )
+
+
+def _train_stage(
+    model: Transformer,
+    parameters: KernelLandscapeParameters,
+    task: Task,
+    seed: int,
+    stage: int,
+    device: str,
+) -> None:
+    """Train a stage; the second goes on from the first with the minibatches that follow."""
+    first, steps = 0, parameters.training_steps
+    if stage == 2:
+        before = trained_network(parameters, task, seed, 1, device)
+        model.load_state_dict(before.state_dict())
+        model.dropout.restart(named_rng(seed, "train", "dropout", "second stage"))
+        first, steps = parameters.training_steps, parameters.second_steps
+    every = minibatches(len(task.train.labels), parameters.batch_size, seed)
+    rows = itertools.islice(every, first, first + steps)
+    for _ in training_steps(model, parameters, task.train, rows, device):
+        pass
+
+
+@functools.lru_cache(maxsize=2)
+def data_fingerprint(task: Task) -> str:
+    """Return a name for the training samples: folders of one name may hold different ones."""
+    arrays = (task.train.tokens, task.train.labels, task.train.lengths)
+    return fingerprint(*(array for array in arrays if array is not None))
+
+
+def _network_name(parameters: KernelLandscapeParameters, seed: int, stage: int, data: str) -> str:
+    """Return the name of the network after a stage, the same for cells that share it."""
+    left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
+    text = parameters.model_dump_json(exclude=left_out)
+    identity = f"{NETWORK_VERSION}/{stage}/{seed}/{data}/{text}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:24]
+
+
+def train_once(
     build: Callable[[], Network], train: Callable[[Network], None], name: str, device: str
 ) -> Network:
     """Return a trained network, from the cache folder if it is there.
@@ -82,71 +142,6 @@ def _save(model: torch.nn.Module, file: Path) -> None:
     content = io.BytesIO()
     torch.save(model.state_dict(), content)
     write_whole(file, content.getvalue())
-
-
-NETWORK_VERSION = 1
-"""Raised whenever the same parameters and seed would give another network."""
-
-_SURFACE = {"pair", "directions", "points", "spacing", "loss_samples"}
-_SECOND_STAGE = {"kernel", "second_steps"}
-
-
-def trained_network(
-    parameters: KernelLandscapeParameters, task: Task, seed: int, stage: int, device: str
-) -> Transformer:
-    """Return the network after a stage, 1 or 2, from the cache folder if it is there.
-
-    Each stage has an optimiser of its own; the second takes the minibatches after the first's.
-    """
-    kernel = "softmax" if stage == 1 else parameters.kernel
-    of_stage = parameters.model_copy(update={"kernel": kernel})
-    return trained_once(
-        lambda: build_model(of_stage, task, seed, device),
-        lambda model: _train_stage(model, parameters, task, seed, stage, device),
-        _network_name(parameters, seed, stage, data_fingerprint(task)),
-        device,
-    )
-
-
-@functools.lru_cache(maxsize=2)
-def data_fingerprint(task: Task) -> str:
-    """Return a name for the training samples: folders of one name may hold different ones."""
-    arrays = (task.train.tokens, task.train.labels, task.train.lengths)
-    return fingerprint(*(array for array in arrays if array is not None))
-
-
-def _network_name(parameters: KernelLandscapeParameters, seed: int, stage: int, data: str) -> str:
-    """Return the name of the network after a stage, the same for cells that share it."""
-    left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
-    text = parameters.model_dump_json(exclude=left_out)
-    identity = f"{NETWORK_VERSION}/{stage}/{seed}/{data}/{text}"
-    return hashlib.sha256(identity.encode()).hexdigest()[:24]
-
-
-def _train_stage(
-    model: Transformer,
-    parameters: KernelLandscapeParameters,
-    task: Task,
-    seed: int,
-    stage: int,
-    device: str,
-) -> None:
-    """Train a stage; the second goes on from the first with the minibatches that follow."""
-    first, steps = 0, parameters.training_steps
-    if stage == 2:
-        before = trained_network(parameters, task, seed, 1, device)
-        model.load_state_dict(before.state_dict())
-        model.dropout.restart(named_rng(seed, "train", "dropout", "second stage"))
-        first, steps = parameters.training_steps, parameters.second_steps
-    every = minibatches(len(task.train.labels), parameters.batch_size, seed)
-    rows = itertools.islice(every, first, first + steps)
-    for _ in training_steps(model, parameters, task.train, rows, device):
-        pass
-
-
-AT_A_TIME = {"cpu": 2**12, "cuda": 2**21}
-"""Tokens, over points and samples, that go through the network together. On a CPU what they take
-fits its cache: measured, half as many are slower, and so are twice as many."""
 
 
 @dataclass(frozen=True)
@@ -225,10 +220,10 @@ class Plane:
         """The loss at a few points, (points,), with that many samples at a time."""
         total = points.new_zeros(len(points))
         for first in range(0, len(self._labels), rows):
-            total += self._summed(points, slice(first, first + rows))
+            total += self._summed_losses(points, slice(first, first + rows))
         return total / len(self._labels)
 
-    def _summed(self, points: Tensor, rows: slice) -> Tensor:
+    def _summed_losses(self, points: Tensor, rows: slice) -> Tensor:
         """The loss summed over some of the samples, (points,)."""
         a, b = points[:, 0, None, None, None, None], points[:, 1, None, None, None, None]
         mask = None if self._mask is None else self._mask[rows]

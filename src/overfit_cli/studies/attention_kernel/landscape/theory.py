@@ -19,6 +19,90 @@ from overfit_cli.core.files import cache_folder, write_whole
 from overfit_cli.core.training import Training
 
 Floats = NDArray[np.float64]
+Losses = Callable[[Floats], Floats]
+"""From points, shape (points, 2), to their losses, shape (points,)."""
+MEASURES = (
+    Column(
+        "rms_laplacian",
+        "root mean square of the surface's Laplacian",
+        label="root mean square Laplacian",
+    ),
+    Column(
+        "interior_minima",
+        "points below all of their eight neighbours",
+        kind="int",
+        label="interior minima",
+    ),
+    Column(
+        "quadratic_residual",
+        "rms residual of the best quadratic, of the surface's deviation",
+        label="residual of best quadratic",
+    ),
+    Column(
+        "sharpness",
+        "largest rise over the centre's loss, over one plus that loss",
+        label="sharpness",
+    ),
+    Column(
+        "centre_loss", "loss of the network, at the surface's centre", label="loss at the centre"
+    ),
+    Column("lowest_loss", "lowest loss of the surface"),
+    Column("highest_loss", "highest loss of the surface"),
+)
+"""What is measured of a landscape."""
+SAVED_EVERY = 5.0
+"""Seconds between two saves: about how much work a kill may cost."""
+BLOCK = 64
+"""Points that are evaluated between two looks at the clock."""
+
+
+def measure_landscape(
+    losses: Losses,
+    plane: tuple[int, float],
+    centre: float,
+    cell: Cell,
+    training: Training,
+    name: str,
+) -> dict[str, float]:
+    """Evaluate a cell's landscape, log its points in place of steps, and return its `MEASURES`.
+
+    Args:
+        losses: the function that evaluates points.
+        plane: how many points along either direction, and how far apart; see `offsets`.
+        centre: the loss at the centre.
+        cell: the cell; its trajectory gets the columns `a`, `b` and `loss`.
+        training: where to log.
+        name: of a file in the cache folder that keeps losses while the landscape isn't done.
+    """
+    saved = SavedLosses(losses, cache_folder() / "surfaces" / name)
+    count, spacing = plane
+    steps = offsets(count, spacing)
+    points = grid(steps)
+    flat = saved(points)  # (points · points,)
+    saved.delete()
+    rows = np.column_stack([points, flat]).tolist()
+    for step, (a, b, loss) in enumerate(rows):
+        training.log(cell, step, {"a": a, "b": b, "loss": loss})
+    surface = flat.reshape(count, count)
+    return {
+        "rms_laplacian": rms_laplacian(surface, spacing),
+        "interior_minima": interior_minima(surface),
+        "quadratic_residual": quadratic_residual(surface, steps),
+        "sharpness": sharpness(surface, centre),
+        "centre_loss": centre,
+        "lowest_loss": float(surface.min()),
+        "highest_loss": float(surface.max()),
+    }
+
+
+def offsets(points: int, spacing: float) -> Floats:
+    """Return where the points lie along a direction: spacing · (r − points/2), r = 1, 2, ..."""
+    return spacing * (np.arange(1, points + 1, dtype=np.float64) - points // 2)
+
+
+def grid(steps: Floats) -> Floats:
+    """Return all points of the plane whose coordinates are among `at`, (points · points, 2)."""
+    return np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(-1, 2)
 
 
 def interior_minima(surface: Floats) -> int:
@@ -71,95 +155,6 @@ def quadratic_residual(surface: Floats, steps: Floats) -> float:
 def sharpness(surface: Floats, centre: float) -> float:
     """Return the largest rise above the height `centre`, over one plus that height."""
     return (float(surface.max()) - centre) / (1 + centre)
-
-
-MEASURES = (
-    Column(
-        "rms_laplacian",
-        "root mean square of the surface's Laplacian",
-        label="root mean square Laplacian",
-    ),
-    Column(
-        "interior_minima",
-        "points below all of their eight neighbours",
-        kind="int",
-        label="interior minima",
-    ),
-    Column(
-        "quadratic_residual",
-        "rms residual of the best quadratic, of the surface's deviation",
-        label="residual of best quadratic",
-    ),
-    Column(
-        "sharpness",
-        "largest rise over the centre's loss, over one plus that loss",
-        label="sharpness",
-    ),
-    Column(
-        "centre_loss", "loss of the network, at the surface's centre", label="loss at the centre"
-    ),
-    Column("lowest_loss", "lowest loss of the surface"),
-    Column("highest_loss", "highest loss of the surface"),
-)
-"""What is measured of a landscape."""
-
-Losses = Callable[[Floats], Floats]
-"""From points, shape (points, 2), to their losses, shape (points,)."""
-
-SAVED_EVERY = 5.0
-"""Seconds between two saves: about how much work a kill may cost."""
-
-BLOCK = 64
-"""Points that are evaluated between two looks at the clock."""
-
-
-def offsets(points: int, spacing: float) -> Floats:
-    """Return where the points lie along a direction: spacing · (r − points/2), r = 1, 2, ..."""
-    return spacing * (np.arange(1, points + 1, dtype=np.float64) - points // 2)
-
-
-def grid(steps: Floats) -> Floats:
-    """Return all points of the plane whose coordinates are among `at`, (points · points, 2)."""
-    return np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(-1, 2)
-
-
-def measure_landscape(
-    losses: Losses,
-    plane: tuple[int, float],
-    centre: float,
-    cell: Cell,
-    training: Training,
-    name: str,
-) -> dict[str, float]:
-    """Evaluate a cell's landscape, log its points in place of steps, and return its `MEASURES`.
-
-    Args:
-        losses: the function that evaluates points.
-        plane: how many points along either direction, and how far apart; see `offsets`.
-        centre: the loss at the centre.
-        cell: the cell; its trajectory gets the columns `a`, `b` and `loss`.
-        training: where to log.
-        name: of a file in the cache folder that keeps losses while the landscape isn't done.
-    """
-    saved = SavedLosses(losses, cache_folder() / "surfaces" / name)
-    count, spacing = plane
-    steps = offsets(count, spacing)
-    points = grid(steps)
-    flat = saved(points)  # (points · points,)
-    saved.delete()
-    rows = np.column_stack([points, flat]).tolist()
-    for step, (a, b, loss) in enumerate(rows):
-        training.log(cell, step, {"a": a, "b": b, "loss": loss})
-    surface = flat.reshape(count, count)
-    return {
-        "rms_laplacian": rms_laplacian(surface, spacing),
-        "interior_minima": interior_minima(surface),
-        "quadratic_residual": quadratic_residual(surface, steps),
-        "sharpness": sharpness(surface, centre),
-        "centre_loss": centre,
-        "lowest_loss": float(surface.min()),
-        "highest_loss": float(surface.max()),
-    }
 
 
 class SavedLosses:

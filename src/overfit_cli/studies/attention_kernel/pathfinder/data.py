@@ -32,11 +32,13 @@ def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
         folder = data_folder("--set source=lra")
         sizes = (parameters.difficulty, parameters.size)
         return _lra(folder, *sizes, n, test_samples, levels, seed)
-    return _drawn(parameters.settings, n, test_samples, levels, seed)
+    return _draw_task(parameters.settings, n, test_samples, levels, seed)
 
 
 @functools.lru_cache(maxsize=2)
-def _drawn(settings: PathfinderSettings, n: int, test_samples: int, levels: int, seed: int) -> Task:
+def _draw_task(
+    settings: PathfinderSettings, n: int, test_samples: int, levels: int, seed: int
+) -> Task:
     train = images(settings, stream_of(seed, "train"), n)
     test = images(settings, stream_of(seed, "test"), test_samples)
     return _task(train, test, levels)

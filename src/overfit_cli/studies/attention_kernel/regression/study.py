@@ -15,7 +15,7 @@ from overfit_cli.core.figure import CURVES, LINES, Figure, FigureOptions, by_nam
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
-from overfit_cli.studies.attention_kernel.paper import PAPER
+from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.regression.parameters import (
     LARGEST_SPECTRUM,
     KernelRegressionParameters,

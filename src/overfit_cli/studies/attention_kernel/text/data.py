@@ -32,11 +32,11 @@ def text_task(parameters: KernelTextParameters, seed: int) -> Task:
     sizes = (parameters.n, parameters.test_samples)
     if parameters.source == "imdb":
         return _imdb(data_folder("--set source=imdb"), parameters.tokens, *sizes, seed)
-    return _generated(parameters.tokens, parameters.negated, *sizes, seed)
+    return _generate_task(parameters.tokens, parameters.negated, *sizes, seed)
 
 
 @functools.lru_cache(maxsize=2)
-def _generated(tokens: int, negated: float, n: int, test_samples: int, seed: int) -> Task:
+def _generate_task(tokens: int, negated: float, n: int, test_samples: int, seed: int) -> Task:
     settings = ReviewSettings(length=tokens, vocabulary=WORDS, negated=negated)
     train = generated_reviews(settings, stream_of(seed, "train"), n)
     test = generated_reviews(settings, stream_of(seed, "test"), test_samples)

@@ -18,12 +18,15 @@ BOUNDS = {
     "corollary1": ("loss_gradient", "loss_hessian", "loss_concavity"),
 }
 """The columns that are at most 1 where each holds."""
-
 _IN_WORDS = {
     "proposition1": "The gradient and the Hessian of a head's output are as small as stated",
     "corollary1": "The loss's gradient, Hessian and concavity are as small as stated",
 }
 _SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
+DRAWS = 1000
+"""How many random draws it takes."""
+ROUND_OFF = 1e-9
+"""By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""
 
 
 def bound_claims(prefix: str, along: str, at_random: str) -> tuple[Claim, ...]:
@@ -41,7 +44,7 @@ def bound_claims(prefix: str, along: str, at_random: str) -> tuple[Claim, ...]:
             statement=f"{_IN_WORDS[name]}, "
             + ("at every step of training." if zero else "at random weights of any size."),
             holds_where=f"{WITHOUT_EXCEPTION}{'' if zero else f'; {DRAWS} cells or more'}",
-            measure=_held_to(BOUNDS[name], zero, preset),
+            measure=_judge_bound(BOUNDS[name], zero, preset),
             figure="certificates",
             preset=preset,
         )
@@ -50,7 +53,7 @@ def bound_claims(prefix: str, along: str, at_random: str) -> tuple[Claim, ...]:
     )
 
 
-def _held_to(
+def _judge_bound(
     columns: tuple[str, ...], zero: bool, preset: str
 ) -> Callable[[pd.DataFrame], Measurement]:
     initial = "zero" if zero else "gaussian"
@@ -80,13 +83,6 @@ def _held_to(
         )
 
     return measure
-
-
-DRAWS = 1000
-"""How many random draws it takes."""
-
-ROUND_OFF = 1e-9
-"""By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""
 
 
 def theorem_claims(prefix: str, preset: str) -> tuple[Claim, ...]:

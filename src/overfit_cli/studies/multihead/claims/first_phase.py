@@ -24,75 +24,13 @@ from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 
-NEAR = Margin(least=0.99, because="an angle of 8°", fewest_seeds=10)
-
-_DIRECTIONS_PRESET = "heads-machine"
-_LATER_WORK = "Tarzanagh et al. 2023 and Vasudeva et al. 2024"
-
-
-def _direction(cells: pd.DataFrame, trained: str) -> Measurement:
-    """Measure the cosine at the last step, at each seed's worst H."""
-    settings = {"optimiser": "gradient-normalised", "trained": trained, "machine": True}
-    alike = set(MultiheadMixtureParameters.model_fields) - {"heads"} - set(settings)
-    chosen = done(
-        Selection(
-            MultiheadMixtureParameters,
-            at={**settings, "first_phase": "positive"},
-            vary={"heads"},
-            alike=alike - {"first_phase"},
-            preset=_DIRECTIONS_PRESET,
-        ).of(cells)
-    )
-    without = (numbers(chosen, "machine_margin") <= 0).groupby(chosen["seed"]).any()
-    solvable = chosen[~chosen["seed"].map(without)]
-    if solvable.empty:
-        raise inconclusive("On no seed does some W separate the best tokens from the others.")
-    cosines = numbers(solvable, "machine_cosine")
-    by_heads = cosines.groupby(solvable["heads"])
-    return judged(
-        mean_estimate(cosines.groupby(solvable["seed"]).min()),
-        NEAR,
-        details={
-            **{
-                f"mean cosine, H = {heads}": float(cosine)
-                for heads, cosine in by_heads.mean().items()
-            },
-            **{
-                f"least cosine, H = {heads}": float(cosine)
-                for heads, cosine in by_heads.min().items()
-            },
-            "steps": float(solvable["steps"].max()),
-            "seeds on which no W separates the best tokens": float(np.sum(without)),
-        },
-        note="The cosine of W with the solution for U as it stands, at each seed's worst H.",
-    )
-
-
-def _direction_claim(name: str, trained: str, source: str, condition: str) -> Claim:
-    return Claim(
-        name=f"mixture-machine-{name}",
-        source=source,
-        statement=f"Under gradient-normalised descent {condition}, W comes to point where the "
-        "attention support vector machine's solution does.",
-        holds_where=NEAR.in_words("their cosine, at the worst H,"),
-        measure=partial(_direction, trained=trained),
-        figure="heads",
-        preset=_DIRECTIONS_PRESET,
-    )
-
-
-DIRECTION_CLAIMS = (
-    _direction_claim(
-        "fixed", "attention", _LATER_WORK, "on W, with U as the first phase leaves it"
-    ),
-    _direction_claim("both", "all", f"beyond {_LATER_WORK}; ours", "on both U and W"),
-)
-
-
 STATED = around(0.5, 0.1, "up to a fifth", fewest_seeds=10)
 EXPECTED = around(0.25, 0.05, "up to a fifth", fewest_seeds=10)
-
+NEAR = Margin(least=0.99, because="an angle of 8°", fewest_seeds=10)
+_PAPER = "Deora et al. 2024"
+_LATER_WORK = "Tarzanagh et al. 2023 and Vasudeva et al. 2024"
 _PRESET = "heads-certificates"
+_DIRECTIONS_PRESET = "heads-machine"
 
 
 def _cells(cells: pd.DataFrame) -> pd.DataFrame:
@@ -205,56 +143,118 @@ def _optimal(cells: pd.DataFrame) -> Measurement:
     )
 
 
+def _direction(cells: pd.DataFrame, trained: str) -> Measurement:
+    """Measure the cosine at the last step, at each seed's worst H."""
+    settings = {"optimiser": "gradient-normalised", "trained": trained, "machine": True}
+    alike = set(MultiheadMixtureParameters.model_fields) - {"heads"} - set(settings)
+    chosen = done(
+        Selection(
+            MultiheadMixtureParameters,
+            at={**settings, "first_phase": "positive"},
+            vary={"heads"},
+            alike=alike - {"first_phase"},
+            preset=_DIRECTIONS_PRESET,
+        ).of(cells)
+    )
+    without = (numbers(chosen, "machine_margin") <= 0).groupby(chosen["seed"]).any()
+    solvable = chosen[~chosen["seed"].map(without)]
+    if solvable.empty:
+        raise inconclusive("On no seed does some W separate the best tokens from the others.")
+    cosines = numbers(solvable, "machine_cosine")
+    by_heads = cosines.groupby(solvable["heads"])
+    return judged(
+        mean_estimate(cosines.groupby(solvable["seed"]).min()),
+        NEAR,
+        details={
+            **{
+                f"mean cosine, H = {heads}": float(cosine)
+                for heads, cosine in by_heads.mean().items()
+            },
+            **{
+                f"least cosine, H = {heads}": float(cosine)
+                for heads, cosine in by_heads.min().items()
+            },
+            "steps": float(solvable["steps"].max()),
+            "seeds on which no W separates the best tokens": float(np.sum(without)),
+        },
+        note="The cosine of W with the solution for U as it stands, at each seed's worst H.",
+    )
+
+
 def _claim(
-    name: str, source: str, statement: str, holds_where: str, measure: partial[Measurement]
+    name: str,
+    source: str,
+    statement: str,
+    holds_where: str,
+    measure: partial[Measurement],
+    figure: str = "certificates",
+    preset: str = _PRESET,
 ) -> Claim:
     return Claim(
         name=f"mixture-{name}",
-        source=f"Deora et al. 2024, {source}",
+        source=source,
         statement=statement,
         holds_where=holds_where,
         measure=measure,
-        figure="certificates",
-        preset=_PRESET,
+        figure=figure,
+        preset=preset,
     )
 
 
 _NUMBER = "the coefficient of u⋆ over ζ"
-
 FIRST_PHASE_CLAIMS = (
     _claim(
         "lemma2",
-        "Lemma 2",
+        f"{_PAPER}, Lemma 2",
         "The first phase makes each head's U α 1 (ζ/2 u⋆ + p)ᵀ.",
         STATED.in_words(_NUMBER),
         partial(_coefficient, margin=STATED),
     ),
     _claim(
         "lemma2-quarter",
-        "equation 120; ours",
+        f"{_PAPER}, equation 120; ours",
         "The first phase makes each head's U α 1 (ζ/4 u⋆ + p)ᵀ.",
         EXPECTED.in_words(_NUMBER),
         partial(_coefficient, margin=EXPECTED),
     ),
     _claim(
         "good-initialisation",
-        "Definition 1 and Proposition 2",
+        f"{_PAPER}, Definition 1 and Proposition 2",
         "After the first phase norms of heads (P1) and outputs (P2) are as small as stated.",
         WITHOUT_EXCEPTION,
         partial(_good),
     ),
     _claim(
         "tangent-margin",
-        "Definition 1, Proposition 2 and equation 7",
+        f"{_PAPER}, Definition 1, Proposition 2 and equation 7",
         "After the first phase the tangent kernel separates the data with the margin γ⋆/2 (P3).",
         f"γ⋆ is positive, H as large as stated (its constant taken for 1), and {WITHOUT_EXCEPTION}",
         partial(_tangent),
     ),
     _claim(
         "proposition3",
-        "Proposition 3",
+        f"{_PAPER}, Proposition 3",
         "Γ_ε W_opt puts all but ε of softmax on relevant tokens; θ_opt has the margin γ_attn(ε).",
         f"{WITHOUT_EXCEPTION}, where Z_μ and Z_ν are at most S²/8",
         partial(_optimal),
     ),
+)
+_DIRECTION = (
+    "Under gradient-normalised descent {on}, W comes to point where the attention support vector "
+    "machine's solution does."
+)
+DIRECTION_CLAIMS = tuple(
+    _claim(
+        f"machine-{name}",
+        source,
+        _DIRECTION.format(on=on),
+        NEAR.in_words("their cosine, at the worst H,"),
+        partial(_direction, trained=trained_weights),
+        figure="heads",
+        preset=_DIRECTIONS_PRESET,
+    )
+    for name, trained_weights, source, on in (
+        ("fixed", "attention", _LATER_WORK, "on W, with U as the first phase leaves it"),
+        ("both", "all", f"beyond {_LATER_WORK}; ours", "on both U and W"),
+    )
 )

@@ -28,9 +28,21 @@ SLOWER = Margin(least=0.1, because="a factor of 1.5 from 1 head to 50", fewest_s
 FASTER = Margin(most=-0.1, because=SLOWER.because, fewest_seeds=10)
 REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
 SOONER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
-
+QUICKER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
+BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
+_HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
+ROOT = around(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+LINEAR = around(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
 LEAST_SPAN = 10
 """By which factor the numbers of heads must be apart, at least."""
+STEPS = 1000
+"""The steps to the target loss at which the contour runs.
+
+Where far fewer suffice, steps are so large that losses rise before they fall.
+"""
+BEST = Comparison("heads", "learning_rate", "step size", best_in="steps_to_target")
+_Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
+"""From two heads and one, and every H, all at their best, to the measurement."""
 
 
 def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
@@ -49,7 +61,7 @@ def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
             f"It needs numbers of heads that are a factor of {LEAST_SPAN} apart, and here they are "
             f"{span:g}."
         )
-    complete = of_whole_seeds(cells)
+    complete = complete_seeds(cells)
     powers = scaling_exponents(complete, ["heads"], "steps_to_target") if len(complete) else None
     if powers is None:
         raise inconclusive("No seed has cells that all come to the target loss.")
@@ -66,16 +78,16 @@ def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
     )
 
 
-def of_whole_seeds(cells: pd.DataFrame) -> pd.DataFrame:
+def complete_seeds(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the seeds of which all come to the target loss."""
-    ended = with_steps(cells)
+    ended = cells_with_steps(cells)
     reached = ended["steps_to_target"].notna().groupby(ended["seed"]).agg(["all", "size"])
     whole = reached.index[reached["all"] & (reached["size"] == reached["size"].max())]
     chosen: pd.DataFrame = ended[ended["seed"].isin(whole)]
     return chosen
 
 
-def with_steps(cells: pd.DataFrame) -> pd.DataFrame:
+def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that are done, whose steps to the target are known or never were taken.
 
     Raises:
@@ -97,7 +109,9 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
         cells: of one setting.
         slow: of the one that it is compared with.
     """
-    pairs = with_steps(cells).merge(with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow"))
+    pairs = cells_with_steps(cells).merge(
+        cells_with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow")
+    )
     ratio = pairs["steps_to_target"] / pairs["steps_to_target_slow"]
     finite = ratio.dropna()
     if finite.empty:
@@ -112,25 +126,6 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
         },
         note="Geometric means over heads, seed by seed.",
     )
-
-
-STEPS = 1000
-"""The steps to the target loss at which the contour runs.
-
-Where far fewer suffice, steps are so large that losses rise before they fall.
-"""
-
-_HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
-ROOT = around(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
-LINEAR = around(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
-
-QUICKER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
-BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
-
-_Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
-"""From two heads and one, and every H, all at their best, to the measurement."""
-
-BEST = Comparison("heads", "learning_rate", "step size", best_in="steps_to_target")
 
 
 def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -> tuple[Claim, ...]:
@@ -236,13 +231,13 @@ def _second(
     free = {"learning_rate", "heads"}
     alike = set(model.model_fields) - free - set(settings)
     selection = Selection(model, at=settings, vary=free, alike=alike, preset=preset)
-    chosen = _with_spent_steps(selection.of(cells))
+    chosen = _count_spent_steps(selection.of(cells))
     double, single = BEST.pair(chosen, list(model.model_fields), (2, 1))
     measured = judge(double, single, _all_at_best(chosen))
     return unless_at_edge(measured, double, single)
 
 
-def _with_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
+def _count_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
     """Take cells whose steps were spent before the target loss for done, after all their steps."""
     spent = trained(cells)["reason"] == STEP_LIMIT
     steps = cells["steps_to_target"].mask(spent, cells["steps"])
@@ -269,7 +264,7 @@ def _quicker(double: BestSetting, single: BestSetting, settings: list[BestSettin
     measured = judged(
         from_logarithms(mean_estimate(steps, _level(double, single))),
         QUICKER,
-        details=_details(settings, "steps_to_target") | _missed(settings),
+        details=_details(settings, "steps_to_target") | _spent_counts(settings),
         note=f"Geometric means over seeds; H = {double.in_words()}, H = {single.in_words()}.",
     )
     return _unless_spent(measured, double, single)
@@ -286,7 +281,7 @@ def _better(double: BestSetting, single: BestSetting, settings: list[BestSetting
     )
 
 
-def _missed(settings: list[BestSetting]) -> dict[str, float]:
+def _spent_counts(settings: list[BestSetting]) -> dict[str, float]:
     return {
         f"not at the target, H = {setting.name}": float(setting.column("spent").sum())
         for setting in settings

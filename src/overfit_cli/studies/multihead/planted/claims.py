@@ -39,22 +39,26 @@ class Setting:
     """A way of training that claims are about.
 
     Attributes:
-        at: its parameters.
+        values: its parameters.
         preset: one that has its cells.
-        place: where the paper speaks of it.
+        source: where the paper speaks of it.
         words: what it is called.
     """
 
-    at: Values
+    values: Values
     preset: str
-    place: str
+    source: str
     words: str
 
-    def of(self, cells: pd.DataFrame) -> pd.DataFrame:
+    def select(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return its cells."""
         free = {"certify", "test_samples", "n", "training_steps"}
         return Selection(
-            MultiheadPlantedParameters, at=self.at, vary={"heads"}, alike=free, preset=self.preset
+            MultiheadPlantedParameters,
+            at=self.values,
+            vary={"heads"},
+            alike=free,
+            preset=self.preset,
         ).of(cells)
 
 
@@ -82,7 +86,7 @@ LARGE_ADAM = Setting(
 """The step size that the paper names for DM1; for DM2 it names none."""
 
 
-def found(cells: pd.DataFrame) -> pd.Series[bool]:
+def finds_planted(cells: pd.DataFrame) -> pd.Series[bool]:
     """Return whether the heads have found the planted one; those that diverged haven't.
 
     Raises:
@@ -97,8 +101,8 @@ def found(cells: pd.DataFrame) -> pd.Series[bool]:
 
 def _finds(cells: pd.DataFrame, setting: Setting) -> Measurement:
     """Measure on which share of the seeds every number of heads finds the planted one."""
-    chosen = setting.of(cells)
-    right = found(chosen)
+    chosen = setting.select(cells)
+    right = finds_planted(chosen)
     by_heads = right.groupby(chosen["heads"]).sum()
     return judged(
         share_of_seeds(right, chosen["seed"]),
@@ -111,8 +115,8 @@ def _finds(cells: pd.DataFrame, setting: Setting) -> Measurement:
 
 def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
     """Measure the margin over γ_attn of the cells that found the planted head, at the worst H."""
-    chosen = setting.of(cells)
-    successes = chosen[found(chosen)]
+    chosen = setting.select(cells)
+    successes = chosen[finds_planted(chosen)]
     if successes.empty:
         raise inconclusive("No cell found the planted head.")
     shares = numbers(successes, "margin_share")
@@ -135,14 +139,14 @@ def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
 
 
 def _faster(cells: pd.DataFrame, setting: Setting) -> Measurement:
-    chosen = setting.of(cells)
-    return power_of_heads(chosen[found(chosen)], FASTER)
+    chosen = setting.select(cells)
+    return power_of_heads(chosen[finds_planted(chosen)], FASTER)
 
 
 def _momentum(cells: pd.DataFrame) -> Measurement:
     """Measure the steps of momentum over those of gradient descent, where both succeed."""
-    quick, slow = (SETTINGS[name].of(cells) for name in ("momentum", "gd"))
-    return ratio_of_steps(quick[found(quick)], slow[found(slow)])
+    quick, slow = (SETTINGS[name].select(cells) for name in ("momentum", "gd"))
+    return ratio_of_steps(quick[finds_planted(quick)], slow[finds_planted(slow)])
 
 
 def _claim(
@@ -195,7 +199,7 @@ CLAIMS = (
     *(
         _claim(
             f"{name}-faster",
-            setting.place,
+            setting.source,
             f"With {setting.words} training is faster the more heads there are.",
             FASTER.in_words(_POWER),
             partial(_faster, setting=setting),

@@ -17,7 +17,7 @@ from overfit_cli.datasets.text import (
     UNKNOWN,
     Sentences,
     known_words,
-    padded,
+    pad_rows,
     read_sst2,
     tokens_of_words,
 )
@@ -64,7 +64,7 @@ def sst2_task(parameters: MultiheadSst2Parameters, seed: int) -> Task:
 def _task(
     folder: Path, settings: tuple[str, int, int], n: int, test_samples: int, seed: int
 ) -> Task:
-    held, vocabulary = _encoded(folder, *settings)
+    held, vocabulary = _encode(folder, *settings)
     train = _sample(held["train"], n, named_rng(seed, "train", "choice"))
     test = _sample(held["test"], test_samples, named_rng(seed, "test", "choice"))
     texts = [(examples.tokens, examples.row_lengths) for examples in (train, test)]
@@ -84,7 +84,7 @@ def _read(folder: Path) -> tuple[Sentences, Sentences]:
 
 
 @functools.lru_cache(maxsize=2)
-def _encoded(
+def _encode(
     folder: Path, weights: str, tokens: int, words: int
 ) -> tuple[Mapping[str, Examples], int]:
     """Both splits as tokens, and how many different ones there are."""
@@ -102,6 +102,6 @@ def _encoded(
 
     held = {}
     for split, sentences in (("train", train), ("test", test)):
-        rows, lengths = padded(tokenize(sentences.texts), padding)
+        rows, lengths = pad_rows(tokenize(sentences.texts), padding)
         held[split] = Examples(rows, sentences.labels, lengths)
     return held, vocabulary

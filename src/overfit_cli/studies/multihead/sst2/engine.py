@@ -54,7 +54,7 @@ def build_model(
     }
     with torch_draws(named_rng(seed, "init", "weights")):
         if parameters.weights == "pretrained":
-            model = _from_folder(RobertaForSequenceClassification, folder, **chosen)
+            model = _load_pretrained(RobertaForSequenceClassification, folder, **chosen)
         else:
             sizes = {theirs: getattr(parameters, ours) for ours, theirs in _SIZES.items()}
             ends = {"bos_token_id": START, "pad_token_id": PADDING, "eos_token_id": END}
@@ -74,7 +74,7 @@ def check_pretrained(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> 
     from transformers import RobertaModel
 
     pretrained_tokenizer(folder, cells[0].tokens)
-    model = _from_folder(RobertaModel, folder, add_pooling_layer=False)
+    model = _load_pretrained(RobertaModel, folder, add_pooling_layer=False)
     has = {ours: getattr(model.config, theirs) for ours, theirs in _SIZES.items()}
     room = model.config.max_position_embeddings - model.config.pad_token_id - 1
     for cell in cells:
@@ -98,7 +98,7 @@ def pretrained_tokenizer(folder: Path, tokens: int) -> tuple[Tokenize, int, int]
     """
     from transformers import AutoTokenizer
 
-    tokenizer = _from_folder(AutoTokenizer, folder)
+    tokenizer = _load_pretrained(AutoTokenizer, folder)
 
     def tokenize(texts: Sequence[str]) -> Sequence[Sequence[int]]:
         rows: Sequence[Sequence[int]]
@@ -108,7 +108,7 @@ def pretrained_tokenizer(folder: Path, tokens: int) -> tuple[Tokenize, int, int]
     return tokenize, len(tokenizer), tokenizer.pad_token_id
 
 
-def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
+def _load_pretrained(kind: Any, folder: Path, **options: Any) -> Any:
     """What `transformers` finds in the folder of the pretrained model, without a word."""
     from transformers.utils import logging
 

@@ -11,7 +11,7 @@ from overfit_cli.core.files import require_extra
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
-from overfit_cli.studies.multihead.paper import PAPER
+from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 P = MultiheadSst2Parameters

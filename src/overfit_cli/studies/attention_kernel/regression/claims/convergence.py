@@ -22,9 +22,9 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     AT_BEST,
     ON_FEW_DRAWS,
     SOURCE,
-    at_zero,
+    cells_meeting,
     condition_claim,
-    meeting,
+    reached_zero,
     selection,
     unless_condition,
     zero_loss_of,
@@ -32,7 +32,9 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
 )
 
 AT_FLOOR = Margin(most=1.05, because="a loss within a twentieth of its floor", fewest_seeds=7)
-
+LEAST_DESCENT = 0.5
+"""η' over η where η is below 1/(2G): the last step of the proof of Theorem 3 (2), appendix 1.5."""
+SMALLEST_DECADE = float(np.log10(np.finfo(np.float64).tiny))
 _LABELS = {
     "below": "below the hull of the token values",
     "inside": "inside the hull of the token values",
@@ -54,7 +56,7 @@ def _theorem(cells: pd.DataFrame, values: Values) -> Measurement:
 def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
     """Measure whether softmax stays above zero at every step size, and comes down to its floor."""
     chosen = selection(values, _PRESET).of(cells)
-    reached = at_zero(chosen).groupby(chosen["seed"]).any()
+    reached = reached_zero(chosen).groupby(chosen["seed"]).any()
     share = share_estimate(int(reached.sum()), len(reached), level_of_each(2))
     shares = {"share of seeds at zero, at any step size": (share, ON_FEW_DRAWS)}
     fitted = done(chosen, 1.0)
@@ -81,11 +83,11 @@ def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
 def _gradient_above_gamma(cells: pd.DataFrame) -> Measurement:
     """Measure whether the squared gradient is as large as Theorem 3 needs."""
     chosen = selection({**_GAUSSIAN, "target": "below"}, _PRESET).of(cells)
-    zero = at_zero(chosen).groupby(chosen["learning_rate"]).mean()
+    zero = reached_zero(chosen).groupby(chosen["learning_rate"]).mean()
     if zero.max() == 0:
         raise inconclusive("At no step size did a seed reach zero loss: all may be too large.")
     at_best = chosen[chosen["learning_rate"].isin(zero.index[zero == zero.max()])]
-    fitted = meeting("12", done(at_best, 1.0))
+    fitted = cells_meeting("12", done(at_best, 1.0))
     least = numbers(fitted, "pl_ratio_min")
     with np.errstate(divide="ignore"):  # a gradient of zero is infinitely many decades below γ
         ratio = least.map(np.log10)
@@ -133,12 +135,6 @@ def _descent(cells: pd.DataFrame) -> Measurement:
             **{f"least fall, step size {rate:g}": float(fall) for rate, fall in by_rate.items()},
         },
     )
-
-
-LEAST_DESCENT = 0.5
-"""η' over η where η is below 1/(2G): the last step of the proof of Theorem 3 (2), appendix 1.5."""
-
-SMALLEST_DECADE = float(np.log10(np.finfo(np.float64).tiny))
 
 
 def _about_zero(target: str) -> list[Claim]:

@@ -123,7 +123,7 @@ def _claim(
     )
 
 
-SIZES = (
+SIZE_CLAIMS = (
     _claim(
         "lambda-b",
         "Remark 1",
@@ -142,7 +142,7 @@ SIZES = (
 )
 
 
-class Place(NamedTuple):
+class Design(NamedTuple):
     """Cells that bear on lemmas, and the preset that has them."""
 
     values: Values
@@ -150,18 +150,18 @@ class Place(NamedTuple):
 
 
 class Lemma(NamedTuple):
-    """A lemma's claim: its name and its place in the paper, what it bounds, and the column."""
+    """A lemma's claim: its name, its source in the paper, its bound, and its column."""
 
     name: str
-    place: str
+    source: str
     statement: str
     column: str
-    cells: Place
+    design: Design
 
 
-_SOFTMAX = Place({"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_GAUSSIAN = Place({"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_QUERY = Place({"kernel": "gaussian", "trained": "query"}, "kernel-theorem3")
+_SOFTMAX = Design({"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
+_GAUSSIAN = Design({"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
+_QUERY = Design({"kernel": "gaussian", "trained": "query"}, "kernel-theorem3")
 
 LOOSE = 0.01
 """A bound is taken as one that could be broken where cells come as near to it as this share: two
@@ -243,9 +243,9 @@ LEMMAS = (
 )
 
 
-def _within(cells: pd.DataFrame, column: str, position: Place) -> Measurement:
+def _judge_lemma(cells: pd.DataFrame, column: str, design: Design) -> Measurement:
     """Measure whether a left side is ever on the wrong side of its right side, and how near."""
-    chosen = trained(selection(position.values, position.preset, any_target=True).of(cells))
+    chosen = trained(selection(design.values, design.preset, any_target=True).of(cells))
     ratio = chosen[column].astype(float)[(chosen["status"] == "done") | chosen[column].notna()]
     if (missing := int(ratio.isna().sum())) or ratio.empty:
         raise inconclusive(
@@ -278,15 +278,15 @@ def _within(cells: pd.DataFrame, column: str, position: Place) -> Measurement:
     )
 
 
-CLAIMS = tuple(
+LEMMA_CLAIMS = tuple(
     Claim(
         name=lemma.name,
-        source=f"{SOURCE}, appendix, {lemma.place}",
+        source=f"{SOURCE}, appendix, {lemma.source}",
         statement=lemma.statement,
         holds_where=f"{WITHOUT_EXCEPTION}, and on as many some cell comes within a factor of "
         f"{1 / LOOSE:g} of the bound",
-        measure=partial(_within, column=lemma.column, position=lemma.cells),
-        preset=lemma.cells.preset,
+        measure=partial(_judge_lemma, column=lemma.column, design=lemma.design),
+        preset=lemma.design.preset,
     )
     for lemma in LEMMAS
 )

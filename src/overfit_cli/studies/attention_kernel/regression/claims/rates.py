@@ -29,15 +29,24 @@ from overfit_cli.studies.attention_kernel.regression.parameters import KernelReg
 SOURCE = "Song et al. 2024"
 ZERO = 1e-6
 """The share of its start at which a loss counts as having gone to zero."""
-
+BITES = 0.5
+"""A bound that ends above this share of the starting loss is met by whatever halves its loss."""
 ON_MOST_DRAWS = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 ON_FEW_DRAWS = Margin(most=0.5, because="fewer draws than not", fewest_seeds=7)
 AT_BEST = (
     ON_MOST_DRAWS.in_words("the share of seeds at zero, at the best step size,")
     + ", 9 where that is the best of eight"
 )
-
 _ALIKE = ("target", "training_steps", "sigma_w", "dtype")
+_ANALOGUE = "end of section 4.1, which says of the Gaussian, without stating it, what is similar to"
+_HEADS = {"one": (1,), "several": (2, 4)}
+_TRAINED = {"value": "W_V alone", "all": "W_Q, W_K and W_V"}
+_CONSTANTS = {
+    ("paper", "value"): "‖W_O‖² λ_B²",
+    ("paper", "all"): "‖W_O‖² λ_B²",
+    ("corrected", "value"): "min_h ‖W_O,h‖² λ_B²",
+    ("corrected", "all"): "min_h ‖W_O,h‖² λ_B² / 4",
+}
 
 
 def selection(values: Values, preset: str, *, any_target: bool = False) -> Selection:
@@ -62,7 +71,7 @@ def selection(values: Values, preset: str, *, any_target: bool = False) -> Selec
     )
 
 
-def at_zero(cells: pd.DataFrame) -> pd.Series[bool]:
+def reached_zero(cells: pd.DataFrame) -> pd.Series[bool]:
     """Return which cells' losses went to zero; that of one that diverged did not.
 
     Raises:
@@ -105,7 +114,7 @@ def _reached(cells: pd.DataFrame) -> pd.DataFrame:
 
     A seed counts where all of its cells at a step size went to zero.
     """
-    by_seed = at_zero(cells).groupby([cells["learning_rate"], cells["seed"]]).all().unstack()
+    by_seed = reached_zero(cells).groupby([cells["learning_rate"], cells["seed"]]).all().unstack()
     whole = by_seed.dropna()
     if whole.empty:
         raise inconclusive("At no step size were all seeds run.")
@@ -122,24 +131,11 @@ def _best(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
 
 def zero_by_step_size(cells: pd.DataFrame) -> dict[str, float]:
     """Return how many seeds went to zero at each step size."""
-    counts = at_zero(cells).groupby(cells["learning_rate"]).sum()
+    counts = reached_zero(cells).groupby(cells["learning_rate"]).sum()
     return {f"seeds at zero, step size {rate:g}": int(count) for rate, count in counts.items()}
 
 
-BITES = 0.5
-"""A bound that ends above this share of the starting loss is met by whatever halves its loss."""
-
 _THEOREM_2 = "kernel-theorem2"
-_ANALOGUE = "end of section 4.1, which says of the Gaussian, without stating it, what is similar to"
-
-_HEADS = {"one": (1,), "several": (2, 4)}
-_TRAINED = {"value": "W_V alone", "all": "W_Q, W_K and W_V"}
-_CONSTANTS = {
-    ("paper", "value"): "‖W_O‖² λ_B²",
-    ("paper", "all"): "‖W_O‖² λ_B²",
-    ("corrected", "value"): "min_h ‖W_O,h‖² λ_B²",
-    ("corrected", "all"): "min_h ‖W_O,h‖² λ_B² / 4",
-}
 
 
 def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
@@ -155,7 +151,7 @@ def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softma
     corrected = ", with the constant that its proof carries" if kind == "corrected" else ""
     numbers = _HEADS[heads]
     values: Values = {"kernel": kernel, "trained": trained, "heads": numbers}
-    wording, name, subject = _said_of(kernel, theorem)
+    wording, name, subject = _wording(kernel, theorem)
     return Claim(
         name=f"{name}-{kind}-{heads}",
         source=f"{SOURCE}, {wording}{corrected}",
@@ -169,7 +165,7 @@ def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softma
     )
 
 
-def _said_of(kernel: KernelName, theorem: int) -> tuple[str, str, str]:
+def _wording(kernel: KernelName, theorem: int) -> tuple[str, str, str]:
     """Where the paper bounds the loss of a kernel, the claims' name, and what is bounded."""
     if kernel == "softmax":
         return f"Theorem {theorem}", f"theorem{theorem}", "the loss"
@@ -181,7 +177,7 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
     chosen = selection(values, f"kernel-theorem{theorem}").of(cells)
     stable = trained(chosen)[numbers(chosen, "stability") <= 1]
     if theorem == 2:
-        stable = meeting("8", stable)
+        stable = cells_meeting("8", stable)
     if stable.empty:
         raise inconclusive("No cell has a step size small enough to descend.")
     steps, rate = numbers(stable, "steps"), numbers(stable, f"rate_{kind}")
@@ -215,7 +211,7 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
     return vacuous(measured, why, {"seeds on which the bound bites": biting})
 
 
-def meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
+def cells_meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that meet condition (8) or (12); all of them where none does.
 
     Args:
@@ -272,7 +268,7 @@ def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Cla
 
 def zero_where(name: str, chosen: pd.DataFrame) -> Measurement:
     """Measure on how many seeds the loss goes to zero; vacuous where condition `name` isn't met."""
-    met = meeting(name, chosen)
+    met = cells_meeting(name, chosen)
     return unless_condition(name, met, zero_loss_of(met))
 
 
@@ -291,7 +287,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
         kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
     """
     values: Values = {"kernel": kernel, "trained": "all"}
-    wording, name, _ = _said_of(kernel, 2)
+    wording, name, _ = _wording(kernel, 2)
     subject = "softmax" if kernel == "softmax" else "Gaussian"
     return [
         Claim(
