@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from overfit_cli.core.files import read_bounded, reason_of
 from overfit_cli.core.text import MissingError, UserError, shortened
 
-START, PADDING, END, UNKNOWN = range(4)
-"""Tokens that are no words, numbered as RoBERTa's are (Liu et al. 2019)."""
+PADDING = 0
+"""The token that fills up a review that is too short; no word and no byte has this number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +43,12 @@ class Texts:
 NEGATION = PADDING + 1
 """The word that turns the sentiment of the next one round."""
 Stream = Callable[[str], np.random.Generator]
-"""From a name to the generator of what is drawn under it; all of them are independent."""
+"""From a name to the generator of its draws; generators of different names are independent."""
 
 
 @dataclass(frozen=True)
 class ReviewSettings:
-    """What reviews are made of. Word 0 is padding and word 1 the negation.
+    """Settings of generated reviews. Word 0 is padding and word 1 the negation.
 
     Attributes:
         length: words of a review.
@@ -278,6 +278,10 @@ def _columns(path: Path, header: list[str]) -> tuple[str, str]:
             f"{path}: its columns are {shown}; it takes label, and sentence or content."
         )
     return text, "label"
+
+
+START, PAD, END, UNKNOWN = range(4)
+"""Tokens of a sentence that are no words, numbered as RoBERTa's are (Liu et al. 2019)."""
 
 
 def known_words(texts: Iterable[str], limit: int) -> dict[str, int]:

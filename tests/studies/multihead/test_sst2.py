@@ -23,7 +23,7 @@ from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Course
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
-from overfit_cli.datasets.text import END, PADDING, START, UNKNOWN, known_words, pad_rows, read_sst2
+from overfit_cli.datasets.text import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
 from overfit_cli.stats.shortcut_rules import word_counts_accuracy
 from overfit_cli.studies.multihead.sst2.claims import CLAIMS
 from overfit_cli.studies.multihead.sst2.data import sst2_task
@@ -175,6 +175,7 @@ def test_sst2_as_published_has_its_sentences() -> None:
 
 
 def test_the_most_frequent_words_are_known_and_the_rest_is_one_token(data: Path) -> None:
+    assert (START, PAD, END, UNKNOWN) == (0, 1, 2, 3)
     known = known_words(TRAIN, 3)
     assert known == {"dull": 4, "fine": 5, "a": 6}
     task = sst2_task(settings(vocabulary=3, tokens=5), 0)
@@ -183,8 +184,8 @@ def test_the_most_frequent_words_are_known_and_the_rest_is_one_token(data: Path)
     assert found == {
         (START, 6, 5, UNKNOWN, END): 1,
         (START, UNKNOWN, UNKNOWN, 4, END): 0,
-        (START, 5, END, PADDING, PADDING): 1,
-        (START, 4, END, PADDING, PADDING): 0,
+        (START, 5, END, PAD, PAD): 1,
+        (START, 4, END, PAD, PAD): 0,
     }
     cut = sst2_task(settings(tokens=4), 0)
     assert cut.train.tokens.shape == (6, 4)

@@ -41,9 +41,11 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLand
 NETWORK_VERSION = 1
 """Raised whenever the same parameters and seed would give another network."""
 FILE = "network.pt"
-AT_A_TIME = {"cpu": 2**12, "cuda": 2**21}
-"""Tokens, over points and samples, that go through the network together. On a CPU what they take
-fits its cache: measured, half as many are slower, and so are twice as many."""
+MOST_TOKENS = {"cpu": 2**12, "cuda": 2**21}
+"""The most tokens, over points and samples, that go through the network together.
+
+On a CPU their arrays fit the cache: measured, half as many are slower, and so are twice as many.
+"""
 _SURFACE = {"pair", "directions", "points", "spacing", "loss_samples"}
 _SECOND_STAGE = {"kernel", "second_steps"}
 Network = TypeVar("Network", bound=torch.nn.Module)
@@ -107,7 +109,7 @@ def train_once(
 ) -> Network:
     """Return a trained network, from the cache folder if it is there.
 
-    Whoever needs the same network meanwhile waits for it instead of training it too.
+    A process that needs the same network meanwhile waits for it instead of training it too.
 
     Args:
         build: makes the network, untrained.
@@ -146,7 +148,7 @@ def _save(model: torch.nn.Module, file: Path) -> None:
 
 @dataclass(frozen=True)
 class Directions:
-    """Directions that span the plane: in the first layer's W_Q and in its W_K, each (d, d)."""
+    """Directions d₁ and d₂ of the plane: in the first layer's W_Q and in its W_K, each (d, d)."""
 
     query: Tensor
     key: Tensor
@@ -165,8 +167,10 @@ def draw_directions(model: Transformer, kind: str, seed: int, pair: int) -> Dire
     layer = cast("Layer", model.layers[0])
 
     def draw(name: str, weight: Tensor) -> Tensor:
-        numbers = named_rng(seed, "directions", str(pair), name).standard_normal(weight.shape)
-        direction = torch.from_numpy(numbers).to(weight)
+        numbers = named_rng(seed, "directions", str(pair), name).standard_normal(
+            weight.shape
+        )  # (d, d)
+        direction = torch.from_numpy(numbers).to(weight)  # (d, d)
         if kind == "raw":
             return direction
         lengths = weight.norm(dim=1, keepdim=True) / direction.norm(dim=1, keepdim=True)
@@ -199,46 +203,47 @@ class Plane:
         layer = cast("Layer", model.layers[0])
         with torch.inference_mode():
             self._input = model.embed(tokens)  # (samples, tokens, d)
-            normed = layer.attention_norm(self._input)
-            # Each has shape (samples, heads, tokens, width).
-            self._query = layer.in_heads(layer.query(normed))
-            self._key = layer.in_heads(layer.key(normed))
-            self._value = layer.in_heads(layer.value(normed))
-            self._query_step = layer.in_heads(normed @ directions.query.mT)
-            self._key_step = layer.in_heads(normed @ directions.key.mT)
+            normed = layer.attention_norm(self._input)  # (samples, tokens, d)
+            # q₀, k₀, v, q₁ and k₁, each (samples, heads, tokens, width)
+            self._q0 = layer.in_heads(layer.query(normed))
+            self._k0 = layer.in_heads(layer.key(normed))
+            self._v = layer.in_heads(layer.value(normed))
+            self._q1 = layer.in_heads(normed @ directions.query.mT)
+            self._k1 = layer.in_heads(normed @ directions.key.mT)
 
     def losses(self, points: Tensor) -> Tensor:
         """Return the loss at points (points, 2), shape (points,)."""
         samples, length = self._input.shape[:2]
-        together = max(1, AT_A_TIME[points.device.type] // (samples * length))
-        rows = max(1, AT_A_TIME[points.device.type] // length)  # samples, where a point is split
+        limit = MOST_TOKENS[points.device.type]
+        batch = max(1, limit // (samples * length))  # points
+        rows = max(1, limit // length)  # samples, where a point is split
         with torch.inference_mode():
-            parts = [self._mean_losses(part, rows) for part in torch.split(points, together)]
+            parts = [self._mean_losses(part, rows) for part in torch.split(points, batch)]
         return torch.cat(parts)
 
     def _mean_losses(self, points: Tensor, rows: int) -> Tensor:
-        """The loss at a few points, (points,), with that many samples at a time."""
-        total = points.new_zeros(len(points))
+        """Return the mean loss at a few points, (points,), with `rows` samples at a time."""
+        total = points.new_zeros(len(points))  # (points,)
         for first in range(0, len(self._labels), rows):
             total += self._summed_losses(points, slice(first, first + rows))
         return total / len(self._labels)
 
     def _summed_losses(self, points: Tensor, rows: slice) -> Tensor:
-        """The loss summed over some of the samples, (points,)."""
+        """Return the loss summed over some of the samples, (points,)."""
         a, b = points[:, 0, None, None, None, None], points[:, 1, None, None, None, None]
         mask = None if self._mask is None else self._mask[rows]
         keys = key_mask(mask)
         first, *rest = (cast("Layer", layer) for layer in self._model.layers)
         x = first.finish(
             self._input[rows].expand(len(points), -1, -1, -1),
-            self._query[rows] + a * self._query_step[rows],
-            self._key[rows] + b * self._key_step[rows],
-            self._value[rows],
+            self._q0[rows] + a * self._q1[rows],  # (points, samples, heads, tokens, width)
+            self._k0[rows] + b * self._k1[rows],  # (points, samples, heads, tokens, width)
+            self._v[rows],
             keys,
         )  # (points, samples, tokens, d)
         for layer in rest:
             x = layer(x, keys)
         logits = self._model.classes(self._model.read_out(x, mask))  # (points, samples, classes)
-        labels = self._labels[rows].expand(len(points), -1)
+        labels = self._labels[rows].expand(len(points), -1)  # (points, samples)
         losses = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
         return losses.view(len(points), -1).sum(1)

@@ -13,7 +13,7 @@ from overfit_cli.core.files import data_folder, fingerprint, naming_data
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.text import (
-    PADDING,
+    PAD,
     UNKNOWN,
     Sentences,
     known_words,
@@ -95,7 +95,7 @@ def _encode(
         tokenize, vocabulary, padding = pretrained_tokenizer(folder, tokens)
     else:
         numbers = known_words(train.texts, words)
-        vocabulary, padding = len(numbers) + UNKNOWN + 1, PADDING
+        vocabulary, padding = len(numbers) + UNKNOWN + 1, PAD
 
         def tokenize(texts: Sequence[str]) -> Sequence[Sequence[int]]:
             return [tokens_of_words(text, numbers, tokens) for text in texts]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from overfit_cli.core.files import fingerprint
 from overfit_cli.core.text import MissingError, UserError
 from overfit_cli.core.training import named_rng, torch_draws
-from overfit_cli.datasets.text import END, PADDING, START
+from overfit_cli.datasets.text import END, PAD, START
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def build_model(
             model = _load_pretrained(RobertaForSequenceClassification, folder, **chosen)
         else:
             sizes = {theirs: getattr(parameters, ours) for ours, theirs in _SIZES.items()}
-            ends = {"bos_token_id": START, "pad_token_id": PADDING, "eos_token_id": END}
-            room = {"max_position_embeddings": parameters.tokens + PADDING + 1}
+            ends = {"bos_token_id": START, "pad_token_id": PAD, "eos_token_id": END}
+            room = {"max_position_embeddings": parameters.tokens + PAD + 1}
             config = RobertaConfig(vocab_size=vocabulary, **room, **ends, **sizes, **chosen)
             model = RobertaForSequenceClassification(config)
     built: nn.Module = model.to(getattr(torch, parameters.dtype))
