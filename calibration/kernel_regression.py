@@ -26,6 +26,7 @@ from overfit_cli.studies.attention_kernel.regression.claims.lemmas import FROM_B
 from overfit_cli.studies.attention_kernel.regression.claims.rates import ON_MOST_DRAWS
 
 STEPS = 3000
+
 ABOVE_FLOOR = (
     *(0.0001, 0.0001, 0.0002, 0.0003, 0.0006, 0.0006, 0.0011, 0.0016, 0.0063, 0.0090),
     *(0.0106, 0.0141, 0.0142, 0.0172, 0.0416, 0.0442, 0.0466, 0.0486, 0.0672, 0.2286),

@@ -18,6 +18,7 @@ from overfit_cli.studies.multihead.sst2.claims import LOWER
 
 RATES = (0.0003, 0.0006, 0.001, 0.002)
 TRAIN_LOSSES = (0.496, 0.470, 0.473, 0.623)
+
 TEST_LOSSES = (0.538, 0.516, 0.523, 0.655)
 """One head's mean losses at each step size."""
 

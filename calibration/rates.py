@@ -33,6 +33,7 @@ TRUTHS: Mapping[Truth, str] = {
     "false": "the number lies at an end of the margin, or just outside it",
     "open": "the noise is too large, or the seeds too few, to tell",
 }
+
 MOST_ERRORS = 0.05
 """The share of runs in which "holds" may be said of what is false, or "fails" of what is true."""
 

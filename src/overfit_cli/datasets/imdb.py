@@ -28,14 +28,19 @@ from overfit_cli.datasets.text import Texts
 
 VOCABULARY = 257
 """Padding and the 256 values of a byte."""
+
 SPLITS = ("train", "test")
+
 KINDS = ("neg", "pos")
 """The folders of a split's labelled reviews, in the order of their labels 0 and 1."""
+
 MOST_REVIEWS = 300_000
 MOST_BYTES_OF_A_REVIEW = 1 << 20
 MOST_TEXT = 500_000_000
+
 MOST_UNPACKED = 2_000_000_000
 """Several times what was published: 100,000 reviews of up to 14 kB, half a gigabyte unpacked."""
+
 _FIELDS = ("content", "lengths", "labels")
 _ARCHIVES = "aclImdb*.tar.gz"
 _ACCEPTED = (

@@ -42,6 +42,7 @@ class Texts:
 
 NEGATION = PADDING + 1
 """The word that turns the sentiment of the next one round."""
+
 Stream = Callable[[str], np.random.Generator]
 """From a name to the generator of its draws; generators of different names are independent."""
 
@@ -165,6 +166,7 @@ def _check(settings: ReviewSettings) -> None:
 
 MOST_BYTES = 200_000_000
 """Of a file: many times what was published, 4 MB."""
+
 _SPLITS = (("train",), ("dev", "validation"))
 _FOLDERS = ("", "sst2", "SST-2", "data", "sst2/data")
 _TEXTS = ("sentence", "content")

@@ -26,6 +26,7 @@ DIRECTORIES = {
 }
 MOST_IMAGES = 1_000_000
 MOST_METADATA = 1 << 24
+
 MOST_BYTES_OF_AN_IMAGE = 1 << 20
 """Several times what LRA ships: 200,000 images, in metadata files of 1000."""
 

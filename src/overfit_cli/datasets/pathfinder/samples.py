@@ -28,9 +28,12 @@ from overfit_cli.datasets.pathfinder.scenes import Scenes, draw_scenes
 
 GENERATOR_VERSION = 2
 """Raised whenever the same settings and seed would give other images."""
+
 CHUNK = 128
 """How many images are drawn from one stream; always all of them, whatever is asked for."""
+
 FILE = "images.npz"
+
 NO_MARKERS = np.zeros((0, 2), dtype=np.complex64)
 """The discs of no images."""
 # What reading a torn archive raises, or one of other arrays, or (TypeError) a lone array.

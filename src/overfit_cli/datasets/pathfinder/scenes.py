@@ -29,10 +29,13 @@ MOST_TAKEN_BACK = 4
 STEPS_PER_PADDLE = 16
 SEEDS_TRIED = 12
 DISTRACTORS_TRIED = 24
+
 SHARE_LEFT = 0.5
 """The share of the scenes begun that may be left unfilled: the last ones would cost the most."""
+
 MOST_TRIES = 40
 """How many tries a scene may take on average before the settings are called impossible."""
+
 _NOWHERE = -1e9 + 0j  # where paddles lie that aren't there: near to nothing
 
 

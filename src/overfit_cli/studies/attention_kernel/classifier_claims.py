@@ -22,8 +22,10 @@ from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
 
 SOURCE = "Song et al. 2024, section 5.3.1"
+
 SPEED = "mean_test_loss"
 """What the best step size is best in, and what "faster" means: the test loss over all steps."""
+
 BEST_KERNELS = Comparison("kernel", "learning_rate", "step size", best_in=SPEED)
 CONTROLS = {
     "gaussian-normalised": "a Gaussian whose rows sum to one",
@@ -36,8 +38,10 @@ ABOVE_SHORTCUT = Margin(least=0.0, because="as accurate as the rule", fewest_see
 STEADIER = Margin(least=0.0, because="as steady", fewest_seeds=6)
 ALIVE = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 _FASTER = LOWER.in_words("the difference to softmax, each at its best step size,")
+
 FEWEST_RUNS = 4
 """Of each sample: with fewer, chance gives every order more often than that."""
+
 Judge = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
 """From two kernels at their best step sizes, and all cells, to the measurement."""
 

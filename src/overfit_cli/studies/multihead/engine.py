@@ -190,6 +190,7 @@ def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
 
 
 BETAS = (0.9, 0.999)
+
 SMALL = 1e-8
 """What Adam adds to the root of the mean square; PyTorch's default, as the betas are."""
 

@@ -35,6 +35,7 @@ from overfit_cli.studies.multihead.claims.bounds import log10_step_sizes
 
 MOST_SETTINGS = 4
 DASHES: tuple[LineStyleType, ...] = ("-", "--")
+
 SMALLEST_LOSS = 1e-16
 """Where the axis of losses ends, though some go on falling."""
 
@@ -220,6 +221,7 @@ RATIOS = {
     "optimal_margin": "Prop. 3: margin, inverse",
 }
 """Columns that are measured numbers over their bounds, with their names in the figure."""
+
 MARGINS = {
     "gamma_linear": r"$\gamma_{\mathrm{lin}}$, linear model",
     "gamma_tangent": r"$\gamma_\ast$, eq. (7)",
@@ -229,7 +231,9 @@ MARGINS = {
     "gamma_attention": r"$\gamma_{\mathrm{attn}}$, attention",
 }
 """Columns that are margins."""
+
 _SPREAD = 0.12
+
 _FAR = -1.0
 """Margins below are named, and not drawn: as stated one may lie far below all that are measured."""
 

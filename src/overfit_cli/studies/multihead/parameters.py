@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Optimiser = Literal["gd", "momentum", "adam", "loss-normalised", "gradient-normalised"]
 StepRule = Literal["constant", "sqrt-heads", "heads"]
+
 STEP_RULES: dict[StepRule, float] = {"constant": 0.0, "sqrt-heads": 0.5, "heads": 1.0}
 """The power of H by which each rule multiplies the step size."""
 

@@ -26,13 +26,18 @@ from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
 
 P = TypeVar("P", bound=MultiheadParameters)
+
 APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
 """Parameters in which cells that are trained together may differ."""
+
 _LARGEST_BATCH = {"cpu": 1e6, "cuda": 2e8}
 """The most products of tokens, samples and classes in a batch: what is measured of all at once."""
+
 BYTES_OF_LIBRARIES = 3e8
+
 _STEP_OVERHEAD = 1e5
 """A step's fixed cost, in products of two tokens' features."""
+
 _PROBED_STEPS = 200
 CERTIFICATES = (
     Column(
@@ -122,6 +127,7 @@ PLANTED_COLUMNS = (
         label="alignment of U",
     ),
 )
+
 FIRST_PHASE = (
     Column(
         "first_coefficient",

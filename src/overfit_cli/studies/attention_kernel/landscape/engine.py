@@ -40,12 +40,15 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLand
 
 NETWORK_VERSION = 1
 """Raised whenever the same parameters and seed would give another network."""
+
 FILE = "network.pt"
+
 MOST_TOKENS = {"cpu": 2**12, "cuda": 2**21}
 """The most tokens, over points and samples, that go through the network together.
 
 On a CPU their arrays fit the cache: measured, half as many are slower, and so are twice as many.
 """
+
 _SURFACE = {"pair", "directions", "points", "spacing", "loss_samples"}
 _SECOND_STAGE = {"kernel", "second_steps"}
 Network = TypeVar("Network", bound=torch.nn.Module)

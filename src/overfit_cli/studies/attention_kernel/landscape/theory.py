@@ -19,8 +19,10 @@ from overfit_cli.core.files import cache_folder, write_whole
 from overfit_cli.core.training import Training
 
 Floats = NDArray[np.float64]
+
 Losses = Callable[[Floats], Floats]
 """From points, shape (points, 2), to their losses, shape (points,)."""
+
 MEASURES = (
     Column(
         "rms_laplacian",
@@ -50,8 +52,10 @@ MEASURES = (
     Column("highest_loss", "highest loss of the surface"),
 )
 """What is measured of a landscape."""
+
 SAVED_EVERY = 5.0
 """Seconds between two saves: about how much work a kill may cost."""
+
 BLOCK = 64
 """Points that are evaluated between two looks at the clock."""
 

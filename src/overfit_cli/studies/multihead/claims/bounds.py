@@ -18,13 +18,16 @@ BOUNDS = {
     "corollary1": ("loss_gradient", "loss_hessian", "loss_concavity"),
 }
 """The columns that are at most 1 where each holds."""
+
 _IN_WORDS = {
     "proposition1": "The gradient and the Hessian of a head's output are as small as stated",
     "corollary1": "The loss's gradient, Hessian and concavity are as small as stated",
 }
 _SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
+
 DRAWS = 1000
 """How many random draws it takes."""
+
 ROUND_OFF = 1e-9
 """By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""
 

@@ -33,14 +33,18 @@ BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
 _HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
 ROOT = around(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
 LINEAR = around(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+
 LEAST_SPAN = 10
 """By which factor the numbers of heads must be apart, at least."""
+
 STEPS = 1000
 """The steps to the target loss at which the contour runs.
 
 Where far fewer suffice, steps are so large that losses rise before they fall.
 """
+
 BEST = Comparison("heads", "learning_rate", "step size", best_in="steps_to_target")
+
 _Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
 """From two heads and one, and every H, all at their best, to the measurement."""
 

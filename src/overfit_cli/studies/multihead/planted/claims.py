@@ -77,6 +77,7 @@ SETTINGS = {
         "Adam with constant steps of 0.02",
     ),
 }
+
 LARGE_ADAM = Setting(
     {"optimiser": "adam", "learning_rate": 0.06},
     "heads-adam-large",

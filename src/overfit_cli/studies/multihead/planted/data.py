@@ -17,6 +17,7 @@ from overfit_cli.studies.multihead.parameters import Floats, Head, Problem, Samp
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 
 _CHUNK = 1024
+
 _MOST_DRAWS = 1000
 """How many times as many samples as are needed are drawn, before giving up."""
 

@@ -14,6 +14,7 @@ from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 PRESET = "heads-fig6"
+
 FEWEST_HEADS = 3
 """Numbers of heads that tell a slope from a difference of two."""
 

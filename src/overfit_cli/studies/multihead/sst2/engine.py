@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 CLASSES = 2
+
 PRETRAINED = "roberta-base"
 """The folder of the pretrained model, in the data folder."""
 

@@ -32,8 +32,10 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
 )
 
 AT_FLOOR = Margin(most=1.05, because="a loss within a twentieth of its floor", fewest_seeds=7)
+
 LEAST_DESCENT = 0.5
 """η' over η where η is below 1/(2G): the last step of the proof of Theorem 3 (2), appendix 1.5."""
+
 SMALLEST_DECADE = float(np.log10(np.finfo(np.float64).tiny))
 _LABELS = {
     "below": "below the hull of the token values",

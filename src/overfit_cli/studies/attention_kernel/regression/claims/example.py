@@ -23,6 +23,7 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
 
 _SOURCE = f"{SOURCE}, section 4.2.2, example"
 _MET, _DRAWN = "kernel-example-condition", "kernel-example"
+
 _WEIGHTS: Values = {"label": 2.995, "weights": "identity", "sigma_w": 0.1}
 """With these softmax attention meets condition (12)."""
 

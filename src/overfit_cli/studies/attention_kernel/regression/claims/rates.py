@@ -27,10 +27,13 @@ from overfit_cli.studies.attention_kernel.kernels import KernelName
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 SOURCE = "Song et al. 2024"
+
 ZERO = 1e-6
 """The share of its start at which a loss counts as having gone to zero."""
+
 BITES = 0.5
 """A bound that ends above this share of the starting loss is met by whatever halves its loss."""
+
 ON_MOST_DRAWS = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 ON_FEW_DRAWS = Margin(most=0.5, because="fewer draws than not", fewest_seeds=7)
 AT_BEST = (
