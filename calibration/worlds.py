@@ -107,8 +107,8 @@ def few_seed_world(world: World, fewest: int) -> World:
 
     def made(design: pd.DataFrame, random: Random) -> pd.DataFrame:
         seeds = np.sort(design["seed"].unique())
-        kept = seeds[: max(math.ceil(len(seeds) / 2), fewest)]
-        return world(design[design["seed"].isin(kept)], random)
+        remaining = seeds[: max(math.ceil(len(seeds) / 2), fewest)]
+        return world(design[design["seed"].isin(remaining)], random)
 
     return made
 

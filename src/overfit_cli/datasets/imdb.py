@@ -89,34 +89,34 @@ def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
     return train.cut(length), test.cut(length)
 
 
-def _source(given: Path) -> Path:
+def _source(path: Path) -> Path:
     """Return the archive, or the folder that has `train` and `test` in it."""
-    if given.is_file():
-        return given
-    if not given.is_dir():
-        raise MissingError(f"{given}: there is no such folder or archive; {_ACCEPTED}.")
-    if any((given / split).is_dir() for split in SPLITS):
-        return given
-    for candidate in (given, given / "imdb"):
-        archives = sorted(path for path in candidate.glob(_ARCHIVES) if path.is_file())
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise MissingError(f"{path}: there is no such folder or archive; {_ACCEPTED}.")
+    if any((path / split).is_dir() for split in SPLITS):
+        return path
+    for candidate in (path, path / "imdb"):
+        archives = sorted(file for file in candidate.glob(_ARCHIVES) if file.is_file())
         for source in (*archives, candidate / "aclImdb"):
             if source.exists():
                 return source
-    raise MissingError(f"{given}: IMDb isn't there; {_ACCEPTED}.")
+    raise MissingError(f"{path}: IMDb isn't there; {_ACCEPTED}.")
 
 
 def _read(source: Path) -> tuple[Corpus, Corpus]:
     """Read the training and the test reviews of a folder, or of an archive."""
     if source.is_dir():
         return _corpora(folder_reviews(source), source)
-    kept = cache_folder() / _cache_name(source)
+    cached = cache_folder() / _cache_name(source)
     # Whatever is wrong with the kept file, the archive has everything.
     with suppress(Exception):
-        return _unpack(kept.read_bytes())
+        return _unpack(cached.read_bytes())
     train, test = _corpora(archive_reviews(source), source)
     with suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(kept, _pack(train, test))
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(cached, _pack(train, test))
     return train, test
 
 
@@ -174,12 +174,12 @@ class Corpus:
 
     def cut(self, length: int) -> Texts:
         """Return the texts cut or padded to `length`: byte b is token b + 1, 0 is padding."""
-        kept = np.minimum(self.lengths, length)
+        lengths = np.minimum(self.lengths, length)
         starts = np.cumsum(self.lengths) - self.lengths
-        tokens = np.zeros((len(kept), length), np.int16)
-        for row, start, size in zip(tokens, starts.tolist(), kept.tolist(), strict=True):
+        tokens = np.zeros((len(lengths), length), np.int16)
+        for row, start, size in zip(tokens, starts.tolist(), lengths.tolist(), strict=True):
             np.add(self.content[start : start + size], 1, out=row[:size], dtype=np.int16)
-        return Texts(tokens, kept, self.labels)
+        return Texts(tokens, lengths, self.labels)
 
 
 def _pack(train: Corpus, test: Corpus) -> bytes:

@@ -450,9 +450,9 @@ def test_pretrained_weights_are_trained_with_any_number_of_heads(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"hidden": 7}, "--set hidden 7: with weights=pretrained, hidden takes 6, as"),
-        ({"layers": 1}, "--set layers 1: with weights=pretrained, layers takes 2, as"),
-        ({"tokens": 30}, "--set tokens 30: with weights=pretrained, tokens takes at most 18, as"),
+        ({"hidden": 7}, "hidden=7: with weights=pretrained, hidden takes 6, as"),
+        ({"layers": 1}, "layers=1: with weights=pretrained, layers takes 2, as"),
+        ({"tokens": 30}, "tokens=30: with weights=pretrained, tokens takes at most 18, as"),
     ],
 )
 def test_other_sizes_than_the_pretrained_model_has_are_refused(

@@ -91,21 +91,21 @@ def images(settings: PathfinderSettings, stream: Stream, count: int) -> Pathfind
     """
     key = _key(settings, stream)
     folder = cache_folder() / "pathfinder" / key
-    kept = _read(settings, folder / FILE, key)
-    if len(kept) >= count:
-        return kept[:count]
+    cached = _read(settings, folder / FILE, key)
+    if len(cached) >= count:
+        return cached[:count]
     with contextlib.ExitStack() as stack:
         with suppress(OSError):
             # Whoever needs the same images waits for them instead of drawing them too.
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
-            kept = _read(settings, folder / FILE, key)
+            cached = _read(settings, folder / FILE, key)
         # In whole chunks, so that what is drawn is never drawn again.
-        missing = draw(settings, stream, len(kept), max(len(kept), -(-count // CHUNK) * CHUNK))
-        kept = join_images(settings, [kept, missing])
+        missing = draw(settings, stream, len(cached), max(len(cached), -(-count // CHUNK) * CHUNK))
+        cached = join_images(settings, [cached, missing])
         with suppress(OSError):
-            _keep(folder, key, kept)
-    return kept[:count]
+            _keep(folder, key, cached)
+    return cached[:count]
 
 
 def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) -> PathfinderImages:
@@ -144,9 +144,9 @@ def _key(settings: PathfinderSettings, stream: Stream) -> str:
     return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def _keep(folder: Path, key: str, drawn: PathfinderImages) -> None:
+def _keep(folder: Path, key: str, drawn_images: PathfinderImages) -> None:
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, key=key, **vars(drawn))
+    np.savez(content, allow_pickle=False, key=key, **vars(drawn_images))
     write_whole(folder / FILE, content.getvalue())
 
 

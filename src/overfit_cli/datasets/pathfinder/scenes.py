@@ -76,10 +76,10 @@ def draw_scenes(settings: PathfinderSettings, random: np.random.Generator, scene
         if tried > MOST_TRIES * scenes:
             raise UserError(_impossible_message(settings))
         marked = place_markers(settings, random, grow_targets(settings, random, starts))
-        paddles, kept = add_distractors(settings, random, marked.targets)
-        rounds.append(Scenes(paddles, marked.markers[kept], marked.labels[kept]))
-        missing -= len(kept)
-        share = max(len(kept), 1) / starts
+        paddles, filled = add_distractors(settings, random, marked.targets)
+        rounds.append(Scenes(paddles, marked.markers[filled], marked.labels[filled]))
+        missing -= len(filled)
+        share = max(len(filled), 1) / starts
     return Scenes(
         Paddles(
             np.concatenate([part.paddles.middles for part in rounds])[:scenes],

@@ -209,16 +209,16 @@ class ClassifierClaims:
         )
 
     def _head_alive(self, cells: pd.DataFrame) -> Measurement:
-        done = trained(cells)[cells["status"] == "done"]
-        if done.empty:
+        ended = trained(cells)[cells["status"] == "done"]
+        if ended.empty:
             raise not_run("None of the cells is done.")
-        dead = numbers(done, "silent_head") == 1
-        places = done["kernel"] + " at " + done["learning_rate"].map("{:g}".format)
+        dead = numbers(ended, "silent_head") == 1
+        places = ended["kernel"] + " at " + ended["learning_rate"].map("{:g}".format)
         return judged(
-            share_of_seeds(~dead, done["seed"]),
+            share_of_seeds(~dead, ended["seed"]),
             ALIVE,
             details={
-                "cells": len(done),
+                "cells": len(ended),
                 "cells with a dead head": int(dead.sum()),
                 **{
                     f"of them {setting}": int(count)

@@ -99,9 +99,9 @@ def _attended(
     for head in range(heads):
         columns = slice(head * width, (head + 1) * width)
         attention = scale * attention_by_definition(kernel, query[:, columns], key[:, columns])
-        for to in range(len(stream)):
+        for position in range(len(stream)):
             for source in range(len(stream)):
-                mixed[to, columns] += attention[to, source] * value[source, columns]
+                mixed[position, columns] += attention[position, source] * value[source, columns]
     return [
         x + _linear(weights, f"{name}output", row) for x, row in zip(stream, mixed, strict=True)
     ]

@@ -86,8 +86,8 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     heads = sorted(data.cells["heads"].unique().tolist())
     kind = ""
     for of_row, row in zip(grid, rows, strict=True):
-        each = [_select_heads(part.data, count) for part in parts for count in heads]
-        gathered = gather_curves(each, list(row.columns), few=1, middle="median")
+        selected = [_select_heads(part.data, count) for part in parts for count in heads]
+        gathered = gather_curves(selected, list(row.columns), few=1, middle="median")
         curves, kind = gathered.curves, gathered.kind
         of_parts = [
             curves[start : start + len(heads)] for start in range(0, len(curves), len(heads))
@@ -167,8 +167,8 @@ def _scale_losses(row: Sequence[matplotlib.axes.Axes], curves: Sequence[Curve]) 
         axes.set_yscale("log")
         axes.set_ylim(low / 2, 1.5 * high)
         log_ticks(axes.yaxis, low, high)
-        last = axes.get_xlim()[1]
-        steps = np.array([max(1.0, last / 100), last])
+        last_step = axes.get_xlim()[1]
+        steps = np.array([max(1.0, last_step / 100), last_step])
         axes.plot(steps, 0.5 * steps[0] / steps, color="0.5", linewidth=0.8, linestyle=(0, (1, 1)))
 
 
@@ -179,9 +179,9 @@ def _mark_margins(row: Sequence[matplotlib.axes.Axes], parts: Sequence[Panel]) -
     """
     marks = []
     for axes, part in zip(row, parts, strict=True):
-        done = part.data.cells.dropna(subset=["margin", "margin_share"])
-        if len(done):
-            marks.append(float((done["margin"] / done["margin_share"]).median()))
+        measured = part.data.cells.dropna(subset=["margin", "margin_share"])
+        if len(measured):
+            marks.append(float((measured["margin"] / measured["margin_share"]).median()))
             axes.axhline(marks[-1], color="0.5", linewidth=0.8)
     if marks:
         row[0].set_ylim(bottom=max(row[0].get_ylim()[0], -max(marks)))
@@ -288,10 +288,10 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
 def _ratios(cells: pd.DataFrame) -> list[CertificateRow]:
     rows = []
     for column, name in RATIOS.items():
-        held = cells
+        certified = cells
         if column.startswith("optimal"):  # Proposition 3 is about little noise
-            held = cells[cells.get("optimal_noise", pd.Series(2.0, cells.index)) <= 1]
-        values = _numbers(held, column)
+            certified = cells[cells.get("optimal_noise", pd.Series(2.0, cells.index)) <= 1]
+        values = _numbers(certified, column)
         if len(values):
             rows.append(_row(name, values, f"at most {_two_digits(values.max())}"))
     return rows
@@ -329,9 +329,9 @@ def _two_digits(number: float) -> str:
 
 def _row(name: str, ratios: pd.Series[float], note: str) -> CertificateRow:
     """A row of positive numbers on a logarithmic axis; the others are counted."""
-    others = int((ratios <= 0).sum())
-    more = f"; {others} at 0 or less" if others else ""
-    return CertificateRow(name, ratios[ratios > 0], note + more)
+    uncountable = int((ratios <= 0).sum())
+    remark = f"; {uncountable} at 0 or less" if uncountable else ""
+    return CertificateRow(name, ratios[ratios > 0], note + remark)
 
 
 def _margins(cells: pd.DataFrame) -> list[CertificateRow]:
@@ -352,13 +352,13 @@ def _numbers(cells: pd.DataFrame, column: str) -> pd.Series[float]:
 def _draw_certificates(axes: matplotlib.axes.Axes, rows: Sequence[CertificateRow]) -> None:
     """Draw rows of points from top to bottom, moved apart a little; an arrow is for far ones."""
     for height, row in enumerate(rows):
-        near = row.values[row.values > _FAR]
-        spread = np.random.default_rng(0).uniform(-_SPREAD, _SPREAD, len(near))
-        axes.plot(near, height + spread, "o", color=PALETTE[0], markersize=2, alpha=0.5)
-        beside = axes.get_yaxis_transform()
-        if len(near) < len(row.values):
-            axes.plot(0.012, height, "<", color=PALETTE[0], markersize=4, transform=beside)
-        axes.text(1.01, height, row.note, transform=beside, va="center", size=7)
+        visible = row.values[row.values > _FAR]
+        spread = np.random.default_rng(0).uniform(-_SPREAD, _SPREAD, len(visible))
+        axes.plot(visible, height + spread, "o", color=PALETTE[0], markersize=2, alpha=0.5)
+        transform = axes.get_yaxis_transform()
+        if len(visible) < len(row.values):
+            axes.plot(0.012, height, "<", color=PALETTE[0], markersize=4, transform=transform)
+        axes.text(1.01, height, row.note, transform=transform, va="center", size=7)
     axes.set_yticks(range(len(rows)), [row.name for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="x", color="0.9", linewidth=0.6)

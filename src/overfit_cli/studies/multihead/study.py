@@ -327,8 +327,8 @@ class MultiheadStudy(Study[P]):
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
         """Return a cell like this one with few steps."""
-        few = min(cell.parameters.training_steps, _PROBED_STEPS)
-        parameters = cell.parameters.model_copy(update={"training_steps": few, "epsilon": 0.0})
+        steps = min(cell.parameters.training_steps, _PROBED_STEPS)
+        parameters = cell.parameters.model_copy(update={"training_steps": steps, "epsilon": 0.0})
         return replace(cell, parameters=parameters)
 
     def memory(self, cell: Cell[P]) -> float:

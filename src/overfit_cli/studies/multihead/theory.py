@@ -358,15 +358,15 @@ def hypotheses(
         steps: K.
     """
     _, tokens, features = inputs.shape
-    before, after = (
+    theta_start, theta_end = (
         torch.cat([weights.projections.flatten(1), weights.attentions.flatten(1)], 1)
         for weights in (start, end)
     )  # (classes, parameters)
-    squares = (after - before).square().sum(1)
+    squares = (theta_end - theta_start).square().sum(1)
     return Hypotheses(
         Sizes(tokens, features, radius(inputs), float(end.counts.sum())),
         distance=float((end.counts * squares).sum().sqrt()),
-        largest=float(after.norm(dim=1).max()),
+        largest=float(theta_end.norm(dim=1).max()),
         target_loss=losses[1],
         start_loss=losses[0],
         steps=steps,

@@ -53,13 +53,13 @@ def _rougher(
 
     def measure(cells: pd.DataFrame) -> Measurement:
         table = _table_by_kernel(cells, column)
-        each = compare(table)
-        if each.isna().any():
+        differences = compare(table)
+        if differences.isna().any():
             raise inconclusive(
-                f"In {int(each.isna().sum())} of {len(each)} pairs a surface is flat, and there is "
-                "no ratio."
+                f"In {int(differences.isna().sum())} of {len(differences)} pairs a surface is "
+                "flat, and there is no ratio."
             )
-        return _judge_networks(each.groupby("seed").mean(), table, meaning)
+        return _judge_networks(differences.groupby("seed").mean(), table, meaning)
 
     return measure
 

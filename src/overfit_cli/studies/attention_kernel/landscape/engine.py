@@ -82,12 +82,12 @@ def _train_stage(
     """Train a stage; the second goes on from the first with the minibatches that follow."""
     first, steps = 0, parameters.training_steps
     if stage == 2:
-        before = trained_network(parameters, task, seed, 1, device)
-        model.load_state_dict(before.state_dict())
+        first_network = trained_network(parameters, task, seed, 1, device)
+        model.load_state_dict(first_network.state_dict())
         model.dropout.restart(named_rng(seed, "train", "dropout", "second stage"))
         first, steps = parameters.training_steps, parameters.second_steps
-    every = minibatches(len(task.train.labels), parameters.batch_size, seed)
-    rows = itertools.islice(every, first, first + steps)
+    batches = minibatches(len(task.train.labels), parameters.batch_size, seed)
+    rows = itertools.islice(batches, first, first + steps)
     for _ in training_steps(model, parameters, task.train, rows, device):
         pass
 
@@ -137,8 +137,8 @@ def train_once(
 def _load(model: torch.nn.Module, file: Path, device: str) -> bool:
     """Load the kept weights, and say whether there are any: a damaged file counts as none."""
     with suppress(Exception):
-        kept = torch.load(io.BytesIO(file.read_bytes()), map_location=device, weights_only=True)
-        model.load_state_dict(kept)
+        state = torch.load(io.BytesIO(file.read_bytes()), map_location=device, weights_only=True)
+        model.load_state_dict(state)
         return True
     return False
 

@@ -43,11 +43,11 @@ def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
     if cells.empty:
         raise UserError("No cell with a surface is done here.")
     first = cells.sort_values(["seed", "pair"]).iloc[0]
-    shown = cells[(cells["seed"] == first["seed"]) & (cells["pair"] == first["pair"])]
+    first_cells = cells[(cells["seed"] == first["seed"]) & (cells["pair"] == first["pair"])]
     names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
     rows = [
         _surface(cells_of_one.iloc[0], names, data)
-        for _, cells_of_one in split_by(replace(data, cells=shown), [*names, "kernel"])
+        for _, cells_of_one in split_by(replace(data, cells=first_cells), [*names, "kernel"])
     ]
     figure: Picture = draw_surfaces(rows, (*DIRECTIONS, r"$\Delta L$"))
     figure.facts.append(

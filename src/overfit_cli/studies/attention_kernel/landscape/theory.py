@@ -118,11 +118,11 @@ def interior_minima(surface: Floats) -> int:
     rows, columns = surface.shape
     centre = surface[1:-1, 1:-1]
     lower = np.ones(centre.shape, dtype=bool)
-    for down in (0, 1, 2):
-        for across in (0, 1, 2):
-            if (down, across) != (1, 1):
-                around = surface[down : rows - 2 + down, across : columns - 2 + across]
-                lower &= centre < around
+    for row in (0, 1, 2):
+        for column in (0, 1, 2):
+            if (row, column) != (1, 1):
+                neighbours = surface[row : rows - 2 + row, column : columns - 2 + column]
+                lower &= centre < neighbours
     return int(lower.sum())
 
 
@@ -134,8 +134,8 @@ def rms_laplacian(surface: Floats, spacing: float) -> float:
         spacing: the distance between neighbours, along either axis.
     """
     centre = surface[1:-1, 1:-1]
-    around = surface[:-2, 1:-1] + surface[2:, 1:-1] + surface[1:-1, :-2] + surface[1:-1, 2:]
-    return float(np.sqrt(np.mean(np.square((around - 4 * centre) / spacing**2))))
+    neighbours = surface[:-2, 1:-1] + surface[2:, 1:-1] + surface[1:-1, :-2] + surface[1:-1, 2:]
+    return float(np.sqrt(np.mean(np.square((neighbours - 4 * centre) / spacing**2))))
 
 
 def quadratic_residual(surface: Floats, steps: Floats) -> float:
@@ -174,8 +174,8 @@ class SavedLosses:
         self._known: dict[bytes, float] = {}
         # A torn or foreign file only means that nothing is kept.
         with suppress(Exception):
-            kept = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
-            self._add(kept["points"], kept["losses"])
+            stored = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
+            self._add(stored["points"], stored["losses"])
 
     def __call__(self, points: Floats) -> Floats:
         """Return the losses at points, shape (points, 2)."""

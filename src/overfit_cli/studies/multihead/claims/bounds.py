@@ -32,12 +32,12 @@ ROUND_OFF = 1e-9
 """By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""
 
 
-def bound_claims(prefix: str, along: str, at_random: str) -> tuple[Claim, ...]:
+def bound_claims(prefix: str, trajectories: str, at_random: str) -> tuple[Claim, ...]:
     """Return the claims that bounds hold along trajectories, and at random weights.
 
     Args:
         prefix: how their names begin.
-        along: a preset whose trajectories are held to them.
+        trajectories: a preset whose trajectories are held to them.
         at_random: one whose random weights are.
     """
     return tuple(
@@ -52,7 +52,7 @@ def bound_claims(prefix: str, along: str, at_random: str) -> tuple[Claim, ...]:
             preset=preset,
         )
         for name in BOUNDS
-        for zero, preset in ((True, along), (False, at_random))
+        for zero, preset in ((True, trajectories), (False, at_random))
     )
 
 
@@ -63,24 +63,26 @@ def _judge_bound(
 
     def measure(cells: pd.DataFrame) -> Measurement:
         certified = cells["certify"].astype(bool) & (cells["initialisation"] == initial)
-        held = done(trained(cells[certified]), 1.0)
-        if held.empty:
+        ended = done(trained(cells[certified]), 1.0)
+        if ended.empty:
             raise not_run(
                 f"It needs cells with certify=true and initialisation={initial}, as in "
                 f"`overfit sweep {preset}`."
             )
-        if not zero and len(held) < DRAWS:
-            raise not_run(f"It takes {DRAWS} cells with random weights, and there are {len(held)}.")
-        ratios = pd.DataFrame({name: numbers(held, name) for name in columns})
+        if not zero and len(ended) < DRAWS:
+            raise not_run(
+                f"It takes {DRAWS} cells with random weights, and there are {len(ended)}."
+            )
+        ratios = pd.DataFrame({name: numbers(ended, name) for name in columns})
         return without_exception(
             (ratios > 1 + ROUND_OFF).any(axis=1),
-            held["seed"],
+            ended["seed"],
             details={
                 **{
                     f"{name.replace('_', ' ')} over its bound, most": float(ratios[name].max())
                     for name in columns
                 },
-                "cells": len(held),
+                "cells": len(ended),
             },
             note="At each logged step of each cell.",
         )

@@ -86,8 +86,8 @@ def complete_seeds(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the seeds of which all come to the target loss."""
     ended = cells_with_steps(cells)
     reached = ended["steps_to_target"].notna().groupby(ended["seed"]).agg(["all", "size"])
-    whole = reached.index[reached["all"] & (reached["size"] == reached["size"].max())]
-    chosen: pd.DataFrame = ended[ended["seed"].isin(whole)]
+    seeds = reached.index[reached["all"] & (reached["size"] == reached["size"].max())]
+    chosen: pd.DataFrame = ended[ended["seed"].isin(seeds)]
     return chosen
 
 
@@ -100,8 +100,8 @@ def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
     """
     ended = done(trained(cells), 1.0)
     without = ended["steps_to_target"].isna()
-    above = ended["train_loss"].astype(float) >= ended["target_loss"]
-    if (lost := int((without & ~above).sum())) > 0:
+    above_target = ended["train_loss"].astype(float) >= ended["target_loss"]
+    if (lost := int((without & ~above_target).sum())) > 0:
         raise inconclusive(f"{lost} of {plural(len(ended), 'cell')} have no number of steps.")
     return ended
 
@@ -177,8 +177,8 @@ def _contour(cells: pd.DataFrame, chosen: Selection, margin: Margin) -> Measurem
         mean_estimate(crossing.powers),
         margin,
         details={
-            **{f"step size, H = {fewer}": math.exp(log) for fewer, log in crossing.middle.items()},
-            **{f"power from H = {fewer:g} to {more:g}": power for (fewer, more), power in local},
+            **{f"step size, H = {low}": math.exp(log) for low, log in crossing.middle.items()},
+            **{f"power from H = {low:g} to {high:g}": power for (low, high), power in local},
             "seeds left out": crossing.left_out,
         },
         note=f"The power of H in the step size that takes {STEPS} steps to the target loss.",

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.multihead.parameters import Floats, Head, Problem, Samples
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
@@ -57,19 +57,21 @@ def _draw(
     random = named_rng(seed, stream, "tokens")
     inputs: list[Floats] = []
     labels: list[Floats] = []
-    kept = 0
+    accepted = 0
     for drawn in range(0, _MOST_DRAWS * max(count, _CHUNK), _CHUNK):
         chunk = random.standard_normal((_CHUNK, parameters.tokens, parameters.d))
         values = logits(planted, chunk)
         large = np.abs(values) > parameters.least_logit
         inputs.append(chunk[large])
         labels.append(np.sign(values[large]))
-        kept += int(large.sum())
-        if kept >= count:
+        accepted += int(large.sum())
+        if accepted >= count:
             return Samples(np.concatenate(inputs)[:count], np.concatenate(labels)[:count])
-        if drawn > _MOST_DRAWS * max(kept, 1):
+        if drawn > _MOST_DRAWS * max(accepted, 1):
             break
-    raise UserError(
-        f"--set least_logit {parameters.least_logit:g}: of {_MOST_DRAWS} samples fewer than one "
-        "has so large a planted logit; least_logit takes a smaller number."
+    raise BadValue(
+        "least_logit",
+        parameters.least_logit,
+        f"of {_MOST_DRAWS} samples fewer than one has so large a planted logit; least_logit takes "
+        "a smaller number.",
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.text import (
     PAD,
@@ -41,11 +41,11 @@ def check_enough(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> dict
         UserError: if they aren't there, or cells need more.
     """
     splits = _read(folder)
-    named = (("n", "training"), ("test_samples", "test"))
-    for (name, kind), sentences in zip(named, splits, strict=True):
+    counts = (("n", "training"), ("test_samples", "test"))
+    for (name, kind), sentences in zip(counts, splits, strict=True):
         largest, available = max(getattr(cell, name) for cell in cells), len(sentences.labels)
         if largest > available:
-            raise UserError(f"--set {name} {largest}: {folder} has {available} {kind} sentences.")
+            raise BadValue(name, largest, f"{folder} has {available} {kind} sentences.")
     texts = [np.frombuffer("\n".join(split.texts).encode(), np.uint8) for split in splits]
     return {"SST-2": fingerprint(*texts, *(split.labels for split in splits))}
 
@@ -64,9 +64,9 @@ def sst2_task(parameters: MultiheadSst2Parameters, seed: int) -> Task:
 def _task(
     folder: Path, settings: tuple[str, int, int], n: int, test_samples: int, seed: int
 ) -> Task:
-    held, vocabulary = _encode(folder, *settings)
-    train = _sample(held["train"], n, named_rng(seed, "train", "choice"))
-    test = _sample(held["test"], test_samples, named_rng(seed, "test", "choice"))
+    splits, vocabulary = _encode(folder, *settings)
+    train = _sample(splits["train"], n, named_rng(seed, "train", "choice"))
+    test = _sample(splits["test"], test_samples, named_rng(seed, "test", "choice"))
     texts = [(examples.tokens, examples.row_lengths) for examples in (train, test)]
     shortcut = word_counts_accuracy(texts[0], train.labels, texts[1], test.labels, vocabulary)
     return Task(train, test, vocabulary, shortcut)
@@ -100,8 +100,8 @@ def _encode(
         def tokenize(texts: Sequence[str]) -> Sequence[Sequence[int]]:
             return [tokens_of_words(text, numbers, tokens) for text in texts]
 
-    held = {}
+    splits = {}
     for split, sentences in (("train", train), ("test", test)):
         rows, lengths = pad_rows(tokenize(sentences.texts), padding)
-        held[split] = Examples(rows, sentences.labels, lengths)
-    return held, vocabulary
+        splits[split] = Examples(rows, sentences.labels, lengths)
+    return splits, vocabulary

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.core.files import fingerprint
-from overfit_cli.core.text import MissingError, UserError
+from overfit_cli.core.files import fingerprint, naming_data
+from overfit_cli.core.text import BadValue, MissingError, UserError
 from overfit_cli.core.training import named_rng, torch_draws
 from overfit_cli.datasets.text import END, PAD, START
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
@@ -80,11 +80,13 @@ def check_pretrained(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> 
     room = model.config.max_position_embeddings - model.config.pad_token_id - 1
     for cell in cells:
         for name, size in {**has, "tokens": min(room, cell.tokens)}.items():
-            if (asked := getattr(cell, name)) != size:
+            if (value := getattr(cell, name)) != size:
                 bound = " at most" if name == "tokens" else ""
-                raise UserError(
-                    f"--set {name} {asked}: with weights=pretrained, {name} takes{bound} {size}, "
-                    f"as {folder / PRETRAINED} has."
+                raise BadValue(
+                    name,
+                    value,
+                    f"with weights=pretrained, {name} takes{bound} {size}, as "
+                    f"{folder / PRETRAINED} has.",
                 )
     state = model.state_dict()
     return {PRETRAINED: fingerprint(*(state[name].numpy() for name in sorted(state)))}
@@ -110,19 +112,20 @@ def pretrained_tokenizer(folder: Path, tokens: int) -> tuple[Tokenize, int, int]
 
 
 def _load_pretrained(kind: Any, folder: Path, **options: Any) -> Any:
-    """What `transformers` finds in the folder of the pretrained model, without a word."""
+    """Load a model or a tokenizer from the folder of the pretrained model, without messages."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     model_folder = folder / PRETRAINED
-    if not (model_folder / "config.json").is_file():
-        raise MissingError(
-            f"--data {folder}: with weights=pretrained it takes the folder {PRETRAINED} with a "
-            "RoBERTa as Hugging Face has it (config.json, model.safetensors, tokenizer.json)."
-        )
-    try:
-        return kind.from_pretrained(model_folder, local_files_only=True, **options)
-    except Exception as error:  # of many kinds, from several packages
-        [reason, *_] = str(error).splitlines() or [type(error).__name__]
-        raise UserError(f"--data {folder}: {PRETRAINED} can't be read: {reason}") from error
+    with naming_data(folder):
+        if not (model_folder / "config.json").is_file():
+            raise MissingError(
+                f"{folder}: with weights=pretrained it takes the folder {PRETRAINED} with a "
+                "RoBERTa as Hugging Face has it (config.json, model.safetensors, tokenizer.json)."
+            )
+        try:
+            return kind.from_pretrained(model_folder, local_files_only=True, **options)
+        except Exception as error:  # of many kinds, from several packages
+            [reason, *_] = str(error).splitlines() or [type(error).__name__]
+            raise UserError(f"{PRETRAINED} can't be read: {reason}") from error

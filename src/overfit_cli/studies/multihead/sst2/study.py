@@ -53,9 +53,9 @@ class MultiheadSst2(Study[P]):
 
         require_extra("transformers", "text", self.name)
         folder = data.sst2_folder()
-        asked = [cell.parameters for cell in cells]
-        pretrained = [parameters for parameters in asked if parameters.weights == "pretrained"]
-        fingerprints = dict(data.check_enough(folder, asked))
+        settings = [cell.parameters for cell in cells]
+        pretrained = [parameters for parameters in settings if parameters.weights == "pretrained"]
+        fingerprints = dict(data.check_enough(folder, settings))
         if pretrained:
             fingerprints |= engine.check_pretrained(folder, pretrained)
         return fingerprints

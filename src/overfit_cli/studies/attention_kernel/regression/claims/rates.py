@@ -118,10 +118,10 @@ def _reached(cells: pd.DataFrame) -> pd.DataFrame:
     A seed counts where all of its cells at a step size went to zero.
     """
     by_seed = reached_zero(cells).groupby([cells["learning_rate"], cells["seed"]]).all().unstack()
-    whole = by_seed.dropna()
-    if whole.empty:
+    complete = by_seed.dropna()
+    if complete.empty:
         raise inconclusive("At no step size were all seeds run.")
-    return whole.astype(bool)
+    return complete.astype(bool)
 
 
 def _best(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
