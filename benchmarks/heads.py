@@ -147,7 +147,7 @@ def engine_steps(task: Task, *, separate: bool) -> Trained:
 
     def look() -> Gradients:
         u, w = full_matrices(heads.weights)
-        return gradients(u, w, heads.mixing, heads.heads, optimiser.by_loss)
+        return gradients(u, w, heads.mixing, heads.heads, optimiser.divides_by_loss)
 
     def train() -> float:
         for _ in range(task.steps):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from joblib import Parallel, delayed
 
-from calibration.rates import Calibrated, Rates, calibrate, worlds_of
+from calibration.rates import Calibration, Rates, calibrate, worlds_of
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 
@@ -59,8 +59,8 @@ def page(runs: int) -> str:
     """Return the page, from so many runs in each world."""
     from scipy.stats import binom
 
-    most = float(binom.ppf(0.999, runs, 0.05)) / runs
-    parts = [INTRODUCTION.format(runs=runs, most=most)]
+    ceiling = float(binom.ppf(0.999, runs, 0.05)) / runs
+    parts = [INTRODUCTION.format(runs=runs, most=ceiling)]
     for study in studies():
         names = [claim.name for claim in claims_of(study)]
         rows = Parallel(n_jobs=-1)(delayed(row)(study.name, name, runs) for name in names)
@@ -78,26 +78,26 @@ def studies() -> list[AnyStudy]:
 def row(study_name: str, claim_name: str, runs: int) -> Sequence[str]:
     """Return a claim's row of the table."""
     study = next(study for study in studies() if study.name == study_name)
-    [found] = calibrate(study, runs, frozenset({claim_name}))
-    return cells_of_row(found)
+    [calibrated] = calibrate(study, runs, frozenset({claim_name}))
+    return cells_of_row(calibrated)
 
 
-def cells_of_row(found: Calibrated) -> Sequence[str]:
+def cells_of_row(calibrated: Calibration) -> Sequence[str]:
     """Return the cells of a claim's row."""
-    true, false, neither = (found.found[truth] for truth in ("true", "false", "open"))
+    true, false, undecidable = (calibrated.rates[truth] for truth in ("true", "false", "open"))
     shares = [
         true.share("holds"),
         true.share("fails"),
         false.share("holds"),
         false.share("fails"),
-        _decided(neither),
+        _decided(undecidable),
     ]
-    counts = (f"{found.cells}", f"{found.seeds}")
-    return (found.claim.name, *counts, *(f"{100 * share:.1f} %" for share in shares))
+    counts = (f"{calibrated.cells}", f"{calibrated.seeds}")
+    return (calibrated.claim.name, *counts, *(f"{100 * share:.1f} %" for share in shares))
 
 
-def _decided(found: Rates) -> float:
-    return found.share("holds") + found.share("fails")
+def _decided(rates: Rates) -> float:
+    return rates.share("holds") + rates.share("fails")
 
 
 if __name__ == "__main__":

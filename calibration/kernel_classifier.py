@@ -62,7 +62,7 @@ PATHFINDER = Measured(
 )
 
 
-def trained(
+def trained_cells(
     design: pd.DataFrame,
     random: Random,
     like: Measured,
@@ -93,11 +93,11 @@ def trained(
     share = design["kernel"].map(lucky or {}).fillna(like.lucky).to_numpy(float)
     jumps = like.jump * (random.random(len(design)) < share)
     test_set, kernel, cell = like.noise
-    by_seed = _of_seeds(design, random, test_set)
-    own = _noise(design, random, (0.0, kernel, cell))
-    accuracy = like.accuracy + by_seed + own + jumps + more * other
+    by_seed = _seed_noise(design, random, test_set)
+    loss_noise = _noise(design, random, (0.0, kernel, cell))
+    accuracy = like.accuracy + by_seed + loss_noise + jumps + more * other
     mean = like.accuracy + like.lucky * like.jump - above
-    shortcut = mean + by_seed + _of_seeds(design, random, like.shortcut_noise)
+    shortcut = mean + by_seed + _seed_noise(design, random, like.shortcut_noise)
     return design.assign(
         steps=400,
         mean_test_loss=loss,
@@ -107,7 +107,7 @@ def trained(
     )
 
 
-def with_dead_heads(design: pd.DataFrame, alive: Bools, random: Random) -> pd.DataFrame:
+def head_cells(design: pd.DataFrame, alive: Bools, random: Random) -> pd.DataFrame:
     """Return cells of which one has a dead head on each seed that isn't alive."""
     first = ~design.duplicated("seed").to_numpy()
     return design.assign(silent_head=np.where(first & ~alive, 1.0, 0.1))
@@ -117,17 +117,17 @@ def _noise(design: pd.DataFrame, random: Random, deviations: Deviations) -> Numb
     seed, kernel, cell = deviations
     kernels, codes = np.unique(design["kernel"].to_numpy(str), return_inverse=True)
     by_kernel = random.normal(0, kernel, (_seeds(design), len(kernels)))
-    found: Numbers = (
-        _of_seeds(design, random, seed)
+    noise: Numbers = (
+        _seed_noise(design, random, seed)
         + by_kernel[design["seed"].to_numpy(), codes]
         + random.normal(0, cell, len(design))
     )
-    return found
+    return noise
 
 
-def _of_seeds(design: pd.DataFrame, random: Random, deviation: float) -> Numbers:
-    found: Numbers = random.normal(0, deviation, _seeds(design))[design["seed"].to_numpy()]
-    return found
+def _seed_noise(design: pd.DataFrame, random: Random, deviation: float) -> Numbers:
+    draws: Numbers = random.normal(0, deviation, _seeds(design))[design["seed"].to_numpy()]
+    return draws
 
 
 def _seeds(design: pd.DataFrame) -> int:
@@ -139,9 +139,9 @@ def _worlds(true: World, false: World) -> Worlds:
     return worlds_from(true, false, LOWER.fewest_seeds)
 
 
-def _shared(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:
+def _shared_worlds(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:
     """The worlds of the claims that both studies have."""
-    world = partial(trained, like=like)
+    world = partial(trained_cells, like=like)
     faster = _worlds(partial(world, gain=0.05), world)
     at_one = partial(world, flat=False)
     accurate = _worlds(partial(world, more=0.1), world)
@@ -150,16 +150,16 @@ def _shared(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:
     yield f"{prefix}-gaussian-more-accurate", accurate
     yield f"{prefix}-gaussian-more-accurate-one-rate", accurate
     yield f"{prefix}-above-shortcut", _worlds(partial(world, above=0.1), world)
-    yield f"{prefix}-head-alive", share_worlds(with_dead_heads, ALIVE)
+    yield f"{prefix}-head-alive", share_worlds(head_cells, ALIVE)
     yield from ((f"{prefix}-control-{kernel}", faster) for kernel in CONTROLS)
 
 
-_ALIKE = partial(trained, like=PATHFINDER)
+_ALIKE = partial(trained_cells, like=PATHFINDER)
 _STEADY = partial(_ALIKE, lucky={"gaussian": 0.0, "softmax": 0.5})
 
 WORLDS: Mapping[str, Worlds] = {
-    **dict(_shared("text", TEXT)),
-    **dict(_shared("pathfinder", PATHFINDER)),
+    **dict(_shared_worlds("text", TEXT)),
+    **dict(_shared_worlds("pathfinder", PATHFINDER)),
     "pathfinder-gaussian-steadier": _worlds(_STEADY, _ALIKE),
     "pathfinder-worst-run": _worlds(partial(_ALIKE, more=0.1), _ALIKE),
 }

@@ -20,6 +20,7 @@ DEVIATIONS = {
 """Of the log₂ ratio of both kernels: from network to network, and between a network's pairs."""
 
 SHAPES = {"gaussian": 0.5, "softmax": 2.0}
+
 MINIMA = {"gaussian": 2.78, "softmax": 2.0}
 """Of the gamma distribution of a network's expected number of minima, and its mean. The Gaussian's
 has the longer tail; log₂(1 + minima) has the same mean, 1.29, for both."""

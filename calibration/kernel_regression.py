@@ -17,8 +17,8 @@ from calibration.worlds import (
     Bools,
     Random,
     exception_worlds,
+    few_seed_world,
     share_worlds,
-    with_few_seeds,
     worlds_from,
 )
 from overfit_cli.studies.attention_kernel.regression.claims.convergence import AT_FLOOR
@@ -26,6 +26,7 @@ from overfit_cli.studies.attention_kernel.regression.claims.lemmas import FROM_B
 from overfit_cli.studies.attention_kernel.regression.claims.rates import ON_MOST_DRAWS
 
 STEPS = 3000
+
 ABOVE_FLOOR = (
     *(0.0001, 0.0001, 0.0002, 0.0003, 0.0006, 0.0006, 0.0011, 0.0016, 0.0063, 0.0090),
     *(0.0106, 0.0141, 0.0142, 0.0172, 0.0416, 0.0442, 0.0466, 0.0486, 0.0672, 0.2286),
@@ -35,7 +36,7 @@ ABOVE_FLOOR = (
 _MET_CONDITIONS = {"condition_8": -1.0, "condition_12": -1.0}
 
 
-def above_the_bound(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+def bound_cells(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
     """Return cells whose bound bites, and is broken at the largest step size alone."""
     largest = (design["learning_rate"] == design["learning_rate"].max()).to_numpy()
     counts = np.where(broken & largest, random.integers(1, 1000, len(design)), 0)
@@ -51,7 +52,7 @@ def above_the_bound(design: pd.DataFrame, broken: Bools, random: Random) -> pd.D
     )
 
 
-def at_zero(design: pd.DataFrame, zero: Bools, random: Random) -> pd.DataFrame:
+def reached_zero(design: pd.DataFrame, zero: Bools, random: Random) -> pd.DataFrame:
     """Return cells that go to zero at one step size; at the others half of all do, by chance."""
     rates = np.sort(design["learning_rate"].unique())
     best = (design["learning_rate"] == rates[len(rates) // 2]).to_numpy()
@@ -60,15 +61,13 @@ def at_zero(design: pd.DataFrame, zero: Bools, random: Random) -> pd.DataFrame:
     return design.assign(**_MET_CONDITIONS, relative_loss=loss, floor=0.0)
 
 
-def missed(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+def condition_cells(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     """Return cells that miss the conditions by a hundredth of a decade, or meet them."""
     decades = np.where(broken, 0.01, -1.0)
     return design.assign(condition_8=decades, condition_12=decades)
 
 
-def near_the_floor(
-    design: pd.DataFrame, random: Random, *, zero: float, above: float
-) -> pd.DataFrame:
+def floor_cells(design: pd.DataFrame, random: Random, *, zero: float, above: float) -> pd.DataFrame:
     """Return softmax's cells, of which some seeds go to zero, and others end above their floor.
 
     Inside the hull floors are 0 and no cell has a ratio to its floor.
@@ -151,23 +150,21 @@ def lemma(design: pd.DataFrame, broken: Bools, _: Random, *, column: str) -> pd.
     return design.assign(**{column: np.where(broken, wrong, right)})
 
 
-_BOUND = exception_worlds(above_the_bound)
-_ZERO = share_worlds(at_zero, ON_MOST_DRAWS)
+_BOUND = exception_worlds(bound_cells)
+_ZERO = share_worlds(reached_zero, ON_MOST_DRAWS)
 _SIZES = exception_worlds(partial(singular_values, wide=True))
 _FAR = exception_worlds(example)
 _EXACT = Worlds(
     partial(exact_example, broken=False), partial(exact_example, broken=True), unmeasured_example
 )
 _FLOOR = Worlds(
-    partial(near_the_floor, zero=0.0, above=float(np.median(ABOVE_FLOOR))),
-    partial(near_the_floor, zero=0.0, above=AT_FLOOR.most - 1),
-    with_few_seeds(
-        partial(near_the_floor, zero=0.5, above=AT_FLOOR.most - 1), AT_FLOOR.fewest_seeds
-    ),
+    partial(floor_cells, zero=0.0, above=float(np.median(ABOVE_FLOOR))),
+    partial(floor_cells, zero=0.0, above=AT_FLOOR.most - 1),
+    few_seed_world(partial(floor_cells, zero=0.5, above=AT_FLOOR.most - 1), AT_FLOOR.fewest_seeds),
 )
 _FLOOR_OF_ZERO = worlds_from(
-    partial(near_the_floor, zero=0.0, above=0.0),
-    partial(near_the_floor, zero=0.5, above=0.0),
+    partial(floor_cells, zero=0.0, above=0.0),
+    partial(floor_cells, zero=0.5, above=0.0),
     AT_FLOOR.fewest_seeds,
 )
 _NAMES_OF_RATES = ("theorem1", "theorem2", "theorem2-gaussian")
@@ -191,10 +188,10 @@ WORLDS: Mapping[str, Worlds] = {
     "floor-softmax-inside": _FLOOR_OF_ZERO,
     "theorem3-rate": exception_worlds(below_gamma),
     "theorem3-descent": exception_worlds(little_descent),
-    **dict.fromkeys(("condition-8", "condition-12"), exception_worlds(missed)),
+    **dict.fromkeys(("condition-8", "condition-12"), exception_worlds(condition_cells)),
     **dict.fromkeys(("example-gradient", "example-gaussian", "example-escape"), _EXACT),
     **dict.fromkeys(("example-gradient-far", "example-gaussian-far", "example-escape-far"), _FAR),
     **dict.fromkeys(("sizes-lambda-b", "sizes-delta"), _SIZES),
     "sizes-delta-needed": exception_worlds(partial(singular_values, wide=False)),
-    **{one.name: exception_worlds(partial(lemma, column=one.column)) for one in LEMMAS},
+    **{bound.name: exception_worlds(partial(lemma, column=bound.column)) for bound in LEMMAS},
 }

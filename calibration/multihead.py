@@ -19,20 +19,18 @@ STEPS_OF_ONE = 1000.0
 """The steps to the target of one head; many, so that whole numbers don't matter."""
 
 
-def taking_steps(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+def step_cells(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
     """Return cells whose steps to the target scale with H by a power of each seed."""
     logs = powers * np.log(design["heads"].to_numpy(float))
     return design.assign(steps=1000, train_loss=0.0, steps_to_target=STEPS_OF_ONE * np.exp(logs))
 
 
-def with_margin(design: pd.DataFrame, shares: Numbers, random: Random) -> pd.DataFrame:
+def margin_cells(design: pd.DataFrame, shares: Numbers, random: Random) -> pd.DataFrame:
     """Return cells with that share of the margin γ_attn."""
     return design.assign(steps=1000, margin_share=shares)
 
 
-def beyond_bounds(
-    design: pd.DataFrame, broken: Bools, random: Random, *, name: str
-) -> pd.DataFrame:
+def bound_cells(design: pd.DataFrame, broken: Bools, random: Random, *, name: str) -> pd.DataFrame:
     """Return cells of which one is a little above its bound on each seed that breaks it."""
     first = ~design.duplicated("seed").to_numpy() & broken
     columns = dict.fromkeys(BOUNDS[name], np.where(first, 1.01, 0.5))
@@ -42,13 +40,13 @@ def beyond_bounds(
 def bound_worlds(prefix: str) -> dict[str, Worlds]:
     """Return the worlds of `bound_claims`."""
     return {
-        f"{prefix}-{name}{kind}": exception_worlds(partial(beyond_bounds, name=name))
+        f"{prefix}-{name}{kind}": exception_worlds(partial(bound_cells, name=name))
         for name in BOUNDS
         for kind in ("", "-random")
     }
 
 
-def above_theorem(
+def theorem_cells(
     design: pd.DataFrame, broken: Bools, random: Random, *, number: str
 ) -> pd.DataFrame:
     """Return cells that meet the theorem's requirements, and are above its bound where broken.
@@ -66,14 +64,14 @@ def above_theorem(
     )
 
 
-def taking_contour_steps(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+def contour_cells(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
     """Return cells that take `STEPS` steps where the step size is H to a power of each seed."""
-    at = STEP_SIZE_OF_ONE * design["heads"].to_numpy(float) ** powers
-    steps = STEPS * at / design["learning_rate"].to_numpy(float)
+    level = STEP_SIZE_OF_ONE * design["heads"].to_numpy(float) ** powers
+    steps = STEPS * level / design["learning_rate"].to_numpy(float)
     return design.assign(steps=1000, steps_to_target=steps)
 
 
-def second_heads(
+def second_head_cells(
     design: pd.DataFrame, numbers: Numbers, random: Random, *, errors: bool = False
 ) -> pd.DataFrame:
     """Return cells at equal parameters, best at a middle step size.

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from calibration.multihead import (
-    above_theorem,
     bound_worlds,
-    second_heads,
-    taking_contour_steps,
-    taking_steps,
-    with_margin,
+    contour_cells,
+    margin_cells,
+    second_head_cells,
+    step_cells,
+    theorem_cells,
 )
 from calibration.rates import Worlds
 from calibration.worlds import (
@@ -22,8 +22,8 @@ from calibration.worlds import (
     Numbers,
     Random,
     exception_worlds,
+    few_seed_world,
     number_worlds,
-    with_few_seeds,
 )
 from overfit_cli.claims.rules import FALLING
 from overfit_cli.studies.multihead.claims.first_phase import EXPECTED, NEAR, STATED
@@ -51,9 +51,9 @@ def _spread(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame
 def _margins(design: pd.DataFrame, random: Random, *, slope: float = 0.0) -> pd.DataFrame:
     """Cells whose margins fall with H by `slope`, on a seed more and on another less."""
     seeds = int(design["seed"].max()) + 1
-    own = 0.1 * random.standard_normal(seeds)[design["seed"].to_numpy()] - slope
+    slopes = 0.1 * random.standard_normal(seeds)[design["seed"].to_numpy()] - slope
     noise = 0.02 * random.standard_normal(len(design))
-    shares = 0.6 + own * np.log(design["heads"].to_numpy(float)) / 4 + noise
+    shares = 0.6 + slopes * np.log(design["heads"].to_numpy(float)) / 4 + noise
     return design.assign(steps=1000, margin_share=shares)
 
 
@@ -61,12 +61,12 @@ def _first_phase(design: pd.DataFrame, coefficients: Numbers, random: Random) ->
     return design.assign(steps=300, first_coefficient=coefficients)
 
 
-def _beside(
+def _side_cells(
     design: pd.DataFrame, broken: Bools, random: Random, *, columns: Columns
 ) -> pd.DataFrame:
     """Cells with numbers on one side of their bounds, or on the other where broken."""
-    found = {name: np.where(broken, *sides) for name, sides in columns.items()}
-    return design.assign(steps=300, **found)
+    measured = {name: np.where(broken, *sides) for name, sides in columns.items()}
+    return design.assign(steps=300, **measured)
 
 
 def _directions(design: pd.DataFrame, cosines: Numbers, random: Random) -> pd.DataFrame:
@@ -87,29 +87,29 @@ _OPTIMAL: Columns = {
 }
 
 WORLDS: Mapping[str, Worlds] = {
-    "mixture-constant-slower": number_worlds(taking_steps, SLOWER, 0.04),
-    "mixture-sqrt-faster": number_worlds(taking_steps, FASTER, 0.06),
-    "mixture-adam-faster": number_worlds(taking_steps, FASTER, 0.012),
-    "mixture-margin-1000": number_worlds(with_margin, REACHED, 0.014),
-    "mixture-margin-10000": number_worlds(with_margin, REACHED, 0.01),
-    "mixture-normalised-margin": number_worlds(with_margin, REACHED, 0.01),
+    "mixture-constant-slower": number_worlds(step_cells, SLOWER, 0.04),
+    "mixture-sqrt-faster": number_worlds(step_cells, FASTER, 0.06),
+    "mixture-adam-faster": number_worlds(step_cells, FASTER, 0.012),
+    "mixture-margin-1000": number_worlds(margin_cells, REACHED, 0.014),
+    "mixture-margin-10000": number_worlds(margin_cells, REACHED, 0.01),
+    "mixture-normalised-margin": number_worlds(margin_cells, REACHED, 0.01),
     "mixture-sqrt-margin-falls": Worlds(
-        partial(_margins, slope=0.5), _margins, with_few_seeds(_margins, FALLING.fewest_seeds)
+        partial(_margins, slope=0.5), _margins, few_seed_world(_margins, FALLING.fewest_seeds)
     ),
     "mixture-identical-heads": exception_worlds(_spread),
     **bound_worlds("mixture"),
     "mixture-lemma2": number_worlds(_first_phase, STATED, 0.002),
     "mixture-lemma2-quarter": number_worlds(_first_phase, EXPECTED, 0.002),
-    "mixture-good-initialisation": exception_worlds(partial(_beside, columns=_GOOD)),
-    "mixture-tangent-margin": exception_worlds(partial(_beside, columns=_TANGENT)),
-    "mixture-proposition3": exception_worlds(partial(_beside, columns=_OPTIMAL)),
-    "mixture-contour-sqrt": number_worlds(taking_contour_steps, ROOT, 0.003),
-    "mixture-contour-linear": number_worlds(taking_contour_steps, LINEAR, 0.003),
-    "mixture-second-head": number_worlds(second_heads, QUICKER, 0.36, logs=True),
+    "mixture-good-initialisation": exception_worlds(partial(_side_cells, columns=_GOOD)),
+    "mixture-tangent-margin": exception_worlds(partial(_side_cells, columns=_TANGENT)),
+    "mixture-proposition3": exception_worlds(partial(_side_cells, columns=_OPTIMAL)),
+    "mixture-contour-sqrt": number_worlds(contour_cells, ROOT, 0.003),
+    "mixture-contour-linear": number_worlds(contour_cells, LINEAR, 0.003),
+    "mixture-second-head": number_worlds(second_head_cells, QUICKER, 0.36, logs=True),
     "mixture-machine-fixed": number_worlds(_directions, NEAR, 0.001),
     "mixture-machine-both": number_worlds(_directions, NEAR, 0.001),
     **{
-        f"mixture-theorem{number}": exception_worlds(partial(above_theorem, number=number))
+        f"mixture-theorem{number}": exception_worlds(partial(theorem_cells, number=number))
         for number in ("1", "2")
     },
 }

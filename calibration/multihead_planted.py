@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calibration.multihead import bound_worlds, second_heads, taking_steps, with_margin
+from calibration.multihead import bound_worlds, margin_cells, second_head_cells, step_cells
 from calibration.rates import Worlds
 from calibration.worlds import Bools, Numbers, Random, number_worlds, share_worlds
 from overfit_cli.studies.multihead.claims.step_sizes import BETTER, FASTER, QUICKER, REACHED, SOONER
@@ -17,19 +17,19 @@ from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, SETTI
 _FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
 
 
-def _finding(design: pd.DataFrame, found: Bools, random: Random) -> pd.DataFrame:
+def _finding(design: pd.DataFrame, succeeds: Bools, random: Random) -> pd.DataFrame:
     """Cells of which one has both signs flipped on each seed whose head isn't found by all."""
-    flipped = ~design.duplicated(["seed", "optimiser", "learning_rate"]).to_numpy() & ~found
+    flipped = ~design.duplicated(["seed", "optimiser", "learning_rate"]).to_numpy() & ~succeeds
     cosine = np.where(flipped, -0.94, 0.99)
     return design.assign(steps=1000, alignment_w=cosine, alignment_u=cosine)
 
 
 def _margin(design: pd.DataFrame, shares: Numbers, random: Random) -> pd.DataFrame:
-    return with_margin(design, shares, random).assign(**_FOUND)
+    return margin_cells(design, shares, random).assign(**_FOUND)
 
 
 def _faster(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
-    return taking_steps(design, powers, random).assign(**_FOUND)
+    return step_cells(design, powers, random).assign(**_FOUND)
 
 
 def _sooner(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
@@ -42,19 +42,21 @@ _OPTIMISERS = tuple(SETTINGS)
 
 WORLDS: Mapping[str, Worlds] = {
     **{
-        f"planted-{one}-finds": share_worlds(_finding, ON_MOST_TEACHERS)
-        for one in (*_OPTIMISERS, "adam-large")
+        f"planted-{optimiser}-finds": share_worlds(_finding, ON_MOST_TEACHERS)
+        for optimiser in (*_OPTIMISERS, "adam-large")
     },
     **{
-        f"planted-{one}-margin": number_worlds(_margin, REACHED, spread)
-        for one, spread in zip(_OPTIMISERS, (0.085, 0.06, 0.06), strict=True)
+        f"planted-{optimiser}-margin": number_worlds(_margin, REACHED, spread)
+        for optimiser, spread in zip(_OPTIMISERS, (0.085, 0.06, 0.06), strict=True)
     },
     **{
-        f"planted-{one}-faster": number_worlds(_faster, FASTER, spread)
-        for one, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
+        f"planted-{optimiser}-faster": number_worlds(_faster, FASTER, spread)
+        for optimiser, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
     },
     **bound_worlds("planted"),
-    "planted-second-head": number_worlds(second_heads, QUICKER, 0.1, logs=True),
-    "planted-second-head-error": number_worlds(partial(second_heads, errors=True), BETTER, 0.02),
+    "planted-second-head": number_worlds(second_head_cells, QUICKER, 0.1, logs=True),
+    "planted-second-head-error": number_worlds(
+        partial(second_head_cells, errors=True), BETTER, 0.02
+    ),
     "planted-momentum-sooner": number_worlds(_sooner, SOONER, 0.4, logs=True),
 }

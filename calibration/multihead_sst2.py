@@ -18,6 +18,7 @@ from overfit_cli.studies.multihead.sst2.claims import LOWER
 
 RATES = (0.0003, 0.0006, 0.001, 0.002)
 TRAIN_LOSSES = (0.496, 0.470, 0.473, 0.623)
+
 TEST_LOSSES = (0.538, 0.516, 0.523, 0.655)
 """One head's mean losses at each step size."""
 
@@ -27,7 +28,7 @@ TRAIN_NOISE, TEST_NOISE = (0.012, 0.003), (0.013, 0.004)
 ACCURACY, ACCURACY_NOISE = 0.79, (0.01, 0.007)
 
 
-def trained(
+def trained_cells(
     design: pd.DataFrame,
     random: Random,
     *,
@@ -51,8 +52,8 @@ def trained(
     def loss(levels: tuple[float, ...], noise: tuple[float, float]) -> Numbers:
         curve = np.interp(np.log(design["learning_rate"]), np.log(RATES), levels)
         level = np.where(inside & flat, curve.min(), curve)
-        found: Numbers = level - gain * doublings + _noise(design, random, *noise)
-        return found
+        losses: Numbers = level - gain * doublings + _noise(design, random, *noise)
+        return losses
 
     accuracy = ACCURACY + more * doublings + _noise(design, random, *ACCURACY_NOISE)
     return design.assign(
@@ -71,8 +72,8 @@ def _noise(design: pd.DataFrame, random: Random, of_seed: float, of_cell: float)
 
 def _worlds(*, flat: bool = True, gain: float = 0.0, more: float = 0.0) -> Worlds:
     """Worlds of a claim: where it is false the numbers of heads are alike, or seeds are few."""
-    true = partial(trained, flat=False, gain=gain, more=more)
-    return worlds_from(true, partial(trained, flat=flat), LOWER.fewest_seeds)
+    true = partial(trained_cells, flat=False, gain=gain, more=more)
+    return worlds_from(true, partial(trained_cells, flat=flat), LOWER.fewest_seeds)
 
 
 WORLDS: Mapping[str, Worlds] = {

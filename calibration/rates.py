@@ -1,8 +1,6 @@
-"""Error rates of claims: how often made-up worlds, in which the truth is known, are misjudged.
+"""Error rates of claims: how often they misjudge made-up worlds, in which the truth is known.
 
-Error rates of claims: how often made-up worlds, in which the truth is known, are misjudged.
-
-Error rates of all claims of a study, each in its made-up worlds at its preset's design.
+A study's worlds are in a module of this folder; each claim is judged at its preset's design.
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ TRUTHS: Mapping[Truth, str] = {
     "false": "the number lies at an end of the margin, or just outside it",
     "open": "the noise is too large, or the seeds too few, to tell",
 }
+
 MOST_ERRORS = 0.05
 """The share of runs in which "holds" may be said of what is false, or "fails" of what is true."""
 
@@ -86,7 +85,7 @@ def rates(claim: Claim, world: World, design: pd.DataFrame, runs: int, *names: s
     return Rates(runs, dict(counts))
 
 
-def errors(truth: Truth, found: Rates) -> dict[Verdict, float]:
+def errors(truth: Truth, measured: Rates) -> dict[Verdict, float]:
     """Return the shares of runs that misjudge a world, by the verdict that they give.
 
     Where the claim is true that is "fails", where it is false "holds", and where nothing tells,
@@ -97,7 +96,7 @@ def errors(truth: Truth, found: Rates) -> dict[Verdict, float]:
         "false": ("holds",),
         "open": ("holds", "fails"),
     }
-    return {verdict: found.share(verdict) for verdict in wrong[truth]}
+    return {verdict: measured.share(verdict) for verdict in wrong[truth]}
 
 
 MODULES: Mapping[str, str] = {
@@ -117,19 +116,19 @@ MODULES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class Calibration:
     """A claim's verdicts in its worlds.
 
     Attributes:
         claim: the claim.
         cells, seeds: how many its preset's quick profile has.
-        found: how often it got each verdict, for each truth.
+        rates: how often it got each verdict, for each truth.
     """
 
     claim: Claim
     cells: int
     seeds: int
-    found: Mapping[Truth, Rates]
+    rates: Mapping[Truth, Rates]
 
 
 def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
@@ -142,7 +141,7 @@ def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
 
 def calibrate(
     study: AnyStudy, runs: int, names: frozenset[str] = frozenset()
-) -> Iterator[Calibrated]:
+) -> Iterator[Calibration]:
     """Judge a study's claims in their worlds many times.
 
     Args:
@@ -159,9 +158,11 @@ def calibrate(
             continue
         if claim.name not in worlds:
             raise UserError(f"The claim {claim.name} has no made-up worlds to be calibrated in.")
-        own, cells = worlds[claim.name], design(claim.preset)
-        found = {truth: rates(claim, getattr(own, truth), cells, runs, truth) for truth in TRUTHS}
-        yield Calibrated(claim, len(cells), cells["seed"].nunique(), found)
+        trio, cells = worlds[claim.name], design(claim.preset)
+        by_truth = {
+            truth: rates(claim, getattr(trio, truth), cells, runs, truth) for truth in TRUTHS
+        }
+        yield Calibration(claim, len(cells), cells["seed"].nunique(), by_truth)
 
 
 @functools.cache

@@ -61,7 +61,7 @@ def number_worlds(
     return Worlds(
         partial(world, centres=[inside]),
         partial(world, centres=ends),
-        with_few_seeds(partial(world, centres=ends, noise=2.0), margin.fewest_seeds),
+        few_seed_world(partial(world, centres=ends, noise=2.0), margin.fewest_seeds),
     )
 
 
@@ -94,10 +94,10 @@ def worlds_from(true: World, false: World, fewest: int) -> Worlds:
         true, false: the other two.
         fewest: how many seeds the claim takes.
     """
-    return Worlds(true, false, with_few_seeds(false, fewest))
+    return Worlds(true, false, few_seed_world(false, fewest))
 
 
-def with_few_seeds(world: World, fewest: int) -> World:
+def few_seed_world(world: World, fewest: int) -> World:
     """Return a world with half of its seeds, or with as few as a claim takes.
 
     Args:
@@ -107,8 +107,8 @@ def with_few_seeds(world: World, fewest: int) -> World:
 
     def made(design: pd.DataFrame, random: Random) -> pd.DataFrame:
         seeds = np.sort(design["seed"].unique())
-        kept = seeds[: max(math.ceil(len(seeds) / 2), fewest)]
-        return world(design[design["seed"].isin(kept)], random)
+        remaining = seeds[: max(math.ceil(len(seeds) / 2), fewest)]
+        return world(design[design["seed"].isin(remaining)], random)
 
     return made
 
@@ -122,16 +122,16 @@ def exception_worlds(make: MakeBools) -> Worlds:
         make: what makes cells of whether a seed breaks it.
     """
 
-    def world(design: pd.DataFrame, random: Random, share: float, most: int) -> pd.DataFrame:
-        design = design[design["seed"] < most]
+    def world(design: pd.DataFrame, random: Random, share: float, limit: int) -> pd.DataFrame:
+        design = design[design["seed"] < limit]
         of_seeds = random.random(_seeds(design)) < share
         return make(design, of_seeds[design["seed"].to_numpy()], random)
 
-    every = 2**31
+    unlimited = 2**31
     return Worlds(
-        partial(world, share=0.0, most=every),
-        partial(world, share=A_THIRD, most=every),
-        partial(world, share=0.0, most=FEWEST_WITHOUT_EXCEPTION - 1),
+        partial(world, share=0.0, limit=unlimited),
+        partial(world, share=A_THIRD, limit=unlimited),
+        partial(world, share=0.0, limit=FEWEST_WITHOUT_EXCEPTION - 1),
     )
 
 

@@ -47,11 +47,11 @@ def assert_seldom_wrong(study: str, name: str, runs: int) -> None:
     """Judge a claim in its worlds; more errors than one run in a thousand would show are none."""
     [found] = calibrate(find_study(study), runs, frozenset({name}))
     most = binom.ppf(0.999, runs, MOST_ERRORS)
-    for truth, of_world in found.found.items():
+    for truth, of_world in found.rates.items():
         for verdict, share in errors(truth, of_world).items():
             assert share * runs <= most, (name, truth, verdict, of_world.verdicts)
     if name not in NEVER_HOLDS:
-        assert found.found["true"].share("holds") > found.found["false"].share("holds")
+        assert found.rates["true"].share("holds") > found.rates["false"].share("holds")
 
 
 @pytest.mark.parametrize("name", QUICK)

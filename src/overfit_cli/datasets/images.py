@@ -1,10 +1,7 @@
-"""Handwritten digits: scikit-learn's, and MNIST.
+"""Handwritten digits as grey images of 28 × 28 pixels: scikit-learn's, and MNIST (LeCun et al.).
 
-Handwritten digits as grey images of 28 × 28 pixels, drawn in the middle 20 × 20.
-
-MNIST's own digits are placed like this; a ring of four pixels around them is empty.
-
-MNIST's IDX files (LeCun et al.), plain or gzipped.
+MNIST's digits lie in the middle 20 × 20 pixels, and scikit-learn's are scaled and placed likewise.
+MNIST is read from its IDX files, plain or gzipped.
 """
 
 from __future__ import annotations
@@ -53,15 +50,15 @@ def built_in_digits() -> Digits:
     from PIL import Image
     from sklearn.datasets import load_digits
 
-    found = load_digits()
-    pixels = np.zeros((len(found.images), SIZE, SIZE), dtype=np.float32)
+    bundle = load_digits()
+    pixels = np.zeros((len(bundle.images), SIZE, SIZE), dtype=np.float32)
     margin = (SIZE - INNER) // 2
     inside = slice(margin, margin + INNER)
-    for place, image in enumerate(found.images):
+    for row, image in enumerate(bundle.images):
         small = Image.fromarray((image / 16).astype(np.float32))
         scaled = small.resize((INNER, INNER), Image.Resampling.BILINEAR)
-        pixels[place, inside, inside] = np.asarray(scaled)
-    return Digits(pixels, found.target.astype(np.int64))
+        pixels[row, inside, inside] = np.asarray(scaled)
+    return Digits(pixels, bundle.target.astype(np.int64))
 
 
 IMAGES, LABELS = 0x00000803, 0x00000801
@@ -101,23 +98,23 @@ def read_mnist(folder: Path) -> dict[str, Digits]:
         MissingError: if neither split is there.
         UserError: if what is there isn't whole.
     """
-    for place in _PLACES:
-        found = {
+    for inside in _PLACES:
+        splits = {
             split: _read_split(*files)
             for split, prefix in SPLITS.items()
-            if (files := _files(folder / place, prefix)) is not None
+            if (files := _files(folder / inside, prefix)) is not None
         }
-        if found:
-            return found
+        if splits:
+            return splits
     raise MissingError(f"{folder}: MNIST isn't there; {_ACCEPTED}.")
 
 
 def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:
     """Return the files of images and labels of a split; None where there are no images."""
-    images = _plain_or_gzipped(folder / f"{prefix}-images-idx3-ubyte")
+    images = _find_file(folder / f"{prefix}-images-idx3-ubyte")
     if images is None:
         return None
-    labels = _plain_or_gzipped(folder / f"{prefix}-labels-idx1-ubyte")
+    labels = _find_file(folder / f"{prefix}-labels-idx1-ubyte")
     if labels is None:
         raise UserError(
             f"{images}: its labels, {prefix}-labels-idx1-ubyte, aren't in the same folder."
@@ -125,8 +122,10 @@ def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:
     return images, labels
 
 
-def _plain_or_gzipped(path: Path) -> Path | None:
-    return next((one for one in (path, path.with_name(f"{path.name}.gz")) if one.is_file()), None)
+def _find_file(path: Path) -> Path | None:
+    return next(
+        (file for file in (path, path.with_name(f"{path.name}.gz")) if file.is_file()), None
+    )
 
 
 def _read_split(images: Path, labels: Path) -> Digits:
@@ -153,14 +152,14 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
         UserError: if the file can't be read, has another magic number, or isn't as long as it says.
     """
     length = 4 + 4 * (magic & 0xFF)
-    with _opened(path) as file:
+    with _open(path) as file:
         header = file.read(length)
         if len(header) < length:
             raise UserError(f"{path}: it has {len(header)} bytes; its header alone has {length}.")
-        found, *shape = (int(word) for word in np.frombuffer(header, dtype=">u4"))
-        if found != magic:
+        number, *shape = (int(word) for word in np.frombuffer(header, dtype=">u4"))
+        if number != magic:
             raise UserError(
-                f"{path}: its magic number is {found}; an IDX file of "
+                f"{path}: its magic number is {number}; an IDX file of "
                 f"{'images' if magic == IMAGES else 'labels'} begins with {magic}."
             )
         expected = math.prod(shape)
@@ -176,7 +175,7 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     """The file, unpacked as it is read.
 
     Raises:

@@ -1,10 +1,7 @@
-"""IMDb reviews: their files, and what is read of them.
+"""IMDb's labelled film reviews (Maas et al. 2011) as bytes, from their folder or their archive.
 
-The files of IMDb: `train/pos/0_9.txt` and so on, on disk or inside the published archive.
-
-IMDb's labelled film reviews (Maas et al. 2011) as bytes, from their folder or their archive.
-
-Long Range Arena (Tay et al. 2021) classifies them byte by byte, cut or padded to 4000 tokens.
+Reviews are the files `train/pos/0_9.txt` and so on. Long Range Arena (Tay et al. 2021) classifies
+them byte by byte, cut or padded to 4000 tokens.
 """
 
 from __future__ import annotations
@@ -29,15 +26,183 @@ from overfit_cli.core.files import cache_folder, read_bounded, reason_of, write_
 from overfit_cli.core.text import MissingError, UserError
 from overfit_cli.datasets.text import Texts
 
+VOCABULARY = 257
+"""Padding and the 256 values of a byte."""
+
 SPLITS = ("train", "test")
+
 KINDS = ("neg", "pos")
 """The folders of a split's labelled reviews, in the order of their labels 0 and 1."""
 
 MOST_REVIEWS = 300_000
 MOST_BYTES_OF_A_REVIEW = 1 << 20
 MOST_TEXT = 500_000_000
+
 MOST_UNPACKED = 2_000_000_000
 """Several times what was published: 100,000 reviews of up to 14 kB, half a gigabyte unpacked."""
+
+_FIELDS = ("content", "lengths", "labels")
+_ARCHIVES = "aclImdb*.tar.gz"
+_ACCEPTED = (
+    f"accepted are IMDb's folder aclImdb or its archive {_ARCHIVES} as published, "
+    "or a folder with one of them in it or in its folder imdb"
+)
+_PATH = re.compile(rf"({'|'.join(SPLITS)})/({'|'.join(KINDS)})/(([0-9]+)_[0-9]+\.txt)")
+_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
+_PARTS_OF_HEADERS = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+_DAMAGED = (
+    gzip.BadGzipFile,
+    tarfile.TarError,
+    EOFError,
+    zlib.error,
+    ValueError,
+    OverflowError,
+    RecursionError,
+)
+
+
+def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
+    """Read IMDb's training and test reviews, cut or padded to `length` bytes.
+
+    Byte b is token b + 1 and padding is 0, as in Long Range Arena. Reviews come in the order of
+    (label, number in the file's name): first all negative ones, then all positive ones.
+
+    Args:
+        folder: the folder `aclImdb` or its archive `aclImdb*.tar.gz`; or a folder with one of them
+            in it, or in its folder `imdb`. Where both are there the archive is read: it has a
+            checksum, and what it held is kept in the cache folder.
+        length: tokens of a review; Long Range Arena's is 4000.
+
+    Raises:
+        MissingError: if no reviews are there.
+        UserError: if what is there isn't whole.
+    """
+    try:
+        source = _source(folder)
+        train, test = _read(source)
+    except OSError as error:
+        culprit = error.filename or folder
+        raise UserError(f"{culprit}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
+    return train.cut(length), test.cut(length)
+
+
+def _source(path: Path) -> Path:
+    """Return the archive, or the folder that has `train` and `test` in it."""
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise MissingError(f"{path}: there is no such folder or archive; {_ACCEPTED}.")
+    if any((path / split).is_dir() for split in SPLITS):
+        return path
+    for candidate in (path, path / "imdb"):
+        archives = sorted(file for file in candidate.glob(_ARCHIVES) if file.is_file())
+        for source in (*archives, candidate / "aclImdb"):
+            if source.exists():
+                return source
+    raise MissingError(f"{path}: IMDb isn't there; {_ACCEPTED}.")
+
+
+def _read(source: Path) -> tuple[Corpus, Corpus]:
+    """Read the training and the test reviews of a folder, or of an archive."""
+    if source.is_dir():
+        return _corpora(folder_reviews(source), source)
+    cached = cache_folder() / _cache_name(source)
+    # Whatever is wrong with the kept file, the archive has everything.
+    with suppress(Exception):
+        return _unpack(cached.read_bytes())
+    train, test = _corpora(archive_reviews(source), source)
+    with suppress(OSError):
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(cached, _pack(train, test))
+    return train, test
+
+
+def _cache_name(archive: Path) -> str:
+    """Return a name that changes when the archive does."""
+    facts = archive.stat()
+    identity = f"{archive.name}/{facts.st_size}/{facts.st_mtime_ns}"
+    return f"imdb-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.npz"
+
+
+def _corpora(reviews: Reviews, source: Path) -> tuple[Corpus, Corpus]:
+    """Lay the training and the test reviews end to end, each in the order of label and number."""
+    train, test = (_corpus(reviews, split, source) for split in SPLITS)
+    return train, test
+
+
+def _corpus(reviews: Reviews, split: str, source: Path) -> Corpus:
+    """Lay one split's reviews end to end."""
+    texts: list[bytes] = []
+    labels: list[int] = []
+    for label, kind in enumerate(KINDS):
+        chosen = sorted(
+            review for review in reviews if (review.split, review.kind) == (split, kind)
+        )
+        if not chosen:
+            raise UserError(f"{source}: it has no reviews in {split}/{kind}; {_ACCEPTED}.")
+        for review in chosen:
+            if not reviews[review]:
+                raise UserError(f"{source}: the review {review.path} is empty; {_ACCEPTED}.")
+            texts.append(reviews[review])
+            labels.append(label)
+    return Corpus.join(texts, labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Labelled texts of any length, end to end as bytes: what the cache keeps of an archive.
+
+    Attributes:
+        content: all texts one after another, shape (bytes,).
+        lengths: bytes of each text, shape (texts,).
+        labels: 1 for a positive text and 0 for a negative one, shape (texts,).
+    """
+
+    content: NDArray[np.uint8]
+    lengths: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+    @classmethod
+    def join(cls, texts: Sequence[bytes], labels: Sequence[int]) -> Corpus:
+        """Lay `texts` end to end."""
+        content = np.frombuffer(b"".join(texts), np.uint8)
+        lengths = np.array([len(text) for text in texts], np.int64)
+        return cls(content, lengths, np.array(labels, np.int64))
+
+    def cut(self, length: int) -> Texts:
+        """Return the texts cut or padded to `length`: byte b is token b + 1, 0 is padding."""
+        lengths = np.minimum(self.lengths, length)
+        starts = np.cumsum(self.lengths) - self.lengths
+        tokens = np.zeros((len(lengths), length), np.int16)
+        for row, start, size in zip(tokens, starts.tolist(), lengths.tolist(), strict=True):
+            np.add(self.content[start : start + size], 1, out=row[:size], dtype=np.int16)
+        return Texts(tokens, lengths, self.labels)
+
+
+def _pack(train: Corpus, test: Corpus) -> bytes:
+    """Return both as the content of one `.npz` file."""
+    arrays = {
+        f"{split}_{field}": getattr(corpus, field)
+        for split, corpus in zip(SPLITS, (train, test), strict=True)
+        for field in _FIELDS
+    }
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def _unpack(content: bytes) -> tuple[Corpus, Corpus]:
+    """Return what `_packed` was given.
+
+    Raises:
+        Exception: of many kinds, if `content` isn't what `_packed` wrote.
+    """
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        train, test = (Corpus(*(file[f"{split}_{field}"] for field in _FIELDS)) for split in SPLITS)
+    return train, test
 
 
 class Review(NamedTuple):
@@ -65,14 +230,19 @@ def folder_reviews(folder: Path) -> Reviews:
         OSError: if one can't be read.
     """
     reviews: Reviews = {}
-    places = [folder / split / kind for split in SPLITS for kind in KINDS]
-    left = MOST_TEXT
-    for path in (path for place in places if place.is_dir() for path in place.iterdir()):
+    kind_folders = [folder / split / kind for split in SPLITS for kind in KINDS]
+    budget = MOST_TEXT
+    for path in (
+        path
+        for kind_folder in kind_folders
+        if kind_folder.is_dir()
+        for path in kind_folder.iterdir()
+    ):
         review = _review("/".join(path.parts[-3:]))
         if review is not None:
             reviews[review] = read_bounded(path, MOST_BYTES_OF_A_REVIEW)
-            left -= len(reviews[review])
-            if left < 0:
+            budget -= len(reviews[review])
+            if budget < 0:
                 raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT} bytes", str(folder))
             if len(reviews) > MOST_REVIEWS:
                 raise OSError(errno.EFBIG, f"it has more than {MOST_REVIEWS} reviews", str(folder))
@@ -88,7 +258,7 @@ def archive_reviews(archive: Path) -> Reviews:
     """
     try:
         with gzip.open(archive) as unpacked:
-            content = _Bounded(unpacked)
+            content = _BoundedReader(unpacked)
             reviews = _members(content)
             # The checksum comes last, after what tarfile reads.
             while content.read(1 << 20):
@@ -101,7 +271,7 @@ def archive_reviews(archive: Path) -> Reviews:
     return reviews
 
 
-class _Bounded(io.RawIOBase):
+class _BoundedReader(io.RawIOBase):
     """What is unpacked from an archive, up to a limit: a small one can hold any number of zeros."""
 
     def __init__(self, content: gzip.GzipFile) -> None:
@@ -118,11 +288,11 @@ class _Bounded(io.RawIOBase):
         Raises:
             tarfile.ReadError: past the limit.
         """
-        found = self._content.read(size)
-        self._left -= len(found)
+        chunk = self._content.read(size)
+        self._left -= len(chunk)
         if self._left < 0:
             raise tarfile.ReadError(f"it unpacks to more than {MOST_UNPACKED} bytes")
-        return found
+        return chunk
 
 
 class _Header(tarfile.TarInfo):
@@ -135,14 +305,14 @@ class _Header(tarfile.TarInfo):
         Raises:
             tarfile.ReadError: if what belongs to the header would be large.
         """
-        found = super().frombuf(buf, encoding, errors)
-        small = found.type in _PARTS_OF_HEADERS or _review(_inside(found.name)) is not None
-        if not 0 <= found.size <= (MOST_BYTES_OF_A_REVIEW if small else MOST_UNPACKED):
-            raise tarfile.ReadError(f"{found.name!r} has {found.size} bytes")
-        return found
+        header = super().frombuf(buf, encoding, errors)
+        small = header.type in _PARTS_OF_HEADERS or _review(_inside(header.name)) is not None
+        if not 0 <= header.size <= (MOST_BYTES_OF_A_REVIEW if small else MOST_UNPACKED):
+            raise tarfile.ReadError(f"{header.name!r} has {header.size} bytes")
+        return header
 
 
-def _members(content: _Bounded) -> Reviews:
+def _members(content: _BoundedReader) -> Reviews:
     """Read the reviews among the members of an uncompressed archive."""
     reviews: Reviews = {}
     with tarfile.open(fileobj=content, mode="r|", tarinfo=_Header) as members:
@@ -168,170 +338,3 @@ def _review(path: str) -> Review | None:
         return None
     split, kind, name, number = match.groups()
     return Review(split, kind, int(number), name)
-
-
-_PATH = re.compile(rf"({'|'.join(SPLITS)})/({'|'.join(KINDS)})/(([0-9]+)_[0-9]+\.txt)")
-_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-_PARTS_OF_HEADERS = (
-    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
-    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
-)
-_DAMAGED = (
-    gzip.BadGzipFile,
-    tarfile.TarError,
-    EOFError,
-    zlib.error,
-    ValueError,
-    OverflowError,
-    RecursionError,
-)
-
-
-VOCABULARY = 257
-"""Padding and the 256 values of a byte."""
-
-_FIELDS = ("content", "lengths", "labels")
-_ARCHIVES = "aclImdb*.tar.gz"
-_ACCEPTED = (
-    f"accepted are IMDb's folder aclImdb or its archive {_ARCHIVES} as published, "
-    "or a folder with one of them in it or in its folder imdb"
-)
-
-
-def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
-    """Read IMDb's training and test reviews, cut or padded to `length` bytes.
-
-    Byte b is token b + 1 and padding is 0, as in Long Range Arena. Reviews come in the order of
-    (label, number in the file's name): first all negative ones, then all positive ones.
-
-    Args:
-        folder: the folder `aclImdb` or its archive `aclImdb*.tar.gz`; or a folder with one of them
-            in it, or in its folder `imdb`. Where both are there the archive is read: it has a
-            checksum, and what it held is kept in the cache folder.
-        length: tokens of a review; Long Range Arena's is 4000.
-
-    Raises:
-        MissingError: if no reviews are there.
-        UserError: if what is there isn't whole.
-    """
-    try:
-        source = _source(folder)
-        train, test = _read(source)
-    except OSError as error:
-        place = error.filename or folder
-        raise UserError(f"{place}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
-    return train.cut(length), test.cut(length)
-
-
-def _source(given: Path) -> Path:
-    """Return the archive, or the folder that has `train` and `test` in it."""
-    if given.is_file():
-        return given
-    if not given.is_dir():
-        raise MissingError(f"{given}: there is no such folder or archive; {_ACCEPTED}.")
-    if any((given / split).is_dir() for split in SPLITS):
-        return given
-    for place in (given, given / "imdb"):
-        archives = sorted(path for path in place.glob(_ARCHIVES) if path.is_file())
-        for source in (*archives, place / "aclImdb"):
-            if source.exists():
-                return source
-    raise MissingError(f"{given}: IMDb isn't there; {_ACCEPTED}.")
-
-
-def _read(source: Path) -> tuple[Corpus, Corpus]:
-    """Read the training and the test reviews of a folder, or of an archive."""
-    if source.is_dir():
-        return _corpora(folder_reviews(source), source)
-    kept = cache_folder() / _cache_name(source)
-    # Whatever is wrong with the kept file, the archive has everything.
-    with suppress(Exception):
-        return _unpacked(kept.read_bytes())
-    train, test = _corpora(archive_reviews(source), source)
-    with suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(kept, _packed(train, test))
-    return train, test
-
-
-def _cache_name(archive: Path) -> str:
-    """Return a name that changes when the archive does."""
-    facts = archive.stat()
-    identity = f"{archive.name}/{facts.st_size}/{facts.st_mtime_ns}"
-    return f"imdb-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.npz"
-
-
-def _corpora(reviews: Reviews, source: Path) -> tuple[Corpus, Corpus]:
-    """Lay the training and the test reviews end to end, each in the order of label and number."""
-    train, test = (_corpus(reviews, split, source) for split in SPLITS)
-    return train, test
-
-
-def _corpus(reviews: Reviews, split: str, source: Path) -> Corpus:
-    """Lay one split's reviews end to end."""
-    texts: list[bytes] = []
-    labels: list[int] = []
-    for label, kind in enumerate(KINDS):
-        found = sorted(review for review in reviews if (review.split, review.kind) == (split, kind))
-        if not found:
-            raise UserError(f"{source}: it has no reviews in {split}/{kind}; {_ACCEPTED}.")
-        for review in found:
-            if not reviews[review]:
-                raise UserError(f"{source}: the review {review.path} is empty; {_ACCEPTED}.")
-            texts.append(reviews[review])
-            labels.append(label)
-    return Corpus.of(texts, labels)
-
-
-@dataclass(frozen=True, eq=False)
-class Corpus:
-    """Labelled texts of any length, end to end as bytes: what the cache keeps of an archive.
-
-    Attributes:
-        content: all texts one after another, shape (bytes,).
-        lengths: bytes of each text, shape (texts,).
-        labels: 1 for a positive text and 0 for a negative one, shape (texts,).
-    """
-
-    content: NDArray[np.uint8]
-    lengths: NDArray[np.int64]
-    labels: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, texts: Sequence[bytes], labels: Sequence[int]) -> Corpus:
-        """Lay `texts` end to end."""
-        content = np.frombuffer(b"".join(texts), np.uint8)
-        lengths = np.array([len(text) for text in texts], np.int64)
-        return cls(content, lengths, np.array(labels, np.int64))
-
-    def cut(self, length: int) -> Texts:
-        """Return the texts cut or padded to `length`: byte b is token b + 1, 0 is padding."""
-        kept = np.minimum(self.lengths, length)
-        starts = np.cumsum(self.lengths) - self.lengths
-        tokens = np.zeros((len(kept), length), np.int16)
-        for row, start, size in zip(tokens, starts.tolist(), kept.tolist(), strict=True):
-            np.add(self.content[start : start + size], 1, out=row[:size], dtype=np.int16)
-        return Texts(tokens, kept, self.labels)
-
-
-def _packed(train: Corpus, test: Corpus) -> bytes:
-    """Return both as the content of one `.npz` file."""
-    arrays = {
-        f"{split}_{field}": getattr(corpus, field)
-        for split, corpus in zip(SPLITS, (train, test), strict=True)
-        for field in _FIELDS
-    }
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
-
-
-def _unpacked(content: bytes) -> tuple[Corpus, Corpus]:
-    """Return what `_packed` was given.
-
-    Raises:
-        Exception: of many kinds, if `content` isn't what `_packed` wrote.
-    """
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        train, test = (Corpus(*(file[f"{split}_{field}"] for field in _FIELDS)) for split in SPLITS)
-    return train, test

@@ -1,17 +1,9 @@
-"""Texts with a label: generated reviews, SST-2, words as numbers.
+"""Labelled texts as rows of whole numbers: generated reviews, and SST-2's sentences.
 
-Sentences as rows of whole numbers, one for each word.
-
-Labelled texts of one length, as a model takes them.
-
-Generated reviews: sentiment words that a negation right before them turns round.
-
-A stand-in for IMDb that needs no download. Counting words gets some reviews right; looking at the
-word before gets all of them.
-
-SST-2's sentences (Socher et al. 2013, as in GLUE) from their TSV files or their parquet files.
-
-The test sentences are those of GLUE's development split: its test split has no labels.
+Generated reviews are a stand-in for IMDb that needs no download. A negation turns round the
+sentiment word after it: counting words gets some reviews right, and looking at the word before gets
+all of them. SST-2 (Socher et al. 2013, as in GLUE) is read from its TSV or parquet files; the test
+sentences are those of GLUE's development split, since its test split has no labels.
 """
 
 from __future__ import annotations
@@ -29,35 +21,8 @@ from numpy.typing import NDArray
 from overfit_cli.core.files import read_bounded, reason_of
 from overfit_cli.core.text import MissingError, UserError, shortened
 
-START, PADDING, END, UNKNOWN = range(4)
-"""Tokens that are no words, numbered as RoBERTa's are (Liu et al. 2019)."""
-
-
-def known_words(texts: Iterable[str], most: int) -> dict[str, int]:
-    """Return the most frequent words with their tokens; of equally frequent ones the first come."""
-    counts = Counter(word for text in texts for word in text.split())
-    ranked = (word for word, _ in counts.most_common(most))
-    return {word: token for token, word in enumerate(ranked, start=UNKNOWN + 1)}
-
-
-def tokens_of_words(text: str, known: Mapping[str, int], most: int) -> list[int]:
-    """Return a sentence's tokens, `START` and `END` among them, at most so many."""
-    words = text.split()[: most - 2]
-    return [START, *(known.get(word, UNKNOWN) for word in words), END]
-
-
-def padded(
-    rows: Sequence[Sequence[int]], padding: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return rows filled up to the longest, shape (rows, longest), and the length of each."""
-    lengths = np.array([len(row) for row in rows], np.int64)
-    tokens = np.full((len(rows), lengths.max()), padding, np.int32)
-    tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.concatenate(rows)
-    return tokens, lengths
-
-
 PADDING = 0
-"""The token that fills up a text that is too short; no word and no byte has this number."""
+"""The token that fills up a review that is too short; no word and no byte has this number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +44,12 @@ NEGATION = PADDING + 1
 """The word that turns the sentiment of the next one round."""
 
 Stream = Callable[[str], np.random.Generator]
-"""From a name to the generator of what is drawn under it; all of them are independent."""
+"""From a name to the generator of its draws; generators of different names are independent."""
 
 
 @dataclass(frozen=True)
 class ReviewSettings:
-    """What reviews are made of. Word 0 is padding and word 1 the negation.
+    """Settings of generated reviews. Word 0 is padding and word 1 the negation.
 
     Attributes:
         length: words of a review.
@@ -239,8 +204,8 @@ def read_sst2(folder: Path) -> tuple[Sentences, Sentences]:
     try:
         train, test = (_split(folder, names) for names in _SPLITS)
     except OSError as error:
-        place = error.filename or folder
-        raise UserError(f"{place}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
+        culprit = error.filename or folder
+        raise UserError(f"{culprit}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
     return train, test
 
 
@@ -254,28 +219,28 @@ def _split(folder: Path, names: tuple[str, ...]) -> Sentences:
 
 def _files(folder: Path, names: tuple[str, ...]) -> list[Path]:
     """The files of a split: one TSV file, or one or several parquet files in their order."""
-    for place in (folder / inside for inside in _FOLDERS):
+    for candidate in (folder / inside for inside in _FOLDERS):
         for pattern in ("{}.tsv", "{}*.parquet"):
             for name in names:
-                if found := sorted(place.glob(pattern.format(name))):
-                    return found
+                if files := sorted(candidate.glob(pattern.format(name))):
+                    return files
     raise MissingError(f"{folder}: SST-2's split {names[0]} isn't there; {_ACCEPTED}.")
 
 
 def _rows(path: Path) -> Iterator[tuple[str, int]]:
     """Sentences of a file with their labels."""
     content = read_bounded(path, MOST_BYTES)
-    rows = _of_tsv(path, content) if path.suffix == ".tsv" else _of_parquet(path, content)
-    for place, text, label in rows:
+    rows = _tsv_rows(path, content) if path.suffix == ".tsv" else _parquet_rows(path, content)
+    for row, text, label in rows:
         if label not in ("0", "1"):
-            said = shortened(label)
-            raise UserError(f"{path}, {place}: the label is {said!r}; accepted are 0 and 1.")
+            shown = shortened(label)
+            raise UserError(f"{path}, {row}: the label is {shown!r}; accepted are 0 and 1.")
         if not text.strip():
-            raise UserError(f"{path}, {place}: the sentence is empty; one of a word is accepted.")
+            raise UserError(f"{path}, {row}: the sentence is empty; one of a word is accepted.")
         yield text.strip(), int(label)
 
 
-def _of_tsv(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
+def _tsv_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
     """Where each row stands, its sentence and its label; nothing is quoted."""
     try:
         lines = content.decode("utf-8-sig").split("\n")
@@ -295,7 +260,7 @@ def _of_tsv(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
         yield f"line {number}", fields[text], fields[label]
 
 
-def _of_parquet(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
+def _parquet_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
     """Where each row stands, its sentence and its label."""
     try:
         table = pd.read_parquet(io.BytesIO(content))
@@ -310,6 +275,35 @@ def _columns(path: Path, header: list[str]) -> tuple[str, str]:
     """The names of the columns that have the sentences and the labels."""
     text = next((name for name in _TEXTS if name in header), None)
     if text is None or "label" not in header:
-        said = shortened(", ".join(header))
-        raise UserError(f"{path}: its columns are {said}; it takes label, and sentence or content.")
+        shown = shortened(", ".join(header))
+        raise UserError(
+            f"{path}: its columns are {shown}; it takes label, and sentence or content."
+        )
     return text, "label"
+
+
+START, PAD, END, UNKNOWN = range(4)
+"""Tokens of a sentence that are no words, numbered as RoBERTa's are (Liu et al. 2019)."""
+
+
+def known_words(texts: Iterable[str], limit: int) -> dict[str, int]:
+    """Return the most frequent words with their tokens; of equally frequent ones the first come."""
+    counts = Counter(word for text in texts for word in text.split())
+    ranked = (word for word, _ in counts.most_common(limit))
+    return {word: token for token, word in enumerate(ranked, start=UNKNOWN + 1)}
+
+
+def tokens_of_words(text: str, numbers: Mapping[str, int], limit: int) -> list[int]:
+    """Return a sentence's tokens, `START` and `END` among them, at most so many."""
+    words = text.split()[: limit - 2]
+    return [START, *(numbers.get(word, UNKNOWN) for word in words), END]
+
+
+def pad_rows(
+    rows: Sequence[Sequence[int]], padding: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return rows filled up to the longest, shape (rows, longest), and the length of each."""
+    lengths = np.array([len(row) for row in rows], np.int64)
+    tokens = np.full((len(rows), lengths.max()), padding, np.int32)
+    tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return tokens, lengths

@@ -139,7 +139,7 @@ def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
     kernel: str, padded: bool, at_a_time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Points and samples one by one, some at a time, or all at once."""
-    monkeypatch.setitem(engine.AT_A_TIME, "cpu", at_a_time)
+    monkeypatch.setitem(engine.MOST_TOKENS, "cpu", at_a_time)
     model, (tokens, labels, mask) = network(kernel), fixed(padded)
     before = copy.deepcopy(model.state_dict())
     directions = draw_directions(model, "filter", 0, 0)

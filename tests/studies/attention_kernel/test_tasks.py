@@ -152,8 +152,8 @@ def test_another_data_folder_is_read_in_one_process_too(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"n": 6}, "--set n 6: .* has 5 such reviews"),
-        ({"test_samples": 4}, "--set test_samples 4: .* has 3 such reviews"),
+        ({"n": 6}, "n=6: .* has 5 such reviews"),
+        ({"test_samples": 4}, "test_samples=4: .* has 3 such reviews"),
     ],
 )
 def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(
@@ -252,7 +252,7 @@ def test_lras_images_are_split_into_training_and_test_images(
     fewer, same = numbers(2)
     assert (fewer, same) == (train[:2], test)
     assert numbers(5, seed=1) != (train, test)
-    with pytest.raises(UserError, match="n 6, test_samples 3: LRA's directory has 8 images"):
+    with pytest.raises(UserError, match="n=6: with test_samples=3, LRA's directory has 8 images"):
         numbers(6)
 
 

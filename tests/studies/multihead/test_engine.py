@@ -149,7 +149,7 @@ def test_samples_taken_some_at_a_time_give_the_gradients_of_all(
     scaled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """23 samples in parts of 5, against autograd over every head of two cells of two classes."""
-    monkeypatch.setitem(engine._AT_ONCE, "cpu", 5 * 4**2 * 4)
+    monkeypatch.setitem(engine._PART_NUMBERS, "cpu", 5 * 4**2 * 4)
     random = np.random.default_rng(0)
     x, y = (
         torch.tensor(random.normal(size=(23, 4, 3))),

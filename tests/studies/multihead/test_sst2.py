@@ -23,7 +23,7 @@ from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Course
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
-from overfit_cli.datasets.text import END, PADDING, START, UNKNOWN, known_words, padded, read_sst2
+from overfit_cli.datasets.text import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
 from overfit_cli.stats.shortcut_rules import word_counts_accuracy
 from overfit_cli.studies.multihead.sst2.claims import CLAIMS
 from overfit_cli.studies.multihead.sst2.data import sst2_task
@@ -175,6 +175,7 @@ def test_sst2_as_published_has_its_sentences() -> None:
 
 
 def test_the_most_frequent_words_are_known_and_the_rest_is_one_token(data: Path) -> None:
+    assert (START, PAD, END, UNKNOWN) == (0, 1, 2, 3)
     known = known_words(TRAIN, 3)
     assert known == {"dull": 4, "fine": 5, "a": 6}
     task = sst2_task(settings(vocabulary=3, tokens=5), 0)
@@ -183,8 +184,8 @@ def test_the_most_frequent_words_are_known_and_the_rest_is_one_token(data: Path)
     assert found == {
         (START, 6, 5, UNKNOWN, END): 1,
         (START, UNKNOWN, UNKNOWN, 4, END): 0,
-        (START, 5, END, PADDING, PADDING): 1,
-        (START, 4, END, PADDING, PADDING): 0,
+        (START, 5, END, PAD, PAD): 1,
+        (START, 4, END, PAD, PAD): 0,
     }
     cut = sst2_task(settings(tokens=4), 0)
     assert cut.train.tokens.shape == (6, 4)
@@ -205,7 +206,7 @@ def test_counting_words_finds_the_word_that_says_it_all() -> None:
     labels = draws.integers(0, 2, 300)
     told = [[*text, 30 + label] for text, label in zip(texts, labels, strict=True)]
     for sentences, least, most in ((told, 1.0, 1.0), (texts, 0.3, 0.7)):
-        train, test = (padded(part, 31) for part in (sentences[:200], sentences[200:]))
+        train, test = (pad_rows(part, 31) for part in (sentences[:200], sentences[200:]))
         found = word_counts_accuracy(train, labels[:200], test, labels[200:], 32)
         assert least <= found <= most
 
@@ -449,9 +450,9 @@ def test_pretrained_weights_are_trained_with_any_number_of_heads(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"hidden": 7}, "--set hidden 7: with weights=pretrained, hidden takes 6, as"),
-        ({"layers": 1}, "--set layers 1: with weights=pretrained, layers takes 2, as"),
-        ({"tokens": 30}, "--set tokens 30: with weights=pretrained, tokens takes at most 18, as"),
+        ({"hidden": 7}, "hidden=7: with weights=pretrained, hidden takes 6, as"),
+        ({"layers": 1}, "layers=1: with weights=pretrained, layers takes 2, as"),
+        ({"tokens": 30}, "tokens=30: with weights=pretrained, tokens takes at most 18, as"),
     ],
 )
 def test_other_sizes_than_the_pretrained_model_has_are_refused(

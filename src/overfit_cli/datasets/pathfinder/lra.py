@@ -26,6 +26,7 @@ DIRECTORIES = {
 }
 MOST_IMAGES = 1_000_000
 MOST_METADATA = 1 << 24
+
 MOST_BYTES_OF_AN_IMAGE = 1 << 20
 """Several times what LRA ships: 200,000 images, in metadata files of 1000."""
 
@@ -61,8 +62,8 @@ def read_lra(
     pixels = np.empty((len(rows), size, size), dtype=np.uint8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # none is unpacked
-        for place, (image, _) in enumerate(rows):
-            pixels[place] = _pixels(root / image, size)
+        for row, (image, _) in enumerate(rows):
+            pixels[row] = _pixels(root / image, size)
     return pixels, np.array([label for _, label in rows], dtype=np.int64)
 
 
@@ -84,13 +85,13 @@ def _directory(folder: Path, difficulty: str, size: int) -> Path:
 def _metadata_files(root: Path) -> list[Path]:
     """Return the metadata files in the order of their numbers."""
     paths = (root / "metadata").glob("*.npy")
-    found = sorted(paths, key=lambda path: (len(path.stem), path.stem))
-    if not found:
+    files = sorted(paths, key=lambda path: (len(path.stem), path.stem))
+    if not files:
         raise UserError(
             f"{root / 'metadata'}: no metadata there; files 0.npy, 1.npy, ... are needed, as LRA"
             " ships them."
         )
-    return found
+    return files
 
 
 def _rows(path: Path) -> list[tuple[str, int]]:

@@ -1,8 +1,7 @@
-"""Settings of Pathfinder, and the paddles of its contours.
+"""Settings of a Pathfinder image, and the paddles that its contours are made of.
 
-Settings of a Pathfinder image; defaults are LRA's hard 32 × 32 images (Tay et al. 2020).
-
-Paddles as segments of the complex plane, and which of them would touch.
+Defaults are LRA's hard 32 × 32 images (Tay et al. 2020). Paddles are segments of the complex plane;
+`blocked` tells which of them would touch.
 """
 
 from __future__ import annotations
@@ -171,7 +170,7 @@ class Paddles:
         """Return the paddles as one row, shape (scenes · paddles,)."""
         return Paddles(self.middles.ravel(), self.directions.ravel())
 
-    def then(self, *more: Paddles) -> Paddles:
+    def append(self, *more: Paddles) -> Paddles:
         """Return these and then `more`, along the axis of paddles."""
         parts = (self, *more)
         return Paddles(
@@ -180,7 +179,7 @@ class Paddles:
         )
 
 
-def blocked(
+def is_blocked(
     settings: PathfinderSettings, tries: Paddles, placed: Paddles, skip: Integers | None = None
 ) -> Bools:
     """Say which tries would leave the image or come too near to a placed paddle.
@@ -201,14 +200,14 @@ def blocked(
     near &= ~result[:, :, None]
     if skip is not None:
         near[np.arange(len(skip)), :, skip] = False
-    scene, which, other = np.nonzero(near)
+    scene, attempt, other = np.nonzero(near)
     touching = _touching(
         settings,
-        offsets[scene, which, other],
-        tries.directions[scene, which],
+        offsets[scene, attempt, other],
+        tries.directions[scene, attempt],
         placed.directions[scene, other],
     )
-    result[scene[touching], which[touching]] = True
+    result[scene[touching], attempt[touching]] = True
     return result
 
 

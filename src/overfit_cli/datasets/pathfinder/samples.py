@@ -1,12 +1,8 @@
-"""Samples of Pathfinder: rendered scenes with their labels.
+"""Pathfinder images with their labels: rendered from scenes, and kept on disk.
 
-From paddles and discs to pixels, all images at once.
-
-Pathfinder images of a random stream: drawn in chunks, and kept on disk.
-
-What is drawn is kept in one folder for each kind of image and stream, and a larger count is drawn
-on from where the kept ones end. Where the folder can't be written, or holds something else,
-the images are drawn.
+All images of a chunk are rendered at once. One folder of the cache keeps the images of each random
+stream and settings. A larger count continues where the kept images end. Where the folder can't be
+written, or holds something else, the images are drawn again.
 """
 
 from __future__ import annotations
@@ -30,72 +26,6 @@ from overfit_cli.core.files import cache_folder, locked, write_whole
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings, Points
 from overfit_cli.datasets.pathfinder.scenes import Scenes, draw_scenes
 
-Canvas = NDArray[np.float32]
-
-
-def render(settings: PathfinderSettings, scenes: Scenes) -> NDArray[np.uint8]:
-    """Draw white on black, shape (scenes, size, size); rows are y, from the top.
-
-    Ink is evaluated at `antialiasing` points per pixel and axis: full within a shape, none beyond
-    it, and linear in the distance over one spacing of the points in between. So a stroke as thin
-    as a spacing keeps its weight wherever it lies. Where shapes overlap, the most ink counts; a
-    pixel is the mean of its points.
-    """
-    points = settings.antialiasing
-    thick = settings.paddle_thickness / 2
-    half = max(settings.paddle_length / 2 - thick, 0)  # The round caps count as length.
-    frame = _window(settings, half + max(thick, settings.marker_radius))
-    side = settings.size * points + 2 * frame
-    canvas = np.zeros((len(scenes.labels), side, side), dtype=np.float32)
-    for column in range(settings.paddles):
-        one = scenes.paddles.take(np.s_[:, column])
-        _stamp(settings, canvas, frame, one.middles, one.directions, half, thick)
-    for centres in scenes.markers.T:
-        _stamp(settings, canvas, frame, centres, np.ones_like(centres), 0.0, settings.marker_radius)
-    inner = canvas[:, frame : side - frame, frame : side - frame]
-    blocks = inner.reshape(len(canvas), settings.size, points, settings.size, points)
-    pixels: NDArray[np.uint8] = np.rint(255 * blocks.mean(axis=(2, 4))).astype(np.uint8)
-    return pixels
-
-
-def _stamp(
-    settings: PathfinderSettings,
-    canvas: Canvas,
-    frame: int,
-    middles: Points,
-    directions: Points,
-    half: float,
-    radius: float,
-) -> None:
-    """Draw one shape into each image, in place: all points nearer than `radius` to a segment.
-
-    Args:
-        settings: hold the number of points.
-        canvas: shape (scenes, side, side), with `frame` points around the image.
-        frame: at least as wide as what a shape covers.
-        middles, directions: of the segments, shape (scenes,).
-        half: half a segment's length; 0 draws a disc.
-        radius: half the stroke's thickness.
-    """
-    points = settings.antialiasing
-    window = np.arange(_window(settings, half + radius))
-    corner = np.stack([middles.real, middles.imag]) - half - radius
-    x, y = np.floor(corner * points).astype(np.int64)[:, :, None] - 1 + window
-    across = (x[:, None, :] + 0.5) / points - middles.real[:, None, None]
-    down = (y[:, :, None] + 0.5) / points - middles.imag[:, None, None]
-    cos, sin = directions.real[:, None, None], directions.imag[:, None, None]
-    beyond = np.maximum(np.abs(across * cos + down * sin) - half, 0)
-    distance = np.sqrt(beyond**2 + (down * cos - across * sin) ** 2)
-    ink = np.clip(0.5 + points * (radius - distance), 0, 1, dtype=np.float32, casting="same_kind")
-    where = np.arange(len(canvas))[:, None, None], y[:, :, None] + frame, x[:, None, :] + frame
-    canvas[where] = np.maximum(canvas[where], ink)
-
-
-def _window(settings: PathfinderSettings, reach: float) -> int:
-    """Return how many points wide a square is that holds any shape of that reach, and its edge."""
-    return math.ceil(2 * reach * settings.antialiasing) + 4
-
-
 GENERATOR_VERSION = 2
 """Raised whenever the same settings and seed would give other images."""
 
@@ -103,9 +33,9 @@ CHUNK = 128
 """How many images are drawn from one stream; always all of them, whatever is asked for."""
 
 FILE = "images.npz"
+
 NO_MARKERS = np.zeros((0, 2), dtype=np.complex64)
 """The discs of no images."""
-
 # What reading a torn archive raises, or one of other arrays, or (TypeError) a lone array.
 _UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, EOFError),
@@ -153,6 +83,31 @@ class PathfinderImages:
         return PathfinderImages(self.pixels[index], self.labels[index], self.markers[index])
 
 
+def images(settings: PathfinderSettings, stream: Stream, count: int) -> PathfinderImages:
+    """Return the first `count` images of a stream, drawn or from the cache.
+
+    Raises:
+        UserError: if contours that long can't be laid in an image.
+    """
+    key = _key(settings, stream)
+    folder = cache_folder() / "pathfinder" / key
+    cached = _read(settings, folder / FILE, key)
+    if len(cached) >= count:
+        return cached[:count]
+    with contextlib.ExitStack() as stack:
+        with suppress(OSError):
+            # Whoever needs the same images waits for them instead of drawing them too.
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder))
+            cached = _read(settings, folder / FILE, key)
+        # In whole chunks, so that what is drawn is never drawn again.
+        missing = draw(settings, stream, len(cached), max(len(cached), -(-count // CHUNK) * CHUNK))
+        cached = join_images(settings, [cached, missing])
+        with suppress(OSError):
+            _keep(folder, key, cached)
+    return cached[:count]
+
+
 def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) -> PathfinderImages:
     """Draw images `start` to `stop` - 1.
 
@@ -165,7 +120,7 @@ def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) ->
         scenes = chunk_scenes(settings, stream, chunk)
         markers = scenes.markers.astype(np.complex64)
         parts.append(PathfinderImages(render(settings, scenes), scenes.labels, markers))
-    return joined(settings, parts)[start - first * CHUNK : stop - first * CHUNK]
+    return join_images(settings, parts)[start - first * CHUNK : stop - first * CHUNK]
 
 
 def chunk_scenes(settings: PathfinderSettings, stream: Stream, chunk: int) -> Scenes:
@@ -173,7 +128,7 @@ def chunk_scenes(settings: PathfinderSettings, stream: Stream, chunk: int) -> Sc
     return draw_scenes(settings, stream.generator(chunk), CHUNK)
 
 
-def joined(settings: PathfinderSettings, parts: list[PathfinderImages]) -> PathfinderImages:
+def join_images(settings: PathfinderSettings, parts: list[PathfinderImages]) -> PathfinderImages:
     """Return all parts' images, one part after the other; no part gives no image."""
     none = np.zeros((0, settings.size, settings.size), dtype=np.uint8)
     return PathfinderImages(
@@ -183,40 +138,15 @@ def joined(settings: PathfinderSettings, parts: list[PathfinderImages]) -> Pathf
     )
 
 
-def images(settings: PathfinderSettings, stream: Stream, count: int) -> PathfinderImages:
-    """Return the first `count` images of a stream, drawn or from the cache.
-
-    Raises:
-        UserError: if contours that long can't be laid in an image.
-    """
-    key = _key(settings, stream)
-    folder = cache_folder() / "pathfinder" / key
-    kept = _read(settings, folder / FILE, key)
-    if len(kept) >= count:
-        return kept[:count]
-    with contextlib.ExitStack() as stack:
-        with suppress(OSError):
-            # Whoever needs the same images waits for them instead of drawing them too.
-            folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
-            kept = _read(settings, folder / FILE, key)
-        # In whole chunks, so that what is drawn is never drawn again.
-        missing = draw(settings, stream, len(kept), max(len(kept), -(-count // CHUNK) * CHUNK))
-        kept = joined(settings, [kept, missing])
-        with suppress(OSError):
-            _keep(folder, key, kept)
-    return kept[:count]
-
-
 def _key(settings: PathfinderSettings, stream: Stream) -> str:
     """Return a name that two kinds of images don't share, and two versions of the generator."""
     kind = {**asdict(settings), **stream.name, "generator": GENERATOR_VERSION}
     return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def _keep(folder: Path, key: str, drawn: PathfinderImages) -> None:
+def _keep(folder: Path, key: str, drawn_images: PathfinderImages) -> None:
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, key=key, **vars(drawn))
+    np.savez(content, allow_pickle=False, key=key, **vars(drawn_images))
     write_whole(folder / FILE, content.getvalue())
 
 
@@ -225,16 +155,82 @@ def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImage
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             ours = arrays["key"].shape == () and str(arrays["key"]) == key
-            found = PathfinderImages(arrays["pixels"], arrays["labels"], arrays["markers"])
+            stored = PathfinderImages(arrays["pixels"], arrays["labels"], arrays["markers"])
     except _UNREADABLE:
-        return joined(settings, [])
-    return found if ours and _is_whole(settings, found) else joined(settings, [])
+        return join_images(settings, [])
+    return stored if ours and _is_whole(settings, stored) else join_images(settings, [])
 
 
-def _is_whole(settings: PathfinderSettings, found: PathfinderImages) -> bool:
+def _is_whole(settings: PathfinderSettings, stored: PathfinderImages) -> bool:
     """Whether the arrays are what a draw would give, as far as types and shapes go."""
-    none, count = vars(joined(settings, [])), found.labels.size
+    none, count = vars(join_images(settings, [])), stored.labels.size
     return count % CHUNK == 0 and all(
         array.dtype == none[name].dtype and array.shape == (count, *none[name].shape[1:])
-        for name, array in vars(found).items()
+        for name, array in vars(stored).items()
     )
+
+
+def render(settings: PathfinderSettings, scenes: Scenes) -> NDArray[np.uint8]:
+    """Draw white on black, shape (scenes, size, size); rows are y, from the top.
+
+    Ink is evaluated at `antialiasing` points per pixel and axis: full within a shape, none beyond
+    it, and linear in the distance over one spacing of the points in between. So a stroke as thin
+    as a spacing keeps its weight wherever it lies. Where shapes overlap, the most ink counts; a
+    pixel is the mean of its points.
+    """
+    points = settings.antialiasing
+    thick = settings.paddle_thickness / 2
+    half = max(settings.paddle_length / 2 - thick, 0)  # The round caps count as length.
+    frame = _window(settings, half + max(thick, settings.marker_radius))
+    side = settings.size * points + 2 * frame
+    canvas = np.zeros((len(scenes.labels), side, side), dtype=np.float32)
+    for column in range(settings.paddles):
+        paddle = scenes.paddles.take(np.s_[:, column])
+        _stamp(settings, canvas, frame, paddle.middles, paddle.directions, half, thick)
+    for centres in scenes.markers.T:
+        _stamp(settings, canvas, frame, centres, np.ones_like(centres), 0.0, settings.marker_radius)
+    inner = canvas[:, frame : side - frame, frame : side - frame]
+    blocks = inner.reshape(len(canvas), settings.size, points, settings.size, points)
+    pixels: NDArray[np.uint8] = np.rint(255 * blocks.mean(axis=(2, 4))).astype(np.uint8)
+    return pixels
+
+
+Canvas = NDArray[np.float32]
+
+
+def _stamp(
+    settings: PathfinderSettings,
+    canvas: Canvas,
+    frame: int,
+    middles: Points,
+    directions: Points,
+    half: float,
+    radius: float,
+) -> None:
+    """Draw one shape into each image, in place: all points nearer than `radius` to a segment.
+
+    Args:
+        settings: hold the number of points.
+        canvas: shape (scenes, side, side), with `frame` points around the image.
+        frame: at least as wide as what a shape covers.
+        middles, directions: of the segments, shape (scenes,).
+        half: half a segment's length; 0 draws a disc.
+        radius: half the stroke's thickness.
+    """
+    points = settings.antialiasing
+    window = np.arange(_window(settings, half + radius))
+    corner = np.stack([middles.real, middles.imag]) - half - radius
+    x, y = np.floor(corner * points).astype(np.int64)[:, :, None] - 1 + window
+    across = (x[:, None, :] + 0.5) / points - middles.real[:, None, None]
+    down = (y[:, :, None] + 0.5) / points - middles.imag[:, None, None]
+    cos, sin = directions.real[:, None, None], directions.imag[:, None, None]
+    beyond = np.maximum(np.abs(across * cos + down * sin) - half, 0)
+    distance = np.sqrt(beyond**2 + (down * cos - across * sin) ** 2)
+    ink = np.clip(0.5 + points * (radius - distance), 0, 1, dtype=np.float32, casting="same_kind")
+    indices = np.arange(len(canvas))[:, None, None], y[:, :, None] + frame, x[:, None, :] + frame
+    canvas[indices] = np.maximum(canvas[indices], ink)
+
+
+def _window(settings: PathfinderSettings, reach: float) -> int:
+    """Return how many points wide a square is that holds any shape of that reach, and its edge."""
+    return math.ceil(2 * reach * settings.antialiasing) + 4

@@ -1,10 +1,7 @@
-"""Scenes of Pathfinder: markers, contours and distractors.
+"""Geometry of Pathfinder images: contours, distractors and discs, before any pixel.
 
-Places of the two discs: the label is a coin that the distance between them can't give away.
-
-Contours that grow paddle by paddle, in many scenes at once (Linsley et al. 2018).
-
-Scenes: the geometry of Pathfinder images, before any pixel.
+Contours grow paddle by paddle, in many scenes at once (Linsley et al. 2018). The label is a coin
+that the distance between the two discs can't give away.
 """
 
 from __future__ import annotations
@@ -21,144 +18,92 @@ from overfit_cli.datasets.pathfinder.paddles import (
     Paddles,
     PathfinderSettings,
     Points,
-    blocked,
+    is_blocked,
     outside,
 )
 
-
-@dataclass(frozen=True)
-class Marked:
-    """Scenes with their discs.
-
-    Attributes:
-        targets: the first contour, then the second, shape (scenes, 2 · contour_length).
-        markers: the discs' centres x + iy, shape (scenes, 2).
-        labels: 1 where one contour connects them and 0 where none does, shape (scenes,).
-    """
-
-    targets: Paddles
-    markers: Points
-    labels: Integers
-
-
-def matches(settings: PathfinderSettings, targets: Paddles) -> Bools:
-    """Say which ends of the other contour are as far from a contour's end as its own other end.
-
-    As in Linsley et al., one disc lies where a contour begins and the other where one ends. So
-    there are two ways to connect, i, and two not to, j, and any i and j share one disc. They match
-    where their distances differ by less than the tolerance, and the discs don't touch; with
-    `matched` places, the scene must also stay inside the image when turned over (see `place`).
-
-    Args:
-        settings: hold the tolerance, the discs' radius and the contours' length.
-        targets: the first contour, then the second, shape (scenes, 2 · contour_length).
-
-    Returns:
-        Shape (scenes, 2, 2), by i and j.
-    """
-    shared, connected, apart = _ways(settings, targets)
-    near, far = np.abs(connected - shared), np.abs(apart - shared)
-    close = np.abs(near - far) < settings.distance_tolerance
-    found = close & (np.minimum(near, far) > 2 * settings.marker_radius + 1)
-    if settings.matched == "places":
-        every = np.arange(len(targets.middles))
-        for i, j in np.ndindex(2, 2):
-            turned = _turned_over(settings, targets, every, (i, j))
-            found[:, i, j] &= ~outside(settings, turned).any(axis=1)
-    return np.asarray(found)
-
-
-def place(settings: PathfinderSettings, random: np.random.Generator, targets: Paddles) -> Marked:
-    """Throw a fair coin in each scene, and put its discs where the coin says.
-
-    A scene is drawn before its label, and holds a connected and an unconnected pair of ends that
-    share one end and are equally far apart. The coin decides between them: only where the second
-    disc lies depends on the label, and the distance between the discs doesn't, up to the tolerance.
-
-    With `matched` places, a second coin turns the scene over about the disc that both pairs share,
-    so that the unconnected pair comes to lie where the connected one did, and a third one lays the
-    second disc as far from the first as either pair's ends are, at most the tolerance off the
-    contour's end. Then each label has its discs at the same places equally often, and places tell
-    nothing.
-
-    Args:
-        settings: as for `matches`.
-        random: what the coins and the choice between several matches are drawn with.
-        targets: scenes that have a match, shape (scenes, 2 · contour_length).
-    """
-    scenes = np.arange(len(targets.middles))
-    chances = random.random((len(scenes), 4)) * matches(settings, targets).reshape(-1, 4)
-    chosen = np.divmod(chances.argmax(axis=1), 2)
-    labels = random.integers(0, 2, len(scenes))
-    if settings.matched == "places":
-        over = np.flatnonzero(random.integers(0, 2, len(scenes)))
-        turned = _turned_over(settings, targets, over, (chosen[0][over], chosen[1][over]))
-        targets.put(over, turned)
-    shared, connected, apart = (each[scenes, *chosen] for each in _ways(settings, targets))
-    other = np.where(labels == 1, connected, apart)
-    if settings.matched == "places":
-        # The tolerance leaves two lengths: which of them the disc lies at is a coin of its own.
-        lengths = np.abs(np.stack([connected, apart]) - shared)
-        length = lengths[random.integers(0, 2, len(scenes)), scenes]
-        other = shared + (other - shared) / np.abs(other - shared) * length
-    return Marked(targets, np.stack([shared, other], axis=1), labels)
-
-
-def _turned_over(
-    settings: PathfinderSettings,
-    targets: Paddles,
-    scenes: Integers,
-    match: tuple[int, int] | tuple[NDArray[np.int64], NDArray[np.int64]],
-) -> Paddles:
-    """Mirror scenes in the line that halves the angle between a match's two pairs of ends.
-
-    The end that both share stays, and the unconnected one comes to lie in the direction of the
-    connected one, and the other way round.
-
-    Args:
-        settings: hold the contours' length.
-        targets: the first contour, then the second, shape (all scenes, 2 · contour_length).
-        scenes: which of them, shape (scenes,).
-        match: its i and j, see `matches`.
-    """
-    chosen = targets.take(scenes)
-    every = np.arange(len(scenes))
-    shared, connected, apart = (each[every, *match] for each in _ways(settings, chosen))
-    turn = ((connected - shared) * (apart - shared))[:, None]
-    turn /= np.maximum(np.abs(turn), np.finfo(np.float64).tiny)
-    middles = shared[:, None] + turn * (chosen.middles - shared[:, None]).conj()
-    return Paddles(middles, turn * chosen.directions.conj())
-
-
-def _ways(settings: PathfinderSettings, targets: Paddles) -> tuple[Points, Points, Points]:
-    """Return the end that both pairs share, the one connected to it, and the one that isn't.
-
-    Each has shape (scenes, 2, 2), by which contour connects, i, and where the unconnected pair
-    begins, j: with i = j both pairs begin there, else both end where contour i does.
-    """
-    first, last = targets.ends(settings)
-    length = settings.contour_length
-    begins, stops = first[:, [0, length]], last[:, [length - 1, 2 * length - 1]]  # (scenes, 2)
-    same = np.eye(2, dtype=bool)
-    i, j = np.indices((2, 2))
-    shared = np.where(same, begins[:, i], stops[:, i])
-    connected = np.where(same, stops[:, i], begins[:, i])
-    apart = np.where(same, stops[:, 1 - i], begins[:, j])
-    return shared, connected, apart
-
-
 TURNS_TRIED = 6
 """How many turns a contour tries before it counts as stuck."""
-
 # How often what doesn't fit is tried again; measured to be fastest at LRA's hard settings.
 MOST_TAKEN_BACK = 4
 STEPS_PER_PADDLE = 16
 SEEDS_TRIED = 12
 DISTRACTORS_TRIED = 24
+
 SHARE_LEFT = 0.5
 """The share of the scenes begun that may be left unfilled: the last ones would cost the most."""
 
+MOST_TRIES = 40
+"""How many tries a scene may take on average before the settings are called impossible."""
+
 _NOWHERE = -1e9 + 0j  # where paddles lie that aren't there: near to nothing
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """What is to be seen; lengths are in pixels.
+
+    Attributes:
+        paddles: shape (scenes, paddles): those of the two targets, then those of the distractors.
+        markers: the discs' centres x + iy, shape (scenes, 2).
+        labels: 1 where a contour connects the discs, else 0, shape (scenes,).
+    """
+
+    paddles: Paddles
+    markers: Points
+    labels: Integers
+
+    @property
+    def distances(self) -> NDArray[np.float64]:
+        """How far apart the discs are, shape (scenes,)."""
+        return np.abs(self.markers[:, 1] - self.markers[:, 0])
+
+
+def draw_scenes(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Scenes:
+    """Draw `scenes` independent scenes.
+
+    The label is a coin that is thrown when the targets lie (see `place`); distractors are laid
+    without regard to it.
+
+    Raises:
+        UserError: if hardly any scene can be filled.
+    """
+    rounds: list[Scenes] = []
+    missing, tried, share = scenes, 0, 1 - SHARE_LEFT
+    while missing > 0:
+        starts = int(1.1 * missing / share) + 8
+        tried += starts
+        if tried > MOST_TRIES * scenes:
+            raise UserError(_impossible_message(settings))
+        marked = place_markers(settings, random, grow_targets(settings, random, starts))
+        paddles, filled = add_distractors(settings, random, marked.targets)
+        rounds.append(Scenes(paddles, marked.markers[filled], marked.labels[filled]))
+        missing -= len(filled)
+        share = max(len(filled), 1) / starts
+    return Scenes(
+        Paddles(
+            np.concatenate([part.paddles.middles for part in rounds])[:scenes],
+            np.concatenate([part.paddles.directions for part in rounds])[:scenes],
+        ),
+        np.concatenate([part.markers for part in rounds])[:scenes],
+        np.concatenate([part.labels for part in rounds])[:scenes],
+    )
+
+
+def _impossible_message(settings: PathfinderSettings) -> str:
+    return (
+        f"size {settings.size}: two contours of {settings.contour_length} paddles and"
+        f" {settings.distractors} distractors of {settings.distractor_length} hardly ever fit in"
+        " it with two pairs of ends equally far apart; take a larger size, fewer or shorter"
+        " contours, or a smaller continuity."
+    )
+
+
+def contour_of_paddles(settings: PathfinderSettings) -> Integers:
+    """Return which contour each paddle belongs to, shape (paddles,); 0 and 1 are the targets."""
+    targets = np.repeat(np.arange(2), settings.contour_length)
+    distractors = np.repeat(np.arange(settings.distractors), settings.distractor_length)
+    return np.concatenate([targets, 2 + distractors])
 
 
 def grow_targets(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Paddles:
@@ -181,7 +126,25 @@ def grow_targets(settings: PathfinderSettings, random: np.random.Generator, scen
         if len(growing) <= shape[0] * SHARE_LEFT:
             break
         counts[growing] = _grow_or_take_back(settings, random, placed, growing, counts[growing])
-    return _one_after_the_other(placed.take(counts == shape[1]))
+    return _sort_by_contour(placed.take(counts == shape[1]))
+
+
+def _seeds(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Paddles:
+    """Place both contours' first paddles, `seed_distance` apart; shape (scenes that are left, 2).
+
+    As in Linsley et al., the first begins near the centre, at least 2 · seed_distance from the
+    edges where the image is that large, so that both contours have room.
+    """
+    reach = max(settings.size / 2 - 2 * settings.seed_distance, settings.size / 16)
+    x, y = settings.size / 2 + reach * random.uniform(-1, 1, (2, scenes, 1))
+    offset = settings.seed_distance * any_direction(random, (scenes, 1))
+    starts = x + 1j * y + offset * np.arange(2)
+    directions = any_direction(random, (scenes, 2))
+    first_paddles = Paddles(starts + settings.paddle_length / 2 * directions, directions)
+    first, second = first_paddles.take(np.s_[:, :1]), first_paddles.take(np.s_[:, 1:])
+    no_paddles = first_paddles.take(np.s_[:, :0])
+    free = ~(is_blocked(settings, first, no_paddles) | is_blocked(settings, second, first))
+    return first_paddles.take(free[:, 0])
 
 
 def _grow_or_take_back(
@@ -209,7 +172,7 @@ def _grow_or_take_back(
     placed.put((growing[step.fits], counts[step.fits]), step.paddle.take(step.fits).flat())
     counts, stuck = counts + step.fits, ~step.fits
     full = counts == placed.middles.shape[1]
-    targets = _one_after_the_other(placed.take(growing[full]))
+    targets = _sort_by_contour(placed.take(growing[full]))
     stuck[full] = ~matches(settings, targets).any(axis=(1, 2))
     back = random.integers(1, MOST_TAKEN_BACK + 1, len(growing))
     counts = np.where(stuck, np.maximum(counts - back, 2), counts)
@@ -218,9 +181,9 @@ def _grow_or_take_back(
     return counts
 
 
-def _one_after_the_other(in_turn: Paddles) -> Paddles:
+def _sort_by_contour(in_turn: Paddles) -> Paddles:
     """Sort paddles that were laid in turn by contour, shape (scenes, 2 · contour_length)."""
-    return in_turn.take(np.s_[:, 0::2]).then(in_turn.take(np.s_[:, 1::2]))
+    return in_turn.take(np.s_[:, 0::2]).append(in_turn.take(np.s_[:, 1::2]))
 
 
 def add_distractors(
@@ -232,7 +195,7 @@ def add_distractors(
         The distractors' paddles after the targets', shape (scenes that took them all, paddles), and
         which scenes those are.
     """
-    placed, which = targets, np.arange(len(targets.middles))
+    placed, scene_numbers = targets, np.arange(len(targets.middles))
     for _ in range(settings.distractors):
         shape = (len(placed.middles), settings.distractor_length)
         chains = Paddles(np.full(shape, _NOWHERE), np.ones(shape, dtype=complex))
@@ -243,9 +206,12 @@ def add_distractors(
             missing = missing[~grown]
             if not len(missing):
                 break
-        placed = placed.then(chains)
-        placed, which = placed.take(kept := np.delete(np.arange(shape[0]), missing)), which[kept]
-    return placed, which
+        placed = placed.append(chains)
+        placed, scene_numbers = (
+            placed.take(kept := np.delete(np.arange(shape[0]), missing)),
+            scene_numbers[kept],
+        )
+    return placed, scene_numbers
 
 
 def _grow_distractor(
@@ -258,36 +224,18 @@ def _grow_distractor(
         shape (scenes,).
     """
     first = placed.middles.shape[1]
-    where = random.random((2, len(placed.middles), SEEDS_TRIED)) * settings.size
-    tries = Paddles(where[0] + 1j * where[1], any_direction(random, where[0].shape))
-    step = first_that_fits(tries, blocked(settings, tries, placed))
+    position = random.random((2, len(placed.middles), SEEDS_TRIED)) * settings.size
+    tries = Paddles(position[0] + 1j * position[1], any_direction(random, position[0].shape))
+    step = take_first_fit(tries, is_blocked(settings, tries, placed))
     alive = np.flatnonzero(step.fits)
-    scene = placed.then(step.paddle).take(alive)
+    scene = placed.append(step.paddle).take(alive)
     for _ in range(settings.distractor_length - 1):
         last = np.full(len(alive), scene.middles.shape[1] - 1)
         step = extend(settings, random, scene, last)
-        scene, alive = scene.then(step.paddle).take(step.fits), alive[step.fits]
+        scene, alive = scene.append(step.paddle).take(step.fits), alive[step.fits]
     grown = np.zeros(len(placed.middles), dtype=np.bool_)
     grown[alive] = True
     return scene.take(np.s_[:, first:]), grown
-
-
-def _seeds(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Paddles:
-    """Place both contours' first paddles, `seed_distance` apart; shape (scenes that are left, 2).
-
-    As in Linsley et al., the first begins near the centre, at least 2 · seed_distance from the
-    edges where the image is that large, so that both contours have room.
-    """
-    reach = max(settings.size / 2 - 2 * settings.seed_distance, settings.size / 16)
-    x, y = settings.size / 2 + reach * random.uniform(-1, 1, (2, scenes, 1))
-    apart = settings.seed_distance * any_direction(random, (scenes, 1))
-    starts = x + 1j * y + apart * np.arange(2)
-    directions = any_direction(random, (scenes, 2))
-    both = Paddles(starts + settings.paddle_length / 2 * directions, directions)
-    first, second = both.take(np.s_[:, :1]), both.take(np.s_[:, 1:])
-    none = both.take(np.s_[:, :0])
-    free = ~(blocked(settings, first, none) | blocked(settings, second, first))
-    return both.take(free[:, 0])
 
 
 @dataclass(frozen=True)
@@ -316,7 +264,7 @@ def extend(
     half = settings.stride / 2
     middles = (before.middles + half * before.directions)[:, None] + half * directions
     tries = Paddles(middles, directions)
-    return first_that_fits(tries, blocked(settings, tries, placed, last))
+    return take_first_fit(tries, is_blocked(settings, tries, placed, last))
 
 
 def _turns(
@@ -333,82 +281,143 @@ def any_direction(random: np.random.Generator, shape: tuple[int, ...]) -> Points
     return np.asarray(np.exp(2j * np.pi * random.random(shape)))
 
 
-def first_that_fits(tries: Paddles, is_blocked: Bools) -> Placement:
+def take_first_fit(tries: Paddles, blocked: Bools) -> Placement:
     """Take the first try of each scene that isn't blocked; both have shape (scenes, tries)."""
-    chosen = np.argmin(is_blocked, axis=1)[:, None]
+    chosen = np.argmin(blocked, axis=1)[:, None]
     paddle = Paddles(
         np.take_along_axis(tries.middles, chosen, axis=1),
         np.take_along_axis(tries.directions, chosen, axis=1),
     )
-    return Placement(paddle, np.asarray(~is_blocked.all(axis=1)))
-
-
-MOST_TRIES = 40
-"""How many tries a scene may take on average before the settings are called impossible."""
+    return Placement(paddle, np.asarray(~blocked.all(axis=1)))
 
 
 @dataclass(frozen=True)
-class Scenes:
-    """What is to be seen; lengths are in pixels.
+class MarkedScenes:
+    """Scenes with their discs.
 
     Attributes:
-        paddles: shape (scenes, paddles): those of the two targets, then those of the distractors.
+        targets: the first contour, then the second, shape (scenes, 2 · contour_length).
         markers: the discs' centres x + iy, shape (scenes, 2).
-        labels: 1 where a contour connects the discs, else 0, shape (scenes,).
+        labels: 1 where one contour connects them and 0 where none does, shape (scenes,).
     """
 
-    paddles: Paddles
+    targets: Paddles
     markers: Points
     labels: Integers
 
-    @property
-    def distances(self) -> NDArray[np.float64]:
-        """How far apart the discs are, shape (scenes,)."""
-        return np.abs(self.markers[:, 1] - self.markers[:, 0])
 
+def place_markers(
+    settings: PathfinderSettings, random: np.random.Generator, targets: Paddles
+) -> MarkedScenes:
+    """Throw a fair coin in each scene, and put its discs where the coin says.
 
-def contour_of_paddles(settings: PathfinderSettings) -> Integers:
-    """Return which contour each paddle belongs to, shape (paddles,); 0 and 1 are the targets."""
-    targets = np.repeat(np.arange(2), settings.contour_length)
-    distractors = np.repeat(np.arange(settings.distractors), settings.distractor_length)
-    return np.concatenate([targets, 2 + distractors])
+    A scene is drawn before its label, and holds a connected and an unconnected pair of ends that
+    share one end and are equally far apart. The coin decides between them: only where the second
+    disc lies depends on the label, and the distance between the discs doesn't, up to the tolerance.
 
+    With `matched` places, a second coin turns the scene over about the disc that both pairs share,
+    so that the unconnected pair comes to lie where the connected one did, and a third one lays the
+    second disc as far from the first as either pair's ends are, at most the tolerance off the
+    contour's end. Then each label has its discs at the same places equally often, and places tell
+    nothing.
 
-def draw_scenes(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Scenes:
-    """Draw `scenes` independent scenes.
-
-    The label is a coin that is thrown when the targets lie (see `place`); distractors are laid
-    without regard to it.
-
-    Raises:
-        UserError: if hardly any scene can be filled.
+    Args:
+        settings: as for `matches`.
+        random: what the coins and the choice between several matches are drawn with.
+        targets: scenes that have a match, shape (scenes, 2 · contour_length).
     """
-    rounds: list[Scenes] = []
-    missing, tried, share = scenes, 0, 1 - SHARE_LEFT
-    while missing > 0:
-        starts = int(1.1 * missing / share) + 8
-        tried += starts
-        if tried > MOST_TRIES * scenes:
-            raise UserError(_hardly_ever_fits(settings))
-        marked = place(settings, random, grow_targets(settings, random, starts))
-        paddles, kept = add_distractors(settings, random, marked.targets)
-        rounds.append(Scenes(paddles, marked.markers[kept], marked.labels[kept]))
-        missing -= len(kept)
-        share = max(len(kept), 1) / starts
-    return Scenes(
-        Paddles(
-            np.concatenate([part.paddles.middles for part in rounds])[:scenes],
-            np.concatenate([part.paddles.directions for part in rounds])[:scenes],
-        ),
-        np.concatenate([part.markers for part in rounds])[:scenes],
-        np.concatenate([part.labels for part in rounds])[:scenes],
+    scenes = np.arange(len(targets.middles))
+    chances = random.random((len(scenes), 4)) * matches(settings, targets).reshape(-1, 4)
+    chosen = np.divmod(chances.argmax(axis=1), 2)
+    labels = random.integers(0, 2, len(scenes))
+    if settings.matched == "places":
+        mirrored = np.flatnonzero(random.integers(0, 2, len(scenes)))
+        turned = _mirror(
+            settings,
+            targets,
+            mirrored,
+            (chosen[0][mirrored], chosen[1][mirrored]),
+        )
+        targets.put(mirrored, turned)
+    shared, connected, unconnected = (
+        ends[scenes, *chosen] for ends in _end_pairs(settings, targets)
     )
+    second = np.where(labels == 1, connected, unconnected)
+    if settings.matched == "places":
+        # The tolerance leaves two lengths: which of them the disc lies at is a coin of its own.
+        lengths = np.abs(np.stack([connected, unconnected]) - shared)
+        length = lengths[random.integers(0, 2, len(scenes)), scenes]
+        second = shared + (second - shared) / np.abs(second - shared) * length
+    return MarkedScenes(targets, np.stack([shared, second], axis=1), labels)
 
 
-def _hardly_ever_fits(settings: PathfinderSettings) -> str:
-    return (
-        f"size {settings.size}: two contours of {settings.contour_length} paddles and"
-        f" {settings.distractors} distractors of {settings.distractor_length} hardly ever fit in"
-        " it with two pairs of ends equally far apart; take a larger size, fewer or shorter"
-        " contours, or a smaller continuity."
+def matches(settings: PathfinderSettings, targets: Paddles) -> Bools:
+    """Say which ends of the other contour are as far from a contour's end as its own other end.
+
+    As in Linsley et al., one disc lies where a contour begins and the other where one ends. So
+    there are two ways to connect, i, and two not to, j, and any i and j share one disc. They match
+    where their distances differ by less than the tolerance, and the discs don't touch; with
+    `matched` places, the scene must also stay inside the image when turned over (see `place`).
+
+    Args:
+        settings: hold the tolerance, the discs' radius and the contours' length.
+        targets: the first contour, then the second, shape (scenes, 2 · contour_length).
+
+    Returns:
+        Shape (scenes, 2, 2), by i and j.
+    """
+    shared, connected, unconnected = _end_pairs(settings, targets)
+    connected_distance, apart_distance = np.abs(connected - shared), np.abs(unconnected - shared)
+    close = np.abs(connected_distance - apart_distance) < settings.distance_tolerance
+    matching = close & (
+        np.minimum(connected_distance, apart_distance) > 2 * settings.marker_radius + 1
     )
+    if settings.matched == "places":
+        rows = np.arange(len(targets.middles))
+        for i, j in np.ndindex(2, 2):
+            turned = _mirror(settings, targets, rows, (i, j))
+            matching[:, i, j] &= ~outside(settings, turned).any(axis=1)
+    return np.asarray(matching)
+
+
+def _mirror(
+    settings: PathfinderSettings,
+    targets: Paddles,
+    scenes: Integers,
+    match: tuple[int, int] | tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> Paddles:
+    """Mirror scenes in the line that halves the angle between a match's two pairs of ends.
+
+    The end that both share stays, and the unconnected one comes to lie in the direction of the
+    connected one, and the other way round.
+
+    Args:
+        settings: hold the contours' length.
+        targets: the first contour, then the second, shape (all scenes, 2 · contour_length).
+        scenes: which of them, shape (scenes,).
+        match: its i and j, see `matches`.
+    """
+    chosen = targets.take(scenes)
+    rows = np.arange(len(scenes))
+    shared, connected, unconnected = (ends[rows, *match] for ends in _end_pairs(settings, chosen))
+    turn = ((connected - shared) * (unconnected - shared))[:, None]
+    turn /= np.maximum(np.abs(turn), np.finfo(np.float64).tiny)
+    middles = shared[:, None] + turn * (chosen.middles - shared[:, None]).conj()
+    return Paddles(middles, turn * chosen.directions.conj())
+
+
+def _end_pairs(settings: PathfinderSettings, targets: Paddles) -> tuple[Points, Points, Points]:
+    """Return the end that both pairs share, the one connected to it, and the one that isn't.
+
+    Each has shape (scenes, 2, 2), by which contour connects, i, and where the unconnected pair
+    begins, j: with i = j both pairs begin there, else both end where contour i does.
+    """
+    first, last = targets.ends(settings)
+    length = settings.contour_length
+    begins, stops = first[:, [0, length]], last[:, [length - 1, 2 * length - 1]]  # (scenes, 2)
+    same_contour = np.eye(2, dtype=bool)
+    i, j = np.indices((2, 2))
+    shared = np.where(same_contour, begins[:, i], stops[:, i])
+    connected = np.where(same_contour, stops[:, i], begins[:, i])
+    unconnected = np.where(same_contour, stops[:, 1 - i], begins[:, j])
+    return shared, connected, unconnected

@@ -1,4 +1,9 @@
-"""Attention under each of the kernels (Song et al. 2024, equations 3, 11, 20 and 21)."""
+"""Attention under each of the kernels (Song et al. 2024, equations 3, 11, 20 and 21).
+
+Scores are C_kj = q_k·k_j / √d for inner products and C_kj = −c ‖q_k − k_j‖² / √d for distances,
+with the kernel's c. Attention is S = exp(C), divided by the sum of its row where the kernel is
+normalised, times the kernel's power of the number of tokens.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +29,12 @@ _HIDDEN = -1e30
 def attention_scores(kernel: Kernel, query: Tensor, key: Tensor) -> Tensor:
     """Return C, (..., tokens, tokens), from queries and keys (..., tokens, width)."""
     root = math.sqrt(query.shape[-1])
-    products = query @ key.mT  # (..., tokens, tokens)
+    products = query @ key.mT  # q_k·k_j, (..., tokens, tokens)
     if kernel.distance is None:
         return products / root
-    lengths = query.square().sum(-1)[..., :, None] + key.square().sum(-1)[..., None, :]
+    lengths = (
+        query.square().sum(-1)[..., :, None] + key.square().sum(-1)[..., None, :]
+    )  # ‖q_k‖² + ‖k_j‖², (..., tokens, tokens)
     return (kernel.distance / root) * (2 * products - lengths)
 
 
@@ -35,22 +42,22 @@ def attention(kernel: Kernel, query: Tensor, key: Tensor, mask: Tensor | None = 
     """Return S, (..., tokens, tokens): the weight of each key for each query.
 
     Args:
-        kernel: which.
+        kernel: the kernel.
         query, key: shape (..., tokens, width).
         mask: true where a key is a token and not padding, broadcast to (..., 1, tokens).
     """
-    scores = attention_scores(kernel, query, key)
+    C = attention_scores(kernel, query, key)  # (..., tokens, tokens)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    weights = torch.softmax(scores, -1) if kernel.normalised else torch.exp(scores)
+        C = C.masked_fill(~mask, -math.inf)
+    S = torch.softmax(C, -1) if kernel.normalised else torch.exp(C)  # (..., tokens, tokens)
     scale = kernel.scale(key.shape[-2])
-    return weights if scale == 1 else weights * scale
+    return S if scale == 1 else S * scale
 
 
 def attend(
     kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """Return S V, (..., heads, tokens, width): what each token receives from all others.
+    """Return S V, (..., heads, tokens, width), without S where that is faster.
 
     The numbers are those of `attention` times values, but for rounding. Kernels of inner products
     use PyTorch's fused attention. Those of distances take one product for their exponents, and no
@@ -60,7 +67,7 @@ def attend(
         −c ‖q − k‖² / √d = [2c q / √d, −c ‖q‖² / √d, 1] · [k, 1, −c ‖k‖² / √d].
 
     Args:
-        kernel: which.
+        kernel: the kernel.
         query, key, value: shape (..., heads, tokens, width).
         mask: true where a key is a token and not padding, (samples, 1, 1, tokens), with samples the
             axis before the heads; each sample has a token.
@@ -68,40 +75,42 @@ def attend(
     scale = kernel.scale(key.shape[-2])
     value = value if scale == 1 else value * scale
     if kernel.distance is None:
-        return _of_products(query, key, value.expand_as(key), mask)
-    factor = kernel.distance / math.sqrt(query.shape[-1])
+        return _product_attention(query, key, value.expand_as(key), mask)
+    factor = kernel.distance / math.sqrt(query.shape[-1])  # c / √d
     if kernel.normalised:
-        each, other = _with_lengths(factor, query, key, mask)
-        return torch.softmax(each @ other.mT, -1) @ value
-    each, other = _with_lengths(factor * math.log2(math.e), query, key, mask)
+        q, k = _distance_features(factor, query, key, mask)
+        return torch.softmax(q @ k.mT, -1) @ value
+    q, k = _distance_features(factor * math.log2(math.e), query, key, mask)  # e^C = 2^(q·k)
     if query.device.type != "cpu" or query.shape[-2] < _LONG or not query.numel():
-        return torch.exp2(each @ other.mT) @ value
-    heads = (one.flatten(0, -3) for one in (each, other, value.expand_as(key)))
-    received: Tensor = _Powers.apply(*heads)  # type: ignore[no-untyped-call]
-    return received.view_as(query)
+        return torch.exp2(q @ k.mT) @ value
+    heads = (tensor.flatten(0, -3) for tensor in (q, k, value.expand_as(key)))
+    outputs: Tensor = _PowerAttention.apply(*heads)  # type: ignore[no-untyped-call]
+    return outputs.view_as(query)
 
 
-def _of_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+def _product_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
     """Return softmax(q kᵀ / √d) v; PyTorch fuses it for (samples, heads, tokens, width) alone."""
     if mask is not None:
         mask = mask.expand(*query.shape[:-3], 1, 1, -1).flatten(0, -4)
-    q, k, v = (one.flatten(0, -4) for one in (query, key, value))
+    q, k, v = (tensor.flatten(0, -4) for tensor in (query, key, value))
     return scaled_dot_product_attention(q, k, v, attn_mask=mask).view_as(query)
 
 
-def _with_lengths(
+def _distance_features(
     factor: float, query: Tensor, key: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return features, (..., tokens, width + 2), whose product is −factor ‖q − k‖²."""
-    lengths = -factor * key.square().sum(-1, keepdim=True)  # (..., tokens, 1)
+    k_last = -factor * key.square().sum(-1, keepdim=True)  # −c ‖k‖² / √d, (..., tokens, 1)
     if mask is not None:
-        lengths = lengths.masked_fill(~mask.mT, _HIDDEN)
-    own = -factor * query.square().sum(-1, keepdim=True)
-    each = torch.cat([2 * factor * query, own, torch.ones_like(own)], -1)
-    return each, torch.cat([key, torch.ones_like(lengths), lengths], -1)
+        k_last = k_last.masked_fill(~mask.mT, _HIDDEN)
+    q_last = -factor * query.square().sum(-1, keepdim=True)  # −c ‖q‖² / √d, (..., tokens, 1)
+    return (
+        torch.cat([2 * factor * query, q_last, torch.ones_like(q_last)], -1),
+        torch.cat([key, torch.ones_like(k_last), k_last], -1),
+    )
 
 
-class _Powers(Function):
+class _PowerAttention(Function):
     """2^(q·k) v on a CPU, head by head: the powers of one head stay in the cache, in one place.
 
     PyTorch's exp2 is four times as fast there as its exp, and twenty times on very small powers.
@@ -109,25 +118,22 @@ class _Powers(Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Map (heads of all samples, tokens, width) to the same."""
-        heads = zip(query, key, value, strict=True)
-        powers, received = [], []
-        for q, k, v in heads:
+        """Return 2^(q·k) v; all have shape (heads of all samples, tokens, width)."""
+        powers, outputs = [], []
+        for q, k, v in zip(query, key, value, strict=True):
             powers.append(product(q, k.mT).exp2_())  # (tokens, tokens)
-            received.append(product(powers[-1], v))  # (tokens, width)
+            outputs.append(product(powers[-1], v))  # (tokens, width)
         ctx.save_for_backward(query, key, value, *powers)
-        return torch.stack(received)
+        return torch.stack(outputs)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, by_received: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the gradients by queries, keys and values, from that by what is received."""
+    def backward(ctx: Any, grad_outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the gradients in queries, keys and values from that in the outputs."""
         query, key, value, *powers = ctx.saved_tensors
-        found = []
-        for q, k, v, power, by in zip(query, key, value, powers, by_received, strict=True):
-            by_exponent = product(by * math.log(2), v.mT).mul_(power)  # (tokens, tokens)
-            found.append(
-                (product(by_exponent, k), product(by_exponent.mT, q), product(power.mT, by))
-            )
-        by_query, by_key, by_value = (torch.stack(one) for one in zip(*found, strict=True))
-        return by_query, by_key, by_value
+        by_head = []
+        for q, k, v, power, grad in zip(query, key, value, powers, grad_outputs, strict=True):
+            in_C = product(grad * math.log(2), v.mT).mul_(power)  # (tokens, tokens)
+            by_head.append((product(in_C, k), product(in_C.mT, q), product(power.mT, grad)))
+        in_query, in_key, in_value = (torch.stack(parts) for parts in zip(*by_head, strict=True))
+        return in_query, in_key, in_value

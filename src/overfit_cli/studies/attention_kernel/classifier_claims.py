@@ -1,8 +1,6 @@
-"""Claims on classifiers, and a rule on ranks.
+"""Claims of section 5.3.1 of Song et al. 2024 on two kernels, for either classification study.
 
-A rule on ranks: whose runs are the worst of all.
-
-The claims of section 5.3.1 of Song et al. 2024, for either classification study.
+Each kernel is taken at its best step size. A rule on ranks compares the worst runs.
 """
 
 from __future__ import annotations
@@ -23,66 +21,8 @@ from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
 
-FEWEST_RUNS = 4
-"""Of each sample: with fewer, chance gives every order more often than that."""
-
-
-def lowest_needed(runs: int) -> int:
-    """Return how many of the lowest values must be of one sample so that chance is ruled out.
-
-    Where 2n values come in random order, the k lowest are all of a given half of them with chance
-    C(n, k) / C(2n, k), which may be as rare as an interval errs on one side.
-
-    Args:
-        runs: n, `FEWEST_RUNS` or more.
-    """
-    by_chance = (1 - level_of_each(1)) / 2
-    rare = (k for k in range(1, runs + 1) if comb(runs, k) <= by_chance * comb(2 * runs, k))
-    return next(rare, runs + 1)
-
-
-def worst_is_lower(one: ArrayLike, other: ArrayLike, *, note: str = "") -> Measurement:
-    """Return the measurement of a claim that the worst run of one sample is below the other's.
-
-    A single worst run says little: it is lower than the other's every second time where both
-    samples are alike. So the claim holds where the `lowest_needed` values are all of `one`, fails
-    where they are all of `other`, and is open otherwise; a tie between the samples there is no
-    order. Where runs of both share a seed and are alike for that, an error is rarer still.
-
-    Args:
-        one, other: as many runs of each.
-        note: what else a reader must know.
-    """
-    lower, higher = np.sort(np.asarray(one, float)), np.sort(np.asarray(other, float))
-    runs, needed = len(lower), 0
-    verdict: Verdict = "inconclusive"
-    if runs < FEWEST_RUNS:
-        note = f"{note} It needs {FEWEST_RUNS} seeds; these cells have {plural(runs, 'seed')}."
-        note = note.strip()
-    else:
-        needed = lowest_needed(runs)
-        if needed > runs:
-            note = f"{note} So few runs can't rule chance out.".strip()
-        elif lower[needed - 1] < higher[0]:
-            verdict = "holds"
-        elif higher[needed - 1] < lower[0]:
-            verdict = "fails"
-    return Measurement(
-        verdict=verdict,
-        value=float(higher[0] - lower[0]),
-        decided="ranks",
-        details={
-            "first, worst": float(lower[0]),
-            "second, worst": float(higher[0]),
-            "first, runs below the second's worst": int((lower < higher[0]).sum()),
-            "second, runs below the first's worst": int((higher < lower[0]).sum()),
-            "runs below it that decide": needed,
-        },
-        note=note,
-    )
-
-
 SOURCE = "Song et al. 2024, section 5.3.1"
+
 SPEED = "mean_test_loss"
 """What the best step size is best in, and what "faster" means: the test loss over all steps."""
 
@@ -99,7 +39,10 @@ STEADIER = Margin(least=0.0, because="as steady", fewest_seeds=6)
 ALIVE = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 _FASTER = LOWER.in_words("the difference to softmax, each at its best step size,")
 
-OfBoth = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
+FEWEST_RUNS = 4
+"""Of each sample: with fewer, chance gives every order more often than that."""
+
+Judge = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
 """From two kernels at their best step sizes, and all cells, to the measurement."""
 
 
@@ -132,27 +75,28 @@ class ClassifierClaims:
         source = f"{SOURCE}, {figure}"
         return self._claim("gaussian-faster", statement, _FASTER, _loss_difference, source)
 
-    def at_one_rate(self, task: str, figure: str) -> list[Claim]:
+    def one_rate_claims(self, task: str, figure: str) -> list[Claim]:
         """Claim both of the Gaussian at the paper's one step size, as the paper compares."""
-        both = f"at the paper's one step size, {self.paper_rate:g}, for both kernels"
-        number = f"the difference to softmax {both},"
+        condition = f"at the paper's one step size, {self.paper_rate:g}, for both kernels"
+        number = f"the difference to softmax {condition},"
         return [
             self._claim(
                 "gaussian-faster-one-rate",
-                f"Gaussian attention converges faster than softmax attention on {task}, {both}.",
+                "Gaussian attention converges faster than softmax attention on "
+                f"{task}, {condition}.",
                 LOWER.in_words(number),
                 _loss_difference,
                 f"{SOURCE}, {figure}",
-                place=self.one_rate,
+                position=self.one_rate,
             ),
             self._claim(
                 "gaussian-more-accurate-one-rate",
                 "Gaussian attention ends at a higher test accuracy than softmax attention, "
-                f"{both}.",
+                f"{condition}.",
                 HIGHER.in_words(number),
                 _accuracy_difference,
                 f"{SOURCE}, {figure}",
-                place=self.one_rate,
+                position=self.one_rate,
             ),
         ]
 
@@ -166,7 +110,7 @@ class ClassifierClaims:
             "chance gives it 2.5 times of 100 at most; 4 seeds or more",
             _worst_run,
             f"{SOURCE}, figure 3",
-            place=self.one_rate,
+            position=self.one_rate,
         )
 
     def controls(self) -> list[Claim]:
@@ -202,7 +146,7 @@ class ClassifierClaims:
             _steadier,
         )
 
-    def above_shortcut(self) -> Claim:
+    def shortcut_claim(self) -> Claim:
         """Claim that something is learned that the shortcut rule doesn't know."""
         return self._claim(
             "above-shortcut",
@@ -210,7 +154,7 @@ class ClassifierClaims:
             ABOVE_SHORTCUT.in_words(
                 "test accuracy less that rule's, for the better kernel at its best step size,"
             ),
-            self._above_shortcut,
+            self._judge_shortcut,
             f"{SOURCE}; ours",
         )
 
@@ -231,14 +175,14 @@ class ClassifierClaims:
         name: str,
         statement: str,
         holds_where: str,
-        judge: OfBoth,
+        judge: Judge,
         source: str = SOURCE,
         kernel: str = "gaussian",
-        place: Place | None = None,
+        position: Place | None = None,
     ) -> Claim:
         """A claim on a kernel and softmax, each at its best step size or at one place."""
         names = self.parameters.model_fields
-        measure = BEST_KERNELS.judged_by(judge, names, (kernel, "softmax"), place)
+        measure = BEST_KERNELS.judged_by(judge, names, (kernel, "softmax"), position)
         return Claim(
             name=f"{self.prefix}-{name}",
             source=source,
@@ -249,35 +193,36 @@ class ClassifierClaims:
             preset=self.preset,
         )
 
-    def _above_shortcut(
-        self, one: BestSetting, other: BestSetting, cells: pd.DataFrame
+    def _judge_shortcut(
+        self, first: BestSetting, second: BestSetting, cells: pd.DataFrame
     ) -> Measurement:
-        if one.cells["shortcut_accuracy"].isna().all():
+        if first.cells["shortcut_accuracy"].isna().all():
             raise not_run(f"Here {self.shortcut} has nothing to go by.")
-        best = max((one, other), key=lambda kernel: kernel.column("test_accuracy").mean())
+        best = max((first, second), key=lambda setting: setting.column("test_accuracy").mean())
         return _difference(
             best.column("test_accuracy"),
             best.column("shortcut_accuracy"),
             ABOVE_SHORTCUT,
             f"Test accuracy less that of {self.shortcut}, for the better kernel, "
             f"{best.in_words()}.",
-            chosen=_chosen(one, other),
+            chosen=_chosen(first, second),
         )
 
     def _head_alive(self, cells: pd.DataFrame) -> Measurement:
-        done = trained(cells)[cells["status"] == "done"]
-        if done.empty:
+        ended = trained(cells)[cells["status"] == "done"]
+        if ended.empty:
             raise not_run("None of the cells is done.")
-        dead = numbers(done, "silent_head") == 1
-        places = done["kernel"] + " at " + done["learning_rate"].map("{:g}".format)
+        dead = numbers(ended, "silent_head") == 1
+        places = ended["kernel"] + " at " + ended["learning_rate"].map("{:g}".format)
         return judged(
-            share_of_seeds(~dead, done["seed"]),
+            share_of_seeds(~dead, ended["seed"]),
             ALIVE,
             details={
-                "cells": len(done),
+                "cells": len(ended),
                 "cells with a dead head": int(dead.sum()),
                 **{
-                    f"of them {at}": int(count) for at, count in places[dead].value_counts().items()
+                    f"of them {setting}": int(count)
+                    for setting, count in places[dead].value_counts().items()
                 },
             },
             note="The share of seeds on which no cell has a head whose units are zero on every "
@@ -285,9 +230,35 @@ class ClassifierClaims:
         )
 
 
+def _loss_difference(first: BestSetting, second: BestSetting, cells: pd.DataFrame) -> Measurement:
+    measured = _difference(
+        first.column(SPEED),
+        second.column(SPEED),
+        LOWER,
+        f"Test loss averaged over {first.column('steps').max():g} steps: {first.in_words()}, less "
+        f"{second.in_words()}, seed by seed.",
+        chosen=_chosen(first, second),
+        more=BEST_KERNELS.at_shared_values(cells, (first.name, second.name)),
+    )
+    return unless_at_edge(measured, first, second)
+
+
+def _accuracy_difference(
+    first: BestSetting, second: BestSetting, cells: pd.DataFrame
+) -> Measurement:
+    measured = _difference(
+        first.column("test_accuracy"),
+        second.column("test_accuracy"),
+        HIGHER,
+        f"Final test accuracy: {first.in_words()}, less {second.in_words()}, seed by seed.",
+        chosen=_chosen(first, second),
+    )
+    return unless_at_edge(measured, first, second)
+
+
 def _difference(
-    one: pd.Series[float],
-    other: pd.Series[float],
+    first: pd.Series[float],
+    second: pd.Series[float],
     margin: Margin,
     note: str,
     *,
@@ -296,45 +267,21 @@ def _difference(
 ) -> Measurement:
     """A paired difference, seed by seed, with both means and deviations among the details."""
     details = {
-        f"{which}, {name}": float(number)
-        for which, values in (("first", one), ("second", other))
+        f"{rank}, {name}": float(number)
+        for rank, values in (("first", first), ("second", second))
         for name, number in (("mean", values.mean()), ("deviation", values.std()))
     }
-    found = mean_estimate(one - other, level_of_each(chosen))
-    return judged(found, margin, details=details | dict(more or {}), note=note)
+    estimate = mean_estimate(first - second, level_of_each(chosen))
+    return judged(estimate, margin, details=details | dict(more or {}), note=note)
 
 
-def _loss_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
-    found = _difference(
-        one.column(SPEED),
-        other.column(SPEED),
-        LOWER,
-        f"Test loss averaged over {one.column('steps').max():g} steps: {one.in_words()}, less "
-        f"{other.in_words()}, seed by seed.",
-        chosen=_chosen(one, other),
-        more=BEST_KERNELS.at_shared_values(cells, (one.name, other.name)),
-    )
-    return unless_at_edge(found, one, other)
-
-
-def _accuracy_difference(one: BestSetting, other: BestSetting, cells: pd.DataFrame) -> Measurement:
-    found = _difference(
-        one.column("test_accuracy"),
-        other.column("test_accuracy"),
-        HIGHER,
-        f"Final test accuracy: {one.in_words()}, less {other.in_words()}, seed by seed.",
-        chosen=_chosen(one, other),
-    )
-    return unless_at_edge(found, one, other)
-
-
-def _chosen(one: BestSetting, other: BestSetting) -> int:
+def _chosen(first: BestSetting, second: BestSetting) -> int:
     """Of how many step sizes the best was chosen, on the same seeds.
 
     The choice favours a kernel that is as good at many of them, so an interval takes the level of
     that many.
     """
-    return max(len(one.tried), len(other.tried))
+    return max(len(first.tried), len(second.tried))
 
 
 def _worst_run(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) -> Measurement:
@@ -347,7 +294,7 @@ def _worst_run(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame)
 
 def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) -> Measurement:
     """Compare distances from the median: their mean's t interval stands accuracies of two modes."""
-    accuracies = {one.name: one.column("test_accuracy") for one in (gaussian, softmax)}
+    accuracies = {setting.name: setting.column("test_accuracy") for setting in (gaussian, softmax)}
     away = {name: (values - values.median()).abs() for name, values in accuracies.items()}
     return _difference(
         away["softmax"],
@@ -356,5 +303,62 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
         "How far the final test accuracy lies from its kernel's median: softmax's less the "
         "Gaussian's, seed by seed, each at its best step size.",
         chosen=_chosen(gaussian, softmax),
-        more={f"{name}, worst accuracy": float(one.min()) for name, one in accuracies.items()},
+        more={
+            f"{name}, worst accuracy": float(values.min()) for name, values in accuracies.items()
+        },
     )
+
+
+def worst_is_lower(first: ArrayLike, second: ArrayLike, *, note: str = "") -> Measurement:
+    """Return the measurement of a claim that the worst run of one sample is below the other's.
+
+    A single worst run says little: it is lower than the other's every second time where both
+    samples are alike. So the claim holds where the `lowest_needed` values are all of `one`, fails
+    where they are all of `other`, and is open otherwise; a tie between the samples there is no
+    order. Where runs of both share a seed and are alike for that, an error is rarer still.
+
+    Args:
+        first, second: as many runs of each.
+        note: what else a reader must know.
+    """
+    lower, higher = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
+    runs, needed = len(lower), 0
+    verdict: Verdict = "inconclusive"
+    if runs < FEWEST_RUNS:
+        note = f"{note} It needs {FEWEST_RUNS} seeds; these cells have {plural(runs, 'seed')}."
+        note = note.strip()
+    else:
+        needed = lowest_needed(runs)
+        if needed > runs:
+            note = f"{note} So few runs can't rule chance out.".strip()
+        elif lower[needed - 1] < higher[0]:
+            verdict = "holds"
+        elif higher[needed - 1] < lower[0]:
+            verdict = "fails"
+    return Measurement(
+        verdict=verdict,
+        value=float(higher[0] - lower[0]),
+        decided="ranks",
+        details={
+            "first, worst": float(lower[0]),
+            "second, worst": float(higher[0]),
+            "first, runs below the second's worst": int((lower < higher[0]).sum()),
+            "second, runs below the first's worst": int((higher < lower[0]).sum()),
+            "runs below it that decide": needed,
+        },
+        note=note,
+    )
+
+
+def lowest_needed(runs: int) -> int:
+    """Return how many of the lowest values must be of one sample so that chance is ruled out.
+
+    Where 2n values come in random order, the k lowest are all of a given half of them with chance
+    C(n, k) / C(2n, k), which may be as rare as an interval errs on one side.
+
+    Args:
+        runs: n, `FEWEST_RUNS` or more.
+    """
+    by_chance = (1 - level_of_each(1)) / 2
+    rare = (k for k in range(1, runs + 1) if comb(runs, k) <= by_chance * comb(2 * runs, k))
+    return next(rare, runs + 1)

@@ -18,8 +18,8 @@ from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
+from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.kernels import KernelName
-from overfit_cli.studies.attention_kernel.paper import PAPER
 
 
 class ClassifierParameters(StudyParameters):

@@ -1,8 +1,7 @@
-"""Plain and slow: kernel attention, and the classifier.
+"""Plain, slow kernel attention and transformer in NumPy, in float64.
 
-Attention entry by entry, as its definition says: what the fast one is tested against.
-
-The transformer in plain NumPy: one sample, head and token at a time, in float64.
+Attention is computed entry by entry as its definition says, and the transformer one sample, head
+and token at a time. The fast ones share no code with these.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ def logits(
     """
     masks = np.ones(tokens.shape, dtype=bool) if mask is None else mask
     rows = []
-    for sample, own in zip(tokens, masks, strict=True):
-        units = head_units(weights, kernel, heads, sample, own)
+    for sample, present in zip(tokens, masks, strict=True):
+        units = head_units(weights, kernel, heads, sample, present)
         rows.append(_linear(weights, "classes", units))
     return np.array(rows)
 
@@ -70,8 +69,11 @@ def head_units(
     weights: Weights, kernel: str, heads: int, sample: np.ndarray, mask: np.ndarray
 ) -> np.ndarray:
     """Return the head's ReLU units, (hidden,), of one sample's tokens; padding is left out."""
-    places = np.flatnonzero(mask)
-    stream = [weights["embedding"][sample[at]] + weights["position"][at] for at in places]
+    positions = np.flatnonzero(mask)
+    stream = [
+        weights["embedding"][sample[position]] + weights["position"][position]
+        for position in positions
+    ]
     layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
     for layer in range(layers):
         name = f"layers.{layer}."
@@ -86,8 +88,8 @@ def _attended(
 ) -> list[np.ndarray]:
     normed = [_normalised(weights, f"{name}attention_norm", x) for x in stream]
     query, key, value = (
-        np.array([_linear(weights, f"{name}{which}", x) for x in normed])
-        for which in ("query", "key", "value")
+        np.array([_linear(weights, f"{name}{projection}", x) for x in normed])
+        for projection in ("query", "key", "value")
     )
     # The n in these two kernels' names is the padded length.
     share = padded / len(stream)
@@ -95,11 +97,11 @@ def _attended(
     width = query.shape[1] // heads
     mixed = np.zeros_like(query)
     for head in range(heads):
-        own = slice(head * width, (head + 1) * width)
-        attention = scale * attention_by_definition(kernel, query[:, own], key[:, own])
-        for to in range(len(stream)):
+        columns = slice(head * width, (head + 1) * width)
+        attention = scale * attention_by_definition(kernel, query[:, columns], key[:, columns])
+        for position in range(len(stream)):
             for source in range(len(stream)):
-                mixed[to, own] += attention[to, source] * value[source, own]
+                mixed[position, columns] += attention[position, source] * value[source, columns]
     return [
         x + _linear(weights, f"{name}output", row) for x, row in zip(stream, mixed, strict=True)
     ]

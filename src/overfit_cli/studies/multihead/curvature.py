@@ -25,7 +25,10 @@ class Derivatives:
 
     Attributes:
         outputs: Φ, shape (samples,).
-        gradients: shape (samples, parameters).
+        gradients: ∇Φ, shape (samples, parameters).
+        _inputs: X, shape (samples, tokens, features).
+        _covariances: cov_t(x), shape (samples, tokens, features, features).
+        _curvatures: the bracket in ∂²Φ/∂W², in the same shape.
     """
 
     outputs: Tensor
@@ -35,7 +38,7 @@ class Derivatives:
     _curvatures: Tensor
 
     def first(self, count: int) -> Derivatives:
-        """Return those of the first samples alone."""
+        """Return the derivatives of the first samples alone."""
         return Derivatives(
             self.outputs[:count],
             self.gradients[:count],
@@ -46,10 +49,10 @@ class Derivatives:
 
     def hessians(self) -> Tensor:
         """Return the Hessian of each sample's output, (samples, parameters, parameters)."""
-        x = self._inputs
-        in_both = torch.einsum("nta,ntjb->ntjab", x, self._covariances)
-        in_attention = torch.einsum("nta,ntc,ntbe->nabce", x, x, self._curvatures)
-        return self._whole(in_both, in_attention)
+        X = self._inputs
+        in_UW = torch.einsum("nta,ntjb->ntjab", X, self._covariances)  # (samples, T, d, d, d)
+        in_WW = torch.einsum("nta,ntc,ntbe->nabce", X, X, self._curvatures)  # (samples, d, d, d, d)
+        return _join(in_UW, in_WW)
 
     def mean_hessian(self, weights: Tensor) -> Tensor:
         """Return the Hessian of the weighted sum of outputs, (parameters, parameters).
@@ -57,48 +60,59 @@ class Derivatives:
         Args:
             weights: shape (samples,).
         """
-        x, weighted = self._inputs, weights[:, None, None] * self._inputs
-        in_both = torch.einsum("nta,ntjb->tjab", weighted, self._covariances)
-        in_attention = torch.einsum("nta,ntc,ntbe->abce", weighted, x, self._curvatures)
-        return self._whole(in_both[None], in_attention[None])[0]
-
-    def _whole(self, in_both: Tensor, in_attention: Tensor) -> Tensor:
-        samples, tokens, features = in_both.shape[:3]
-        of_projection, of_attention = tokens * features, features**2
-        both = in_both.reshape(samples, of_projection, of_attention)
-        found = both.new_zeros(samples, *(2 * [of_projection + of_attention]))
-        found[:, :of_projection, of_projection:] = both
-        found[:, of_projection:, :of_projection] = both.mT
-        found[:, of_projection:, of_projection:] = in_attention.reshape(
-            samples, of_attention, of_attention
-        )
-        return found
+        X, weighted = self._inputs, weights[:, None, None] * self._inputs  # each (samples, T, d)
+        in_UW = torch.einsum("nta,ntjb->tjab", weighted, self._covariances)  # (T, d, d, d)
+        in_WW = torch.einsum("nta,ntc,ntbe->abce", weighted, X, self._curvatures)  # (d, d, d, d)
+        return _join(in_UW[None], in_WW[None])[0]
 
 
-def derivatives(inputs: Tensor, projection: Tensor, attention: Tensor) -> Derivatives:
+def _join(in_UW: Tensor, in_WW: Tensor) -> Tensor:
+    """Join the blocks of Hessians; ∂²Φ/∂U² is zero.
+
+    Args:
+        in_UW: ∂²Φ/∂u_tj ∂W_ab, shape (samples, t, j, a, b).
+        in_WW: ∂²Φ/∂W_ab ∂W_ce, shape (samples, a, b, c, e).
+
+    Returns:
+        Shape (samples, parameters, parameters).
+    """
+    n, T, d = in_UW.shape[:3]
+    size_U, size_W = T * d, d**2
+    UW = in_UW.reshape(n, size_U, size_W)
+    hessians = UW.new_zeros(n, *(2 * [size_U + size_W]))
+    hessians[:, :size_U, size_U:] = UW
+    hessians[:, size_U:, :size_U] = UW.mT
+    hessians[:, size_U:, size_U:] = in_WW.reshape(n, size_W, size_W)
+    return hessians
+
+
+def derivatives(inputs: Tensor, U: Tensor, W: Tensor) -> Derivatives:
     """Return the derivatives of one head's output.
 
     Args:
         inputs: X, shape (samples, tokens, features).
-        projection: U, shape (tokens, features).
-        attention: W, shape (features, features).
+        U: shape (tokens, features).
+        W: shape (features, features).
     """
-    weights = (inputs @ attention @ inputs.mT).softmax(-1)  # A, (samples, tokens, tokens)
-    outputs = projection @ inputs.mT  # G, likewise
-    mean = (weights * outputs).sum(-1)  # Ḡ, (samples, tokens)
-    spread = weights * (outputs - mean[..., None])
-    means = weights @ inputs  # x̄_t, (samples, tokens, features)
-    pulls = spread @ inputs  # p_t
-    squares = torch.einsum("nsa,nsb->nsab", inputs, inputs)
-    second = torch.einsum("nts,nsab->ntab", weights, squares)
-    crossed = pulls[..., :, None] * means[..., None, :]
-    curvatures = torch.einsum("nts,nsab->ntab", spread, squares) - crossed - crossed.mT
-    in_attention = torch.einsum("nta,ntb->nab", inputs, pulls)
+    X = inputs
+    A = (X @ W @ X.mT).softmax(-1)  # (samples, t, s)
+    G = U @ X.mT  # (samples, t, s)
+    G_mean = (A * G).sum(-1)  # Ḡ, (samples, t)
+    spread = A * (G - G_mean[..., None])  # A_ts (G_ts − Ḡ_t), (samples, t, s)
+    means = A @ X  # x̄_t, (samples, t, d)
+    pulls = spread @ X  # p_t, (samples, t, d)
+    squares = torch.einsum("nsa,nsb->nsab", X, X)  # x_s x_sᵀ, (samples, s, d, d)
+    second = torch.einsum("nts,nsab->ntab", A, squares)  # (samples, t, d, d)
+    crossed = pulls[..., :, None] * means[..., None, :]  # p_t x̄_tᵀ, (samples, t, d, d)
+    curvatures = (
+        torch.einsum("nts,nsab->ntab", spread, squares) - crossed - crossed.mT
+    )  # (samples, t, d, d)
+    in_W = torch.einsum("nta,ntb->nab", X, pulls)  # ∂Φ/∂W, (samples, d, d)
     return Derivatives(
-        outputs=mean.sum(-1),
-        gradients=torch.cat([means.flatten(1), in_attention.flatten(1)], 1),
-        _inputs=inputs,
-        _covariances=second - means[..., :, None] * means[..., None, :],
+        outputs=G_mean.sum(-1),
+        gradients=torch.cat([means.flatten(1), in_W.flatten(1)], 1),
+        _inputs=X,
+        _covariances=second - means[..., :, None] * means[..., None, :],  # (samples, t, d, d)
         _curvatures=curvatures,
     )
 
@@ -120,41 +134,42 @@ class LossCurvature:
     smallest: float
 
 
-def loss_curvature(of_classes: list[Derivatives], counts: Tensor, labels: Tensor) -> LossCurvature:
+def loss_curvature(by_class: list[Derivatives], counts: Tensor, labels: Tensor) -> LossCurvature:
     """Return the curvature of the loss for heads in classes.
 
     The Hessian of all heads needs no matrix of their size. Within a class it is the same block for
-    every head, plus the same rank-n part for every pair of heads; so its eigenvalues are those on
-    the classes' means, and those of each class's block, which changes of heads against each other
-    see.
+    every head, plus the same rank-n part for every pair of heads. So its eigenvalues are those on
+    the classes' means, and, for changes of heads against each other, those of each class's block.
 
     Args:
-        of_classes: the derivatives of each class's output, for the training samples.
+        by_class: the derivatives of each class's output, for the training samples.
         counts: how many heads each class has, shape (classes,).
         labels: y, shape (samples,).
     """
-    heads = counts.sum()
+    H = counts.sum()
     logits = sum(
-        count / heads.sqrt() * one.outputs for count, one in zip(counts, of_classes, strict=True)
+        count / H.sqrt() * head.outputs for count, head in zip(counts, by_class, strict=True)
     )
-    margins = torch.as_tensor(logits) * labels
+    margins = torch.as_tensor(logits) * labels  # (samples,)
     weights = loss_weights(margins[None], scaled=True)[0] / len(margins)  # −ℓ′ / (n L), (samples,)
-    curved = weights * torch.sigmoid(margins)  # ℓ″ = −ℓ′ σ(margin)
-    roots = (counts / heads).sqrt()
-    blocks = [one.mean_hessian(-weights * labels) / heads.sqrt() for one in of_classes]
+    curved = weights * torch.sigmoid(margins)  # ℓ″ / (n L), as ℓ″ = −ℓ′ σ(margin), (samples,)
+
+    # Σ_i ℓ′ ∇²Φ / √H by class, and Σ_i ℓ″ ∇Φ ∇Φᵀ over all classes
+    roots = (counts / H).sqrt()  # (classes,)
+    blocks = [head.mean_hessian(-weights * labels) / H.sqrt() for head in by_class]
     gradients = torch.cat(
-        [root * one.gradients for root, one in zip(roots, of_classes, strict=True)], 1
+        [root * head.gradients for root, head in zip(roots, by_class, strict=True)], 1
     )  # (samples, classes · parameters)
-    together: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
-    whole = together + gradients.T @ (curved[:, None] * gradients)
-    found = [torch.linalg.eigvalsh(whole)]
-    found += [
+    diagonal: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
+    hessian = diagonal + gradients.T @ (curved[:, None] * gradients)
+    spectra = [torch.linalg.eigvalsh(hessian)]
+    spectra += [
         torch.linalg.eigvalsh(block)
         for block, count in zip(blocks, counts, strict=True)
         if count > 1
     ]
-    eigenvalues = torch.cat(found)
-    gradient = gradients.T @ (weights * labels)
+    eigenvalues = torch.cat(spectra)
+    gradient = gradients.T @ (weights * labels)  # −∇L / L, (classes · parameters,)
     return LossCurvature(
         log_loss=float(log_mean_loss(margins)),
         gradient=float(gradient.norm()),

@@ -1,22 +1,19 @@
-"""The engine of one head or of classes of heads: weights, optimisers, gradients.
-
-Weights of heads, kept once for each class of heads that are alike.
+"""One layer of multi-head attention: its weights, optimisers, logits and gradients.
 
     Φ̃(X) = H^(−1/2) Σ_h ⟨U_h, softmax(X W_h Xᵀ) X⟩    (Deora et al. 2024, equation 2)
 
 Heads that begin alike get the same gradient at every step, so they stay alike under any optimiser
-that treats them alike. From zero all H heads are one class. After the first phase of section 5.1,
-whose steps are ±1, they are two. A class counts as often as it has heads; nothing else changes.
+that treats them alike. Each class of such heads is stored once and counts as often as it has heads.
+From zero all H heads are one class. After the first phase of section 5.1, whose steps are ±1, they
+are two.
 
-Steps of the optimisers, for cells that are trained together.
+For one head and sample, with S = X W Xᵀ, A = softmax(S) by rows, G_ts = ⟨u_t, x_s⟩ and
+Ḡ_t = Σ_s A_ts G_ts,
 
-Logits and gradients of classes of heads, by hand, for cells that share their samples.
+    Φ = Σ_t Ḡ_t,   ∂Φ/∂u_t = Σ_s A_ts x_s,   ∂Φ/∂S_ts = A_ts (G_ts − Ḡ_t),
+    ∂Φ/∂W = Σ_ts x_t (∂Φ/∂S_ts) x_sᵀ
 
-Arrays over pairs of tokens are ordered (token s, sample, token t and class), so that sums over s
-run over long rows, and each sample's scores are one small matrix product. No table of products of
-two tokens' features is kept: it would be `features` squared times as large as the scores, and
-reading it would cost more than all else. Samples are taken some at a time, so that the arrays stay
-in a processor's cache.
+Symbols in the code: T tokens, d features, n samples, C = cells · classes heads that are computed.
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ from overfit_cli.core.training import named_rng
 from overfit_cli.studies.multihead.parameters import Floats, MultiheadParameters, Optimiser, Samples
 
 Weights = dict[str, Tensor]
-"""What is trained, by name: `projection` (U) and `attention` (W), or the factors of both.
+"""Trained tensors by name: `projection` (U) and `attention` (W), or the factors of both.
 
 Each has shape (cells, classes, ...).
 """
@@ -49,7 +46,7 @@ class Heads:
     """The heads of cells that are trained together.
 
     Attributes:
-        weights: what is trained.
+        weights: the trained tensors.
         counts: how many heads each class has, shape (cells, classes).
         heads: H, shape (cells,).
     """
@@ -60,17 +57,17 @@ class Heads:
 
     @cached_property
     def mixing(self) -> Tensor:
-        """What a class's output counts in the logit, counts / √H, shape (cells, classes)."""
+        """The factor of a class's output in the logit, counts / √H, shape (cells, classes)."""
         return self.counts / self.heads.sqrt()[:, None]
 
-    def of(self, cells: Tensor) -> Heads:
-        """Return those of some of the cells."""
-        weights = {name: one[cells] for name, one in self.weights.items()}
+    def select(self, cells: Tensor) -> Heads:
+        """Return the heads of some of the cells, given by their indices."""
+        weights = {name: tensor[cells] for name, tensor in self.weights.items()}
         return Heads(weights, self.counts[cells], self.heads[cells])
 
-    def copied(self) -> Heads:
+    def copy(self) -> Heads:
         """Return a copy that steps don't change."""
-        weights = {name: one.clone() for name, one in self.weights.items()}
+        weights = {name: tensor.clone() for name, tensor in self.weights.items()}
         return Heads(weights, self.counts, self.heads)
 
 
@@ -79,20 +76,26 @@ def full_matrices(weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     if "projection" in weights:
         return weights["projection"], weights["attention"]
     return (
-        weights["places"] @ weights["values"].mT,
-        weights["queries"] @ weights["keys"].mT,
+        weights["places"] @ weights["values"].mT,  # U = P Vᵀ
+        weights["queries"] @ weights["keys"].mT,  # W = Q Kᵀ
     )
 
 
-def gradients_of(weights: Mapping[str, Tensor], projection: Tensor, attention: Tensor) -> Weights:
-    """Return the gradients in what is trained, from those in U and W."""
+def gradients_of(weights: Mapping[str, Tensor], grad_U: Tensor, grad_W: Tensor) -> Weights:
+    """Return the gradients in the trained tensors, from those in U and W.
+
+    Args:
+        weights: the trained tensors.
+        grad_U: shape (cells, classes, tokens, features).
+        grad_W: shape (cells, classes, features, features).
+    """
     if "projection" in weights:
-        return {"projection": projection, "attention": attention}
+        return {"projection": grad_U, "attention": grad_W}
     return {
-        "places": projection @ weights["values"],
-        "values": projection.mT @ weights["places"],
-        "queries": attention @ weights["keys"],
-        "keys": attention.mT @ weights["queries"],
+        "places": grad_U @ weights["values"],
+        "values": grad_U.mT @ weights["places"],
+        "queries": grad_W @ weights["keys"],
+        "keys": grad_W.mT @ weights["queries"],
     }
 
 
@@ -107,21 +110,22 @@ def initial_heads(
     """Return the heads of a seed's cells before the first step.
 
     Args:
-        settings: the cells', which all have as many classes.
-        seed: of all of them.
+        settings: the cells' parameters, all with as many classes.
+        seed: the seed of all cells.
         first: samples of the first phase.
-        dtype, device: of the tensors.
+        dtype: type of the tensors.
+        device: device of the tensors.
     """
 
     def tensor(arrays: Sequence[Floats]) -> Tensor:
         return torch.tensor(np.stack(arrays), dtype=dtype, device=device)
 
-    each = [_initial_classes(one, seed, first) for one in settings]
-    names = each[0][0]
+    by_cell = [_initial_classes(parameters, seed, first) for parameters in settings]
+    names = by_cell[0][0]
     return Heads(
-        weights={name: tensor([weights[name] for weights, _ in each]) for name in names},
-        counts=tensor([counts for _, counts in each]),
-        heads=tensor([np.array(float(one.heads)) for one in settings]),
+        weights={name: tensor([weights[name] for weights, _ in by_cell]) for name in names},
+        counts=tensor([counts for _, counts in by_cell]),
+        heads=tensor([np.array(float(parameters.heads)) for parameters in settings]),
     )
 
 
@@ -142,46 +146,42 @@ def first_step_sizes(parameters: MultiheadParameters, seed: int) -> Floats:
 
 
 def first_gradient(first: Samples) -> Floats:
-    """Return what the first phase adds to U for a step size of 1, the same row for each token.
+    """Return what the first phase adds to U for a step size of 1, (tokens, features).
 
-    It is Σ_i y_i Σ_t x_it / (2 n₁ T) (equation 120); W has no gradient at zero.
+    Each row is Σ_i y_i Σ_t x_it / (2 n₁ T) (equation 120); W has no gradient at zero.
     """
-    n, tokens, _ = first.inputs.shape
-    row: Floats = np.einsum("n,ntd->d", first.labels, first.inputs) / (2 * n * tokens)
+    n, T, _ = first.inputs.shape
+    row: Floats = np.einsum("n,ntd->d", first.labels, first.inputs) / (2 * n * T)  # (features,)
     return np.broadcast_to(row, first.inputs.shape[1:])
 
 
 def _initial_classes(
     parameters: MultiheadParameters, seed: int, first: Samples
 ) -> tuple[dict[str, Floats], Floats]:
-    """The first weights of each class, and how many heads it has."""
-    features, heads = parameters.d, parameters.heads
+    """Return the first weights of each class, and how many heads it has."""
+    d, H = parameters.d, parameters.heads
     if parameters.initialisation == "gaussian":
-        return _gaussian(parameters, seed), np.ones(heads)
-    signs = first_step_sizes(parameters, seed)
-    counts = np.ones(heads)
+        return _gaussian(parameters, seed), np.ones(H)
+    signs = first_step_sizes(parameters, seed)  # α, (heads,)
+    counts = np.ones(H)
     if not parameters.separate_heads and parameters.first_phase == "signs":
         counts = np.array([(signs > 0).sum(), (signs < 0).sum()], dtype=np.float64)
         signs = np.array([1.0, -1.0])
     elif not parameters.separate_heads:
-        counts, signs = np.array([float(heads)]), signs[:1]
+        counts, signs = np.array([float(H)]), signs[:1]
     return {
-        "projection": signs[:, None, None] * first_gradient(first),
-        "attention": np.zeros((len(signs), features, features)),
+        "projection": signs[:, None, None] * first_gradient(first),  # (classes, T, d)
+        "attention": np.zeros((len(signs), d, d)),
     }, counts
 
 
 def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
-    tokens, features = parameters.tokens, parameters.d
-    shapes = {"projection": (tokens, features), "attention": (features, features)}
+    """Draw the weights of every head from N(0, σ²), each tensor from a stream of its own."""
+    T, d = parameters.tokens, parameters.d
+    shapes = {"projection": (T, d), "attention": (d, d)}
     if parameters.head_width == "shared":
-        width = features // parameters.heads
-        shapes = {
-            "places": (tokens, width),
-            "values": (features, width),
-            "queries": (features, width),
-            "keys": (features, width),
-        }
+        width = d // parameters.heads
+        shapes = {"places": (T, width), **dict.fromkeys(("values", "queries", "keys"), (d, width))}
     return {
         name: parameters.sigma_init
         * named_rng(seed, "init", name).standard_normal((parameters.heads, *shape))
@@ -190,17 +190,18 @@ def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
 
 
 BETAS = (0.9, 0.999)
+
 SMALL = 1e-8
 """What Adam adds to the root of the mean square; PyTorch's default, as the betas are."""
 
 
 class Steps:
-    """Takes steps with one optimiser, and keeps what it remembers.
+    """Takes the steps of one optimiser, and keeps its moments.
 
     Args:
-        optimiser: which.
-        step_sizes: of each cell, shape (cells,).
-        momentum: for `momentum`, of each cell, shape (cells,).
+        optimiser: its name.
+        step_sizes: η of each cell, shape (cells,).
+        momentum: the factor of `momentum` for each cell, shape (cells,).
         counts: how many heads each class has, shape (cells, classes): a norm is over all heads.
     """
 
@@ -216,66 +217,69 @@ class Steps:
         self._taken = 0
 
     @property
-    def by_loss(self) -> bool:
-        """Whether the gradients it is to be given are divided by the loss."""
+    def divides_by_loss(self) -> bool:
+        """Whether it takes gradients that are divided by the loss."""
         return self._optimiser in ("loss-normalised", "gradient-normalised")
 
     def take(self, weights: Weights, gradients: Mapping[str, Tensor]) -> None:
         """Change the weights by a step, in place."""
         self._taken += 1
-        size = self._step_sizes
+        size = self._step_sizes  # (cells, 1, 1, 1)
         if self._optimiser == "gradient-normalised":
             size = size / _norm(gradients, self._counts)[:, None, None, None]
         for name, gradient in gradients.items():
             weights[name].addcmul_(size, self._direction(name, gradient), value=-1)
 
     def _direction(self, name: str, gradient: Tensor) -> Tensor:
+        """Return what is subtracted for a step size of 1, in the gradient's shape."""
         if self._optimiser == "momentum":
-            before = _kept(self._first, name, gradient)
-            return before.mul_(self._momentum).add_(gradient)
+            velocity = _moment(self._first, name, gradient)
+            return velocity.mul_(self._momentum).add_(gradient)
         if self._optimiser == "adam":
             return self._adam(name, gradient)
         return gradient
 
     def _adam(self, name: str, gradient: Tensor) -> Tensor:
-        first = _kept(self._first, name, gradient)
-        second = _kept(self._second, name, gradient)
+        first = _moment(self._first, name, gradient)
+        second = _moment(self._second, name, gradient)
         first.lerp_(gradient, 1 - BETAS[0])
         second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
         mean, square = (1 - beta**self._taken for beta in BETAS)
         return (first / mean) / ((second / square).sqrt() + SMALL)
 
     def keep(self, cells: Tensor) -> None:
-        """Go on with some of the cells alone."""
+        """Go on with some of the cells alone, given by their indices."""
         self._step_sizes, self._momentum = self._step_sizes[cells], self._momentum[cells]
         self._counts = self._counts[cells]
-        self._first = {name: one[cells] for name, one in self._first.items()}
-        self._second = {name: one[cells] for name, one in self._second.items()}
+        self._first = {name: moment[cells] for name, moment in self._first.items()}
+        self._second = {name: moment[cells] for name, moment in self._second.items()}
 
 
-def _kept(kept: Weights, name: str, gradient: Tensor) -> Tensor:
-    """What is remembered of the gradients so far; zeros before the first."""
-    if name not in kept:
-        kept[name] = torch.zeros_like(gradient)
-    return kept[name]
+def _moment(moments: Weights, name: str, gradient: Tensor) -> Tensor:
+    """Return the moment of a tensor's gradients so far; zeros before the first."""
+    if name not in moments:
+        moments[name] = torch.zeros_like(gradient)
+    return moments[name]
 
 
 def _norm(gradients: Mapping[str, Tensor], counts: Tensor) -> Tensor:
-    """The Frobenius norm of all heads together, (cells,), whose squares needn't be floats."""
-    largest = torch.stack([one.abs().amax((-3, -2, -1)) for one in gradients.values()]).amax(0)
+    """Return the Frobenius norm of all heads together, (cells,); its square may underflow."""
+    by_name = [gradient.abs().amax((-3, -2, -1)) for gradient in gradients.values()]
+    largest = torch.stack(by_name).amax(0)  # (cells,)
     largest = largest.clamp(min=torch.finfo(largest.dtype).tiny)
-    scaled = {name: one / largest[:, None, None, None] for name, one in gradients.items()}
+    scaled = {name: gradient / largest[:, None, None, None] for name, gradient in gradients.items()}
     return largest * squared_norm(scaled, counts).sqrt()
 
 
 def squared_norm(weights: Mapping[str, Tensor], counts: Tensor) -> Tensor:
     """Return the squared Frobenius norm of all heads together, (cells,)."""
-    of_class = torch.stack([one.square().sum((-2, -1)) for one in weights.values()]).sum(0)
-    return (counts * of_class).sum(-1)
+    by_name = [tensor.square().sum((-2, -1)) for tensor in weights.values()]
+    by_class = torch.stack(by_name).sum(0)  # (cells, classes)
+    return (counts * by_class).sum(-1)
 
 
-_AT_ONCE = {"cpu": 150_000, "cuda": 200_000_000}
-"""The numbers of an array over pairs of tokens, of all classes, at most."""
+_PART_NUMBERS = {"cpu": 150_000, "cuda": 200_000_000}
+"""The most numbers of an array over pairs of tokens, of all classes together."""
 
 
 @dataclass(frozen=True)
@@ -285,8 +289,8 @@ class Gradients:
     Attributes:
         logits: Φ̃, shape (cells, samples).
         loss: the training loss, shape (cells,).
-        projection: in U, shape (cells, classes, tokens, features).
-        attention: in W, shape (cells, classes, features, features).
+        projection: ∂L/∂U, shape (cells, classes, tokens, features).
+        attention: ∂L/∂W, shape (cells, classes, features, features).
     """
 
     logits: Tensor
@@ -294,10 +298,10 @@ class Gradients:
     projection: Tensor
     attention: Tensor
 
-    def of(self, cells: Tensor) -> Gradients:
-        """Return those of some of the cells."""
+    def select(self, cells: Tensor) -> Gradients:
+        """Return the gradients of some of the cells, given by their indices."""
         parts = (self.logits, self.loss, self.projection, self.attention)
-        return Gradients(*(one[cells] for one in parts))
+        return Gradients(*(part[cells] for part in parts))
 
 
 class HeadGradients:
@@ -310,169 +314,180 @@ class HeadGradients:
     """
 
     def __init__(self, inputs: Tensor, labels: Tensor, cells: int, classes: int) -> None:
-        self._parts = _in_parts(inputs, cells, classes)
+        self._parts = _split_samples(inputs, cells, classes)
         self._labels = torch.split(labels, self._parts[0].size)
 
-    def __call__(
-        self, projection: Tensor, attention: Tensor, mixing: Tensor, heads: Tensor, scaled: bool
-    ) -> Gradients:
-        """Return logits and gradients.
+    def __call__(self, U: Tensor, W: Tensor, mixing: Tensor, H: Tensor, scaled: bool) -> Gradients:
+        """Return logits and gradients of L = mean log(1 + exp(−y Φ̃)).
 
         Args:
-            projection: U, shape (cells, classes, tokens, features).
-            attention: W, shape (cells, classes, features, features).
-            mixing: what a class counts in the logit, shape (cells, classes).
-            heads: H, shape (cells,).
+            U: shape (cells, classes, tokens, features).
+            W: shape (cells, classes, features, features).
+            mixing: the factor of a class's output in the logit, shape (cells, classes).
+            H: the number of heads, shape (cells,).
             scaled: whether gradients are divided by the loss; they then don't underflow with it.
         """
-        found = []
-        for part, labels in zip(self._parts, self._labels, strict=True):
-            logits = part.logits(projection, attention, mixing)
-            margins = logits * labels
-            weights = loss_weights(margins, scaled) * (-labels / len(labels))
-            weights /= heads.sqrt()[:, None]  # ∂L/∂Φ of a head
-            loss = functional.softplus(-margins).mean(-1)
-            found.append(Gradients(logits, loss, *part.gradients(weights, scaled)))
-        return found[0] if len(found) == 1 else self._joined(found, scaled)
+        by_part = []
+        for part, y in zip(self._parts, self._labels, strict=True):
+            logits = part.logits(U, W, mixing)  # (cells, samples)
+            margins = logits * y  # (cells, samples)
+            weights = loss_weights(margins, scaled) * (-y / len(y))  # ∂L/∂Φ̃, (cells, samples)
+            weights /= H.sqrt()[:, None]  # ∂L/∂Φ of one head, (cells, samples)
+            loss = functional.softplus(-margins).mean(-1)  # (cells,)
+            by_part.append(Gradients(logits, loss, *part.gradients(weights, scaled)))
+        return by_part[0] if len(by_part) == 1 else self._join(by_part, scaled)
 
-    def _joined(self, found: Sequence[Gradients], scaled: bool) -> Gradients:
-        """Put those of all samples together from those of each part."""
-        counts = found[0].loss.new_tensor([len(labels) for labels in self._labels])
-        shares = (counts / counts.sum())[:, None]  # (parts, cells)
-        loss = (shares * torch.stack([one.loss for one in found])).sum(0)
+    def _join(self, by_part: Sequence[Gradients], scaled: bool) -> Gradients:
+        """Join the parts' logits, and average their losses and gradients."""
+        counts = by_part[0].loss.new_tensor([len(y) for y in self._labels])  # (parts,)
+        shares = (counts / counts.sum())[:, None]  # (parts, 1)
+        loss = (shares * torch.stack([part.loss for part in by_part])).sum(0)  # (cells,)
         if scaled:  # each part's gradients are divided by its own loss
-            margins = [one.logits * y for one, y in zip(found, self._labels, strict=True)]
-            logs = torch.stack([log_mean_loss(one) for one in margins])
-            shares = (logs + counts.log()[:, None]).softmax(0)
+            margins = [part.logits * y for part, y in zip(by_part, self._labels, strict=True)]
+            logs = torch.stack([log_mean_loss(of_part) for of_part in margins])  # (parts, cells)
+            shares = (logs + counts.log()[:, None]).softmax(0)  # (parts, cells)
         else:
             shares = shares.expand(-1, len(loss))
-        projections = torch.stack([one.projection for one in found])
-        attentions = torch.stack([one.attention for one in found])
+        grad_U = torch.stack([part.projection for part in by_part])  # (parts, cells, classes, T, d)
+        grad_W = torch.stack([part.attention for part in by_part])  # (parts, cells, classes, d, d)
         return Gradients(
-            torch.cat([one.logits for one in found], 1),
+            torch.cat([part.logits for part in by_part], 1),
             loss,
-            torch.einsum("pc,pc...->c...", shares, projections),
-            torch.einsum("pc,pc...->c...", shares, attentions),
+            torch.einsum("pc,pc...->c...", shares, grad_U),
+            torch.einsum("pc,pc...->c...", shares, grad_W),
         )
 
 
-def logits_of(inputs: Tensor, projection: Tensor, attention: Tensor, mixing: Tensor) -> Tensor:
+def logits_of(inputs: Tensor, U: Tensor, W: Tensor, mixing: Tensor) -> Tensor:
     """Return Φ̃ of any samples, (cells, samples).
 
     Args:
         inputs: X, shape (samples, tokens, features).
-        projection, attention, mixing: as for `HeadGradients`.
+        U, W, mixing: as for `HeadGradients`.
     """
-    parts = _in_parts(inputs, *mixing.shape)
-    return torch.cat([one.logits(projection, attention, mixing) for one in parts], 1)
+    parts = _split_samples(inputs, *mixing.shape)
+    return torch.cat([part.logits(U, W, mixing) for part in parts], 1)
 
 
-def _in_parts(inputs: Tensor, cells: int, classes: int) -> list[_Part]:
+def _split_samples(inputs: Tensor, cells: int, classes: int) -> list[_Part]:
     """Split samples so that the arrays of each part fit into a cache; parts share the arrays."""
-    n, tokens, _ = inputs.shape
-    columns = tokens * cells * classes
-    size = min(n, max(1, _AT_ONCE[inputs.device.type] // (tokens * columns)))
-    room = [inputs.new_empty(tokens * size * columns) for _ in range(3)]
-    return [_Part(one, room, cells, classes) for one in torch.split(inputs, size)]
+    n, T, _ = inputs.shape
+    columns = T * cells * classes
+    size = min(n, max(1, _PART_NUMBERS[inputs.device.type] // (T * columns)))
+    memory = [inputs.new_empty(T * size * columns) for _ in range(3)]
+    return [_Part(samples, memory, cells, classes) for samples in torch.split(inputs, size)]
 
 
 class _Part:
-    """Some of the samples, and the arrays over their pairs of tokens, used again at each step.
+    """Logits and gradients on some of the samples.
+
+    Arrays over pairs of tokens are ordered (s, samples, t · C): sums over s then run over long
+    rows, and each sample's scores are one small matrix product. No table of products of two tokens'
+    features is kept: it would be d² times as large as the scores, and reading it would cost more
+    than all else. Each array is computed in place in one of three kept ones, and is named by what
+    it holds since the last step.
 
     Args:
         inputs: X, shape (samples, tokens, features).
-        room: memory for three of the arrays.
+        memory: three vectors that the arrays over pairs of tokens are written to.
         cells, classes: how many there are.
     """
 
-    def __init__(self, inputs: Tensor, room: Sequence[Tensor], cells: int, classes: int) -> None:
-        n, tokens, features = inputs.shape
+    def __init__(self, inputs: Tensor, memory: Sequence[Tensor], cells: int, classes: int) -> None:
+        n, T, d = inputs.shape
         self.size = n
-        columns = tokens * cells * classes
-        self._samples = inputs.contiguous()  # (samples, t, a)
-        self._by_sample = self._samples.view(-1, features)  # (samples · t, a)
-        self._by_token = inputs.transpose(0, 1).reshape(-1, features)  # (s · samples, b)
-        # (s, samples, t · classes)
-        self._softmax, self._outputs, self._products = (
-            one[: tokens * n * columns].view(tokens, n, columns) for one in room
-        )
-        self._row = inputs.new_empty(n, columns)
+        columns = T * cells * classes
+        self._X = inputs.contiguous()  # (samples, tokens, features)
+        self._X_rows = self._X.view(-1, d)  # (samples · t, features)
+        self._X_columns = inputs.transpose(0, 1).reshape(-1, d)  # (s · samples, features)
+        self._memory = [
+            vector[: T * n * columns].view(T, n, columns) for vector in memory
+        ]  # each (s, samples, t · C)
+        self._row = inputs.new_empty(n, columns)  # (samples, t · C)
 
-    def logits(self, projection: Tensor, attention: Tensor, mixing: Tensor) -> Tensor:
-        """Return Φ̃, (cells, samples), and keep what its gradients need."""
-        cells, classes, tokens, features = projection.shape
-        both = cells * classes
-        softmax, outputs, products, row = self._softmax, self._outputs, self._products, self._row
-        _, n, columns = softmax.shape
-        # E = exp of x_tᵀ W x_s less its largest over s; A = E / Σ_s E
-        of_classes = attention.reshape(both, features, features).transpose(0, 1)
-        queries = (self._by_sample @ of_classes.reshape(features, -1)).view(n, columns, features)
-        scores = torch.bmm(self._samples, queries.mT, out=products.view(n, tokens, columns))
-        softmax.copy_(scores.transpose(0, 1))
-        softmax.sub_(torch.amax(softmax, 0, out=row)).exp_()
-        self._total = softmax.sum(0)  # (samples, t · classes)
-        # G = ⟨u_t, x_s⟩, and its mean under A, (samples, t · classes)
-        rows = projection.reshape(both, tokens, features).transpose(0, 1).reshape(columns, features)
-        torch.mm(self._by_token, rows.T, out=outputs.view(-1, columns))
-        torch.mul(softmax, outputs, out=products)
-        self._mean = torch.sum(products, 0, out=row).div_(self._total)
-        of_class = self._mean.view(n, tokens, cells, classes).sum(1)
-        return (mixing * of_class).sum(-1).T
-
-    def gradients(self, weights: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
-        """Return the gradients in U and in W, after `logits`; what that kept is lost.
+    def logits(self, U: Tensor, W: Tensor, mixing: Tensor) -> Tensor:
+        """Return Φ̃ = Σ_c mixing_c Σ_t Ḡ_t, (cells, samples), and keep E, Σ_s E, G and Ḡ.
 
         Args:
-            weights: ∂L/∂Φ of a head, shape (cells, samples).
+            U, W, mixing: as for `HeadGradients`.
+        """
+        cells, classes, T, d = U.shape
+        C, n = cells * classes, self.size
+        first, second, third = self._memory
+
+        # S = x_tᵀ W x_s;  E = exp(S − max_s S), and A = E / Σ_s E
+        W_columns = W.reshape(C, d, d).transpose(0, 1).reshape(d, -1)  # (d, C · d)
+        queries = (self._X_rows @ W_columns).view(n, T * C, d)  # x_tᵀ W, (samples, t · C, d)
+        scores = torch.bmm(self._X, queries.mT, out=third.view(n, T, T * C))  # (samples, s, t · C)
+        S = first.copy_(scores.transpose(0, 1))  # (s, samples, t · C)
+        self._E = S.sub_(torch.amax(S, 0, out=self._row)).exp_()  # (s, samples, t · C)
+        self._E_sum = self._E.sum(0)  # (samples, t · C)
+
+        # G = ⟨u_t, x_s⟩, and Ḡ = Σ_s A G
+        U_rows = U.reshape(C, T, d).transpose(0, 1).reshape(T * C, d)  # (t · C, d)
+        torch.mm(self._X_columns, U_rows.T, out=second.view(-1, T * C))
+        self._G = second  # (s, samples, t · C)
+        EG = torch.mul(self._E, self._G, out=third)  # (s, samples, t · C)
+        self._G_mean = torch.sum(EG, 0, out=self._row).div_(self._E_sum)  # (samples, t · C)
+
+        outputs = self._G_mean.view(n, T, cells, classes).sum(1)  # Φ, (samples, cells, classes)
+        return (mixing * outputs).sum(-1).T  # (cells, samples)
+
+    def gradients(self, weights: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
+        """Return the gradients in U and in W, after `logits`; the arrays that it kept are lost.
+
+        Args:
+            weights: w = ∂L/∂Φ of a head, shape (cells, samples).
             scaled: whether they are divided by the loss.
         """
-        softmax, outputs = self._softmax, self._outputs
-        tokens, n, columns = softmax.shape
-        cells, features = len(weights), self._samples.shape[-1]
-        classes = columns // (tokens * cells)
-        most = softmax > self._total / 2 if scaled else None
-        # ∂Φ/∂u_t = Σ_s A x_s, and ∂Φ/∂score = A (G − mean)
-        of_total = self._total.view(n, tokens, cells, classes)
-        softmax.mul_((weights.T[:, None, :, None] / of_total).view(n, columns))
-        in_projection = self._by_token.T @ softmax.view(-1, columns)  # (b, t · classes)
-        outputs.sub_(self._mean).mul_(softmax)
-        if most is not None:
-            _balance(outputs, most)
-        both = cells * classes
-        in_queries = torch.bmm(
-            self._samples.mT, outputs.transpose(0, 1)
-        )  # (samples, b, t · classes)
-        by_token = in_queries.view(n, features, tokens, both).permute(0, 2, 3, 1)
-        in_attention = self._by_sample.T @ by_token.reshape(n * tokens, -1)  # (a, classes · b)
-        shape = (cells, classes, tokens, features)
-        return (
-            in_projection.view(features, tokens, both).permute(2, 1, 0).reshape(shape),
-            in_attention.view(features, both, -1)
-            .transpose(0, 1)
-            .reshape(cells, classes, features, features),
-        )
+        T, n, columns = self._E.shape
+        cells, d = len(weights), self._X.shape[-1]
+        C = columns // T
+        classes = C // cells
+        dominant = self._E_sum / 2 < self._E if scaled else None  # A > 1/2, (s, samples, t · C)
+
+        # ∂L/∂u_t = Σ_i w_i Σ_s A x_s
+        totals = self._E_sum.view(n, T, cells, classes)
+        ratios = (weights.T[:, None, :, None] / totals).view(n, columns)  # w / Σ_s E
+        wA = self._E.mul_(ratios)  # (s, samples, t · C)
+        grad_U = self._X_columns.T @ wA.view(-1, columns)  # (d, t · C)
+        grad_U = grad_U.view(d, T, C).permute(2, 1, 0)  # (C, T, d)
+
+        # ∂L/∂S = w A (G − Ḡ), and ∂L/∂W = Σ_i Σ_t x_t (Σ_s ∂L/∂S x_s)ᵀ
+        grad_S = self._G.sub_(self._G_mean).mul_(wA)  # (s, samples, t · C)
+        if dominant is not None:
+            _balance(grad_S, dominant)
+        pulls = torch.bmm(self._X.mT, grad_S.transpose(0, 1))  # Σ_s ∂L/∂S x_s, (samples, d, t · C)
+        pulls = pulls.view(n, d, T, C).permute(0, 2, 3, 1)  # (samples, t, C, d)
+        grad_W = self._X_rows.T @ pulls.reshape(n * T, -1)  # (d, C · d)
+        grad_W = grad_W.view(d, C, d).transpose(0, 1)  # (C, d, d)
+
+        return grad_U.reshape(cells, classes, T, d), grad_W.reshape(cells, classes, d, d)
 
 
-def _balance(gradients: Tensor, most: Tensor) -> None:
-    """Set the gradient in a score that has most of its row's softmax to minus that in the others.
+def _balance(grad_S: Tensor, dominant: Tensor) -> None:
+    """Set the gradient in a dominant score to minus the sum of the others of its row.
 
-    They sum to zero. As attention saturates all of them become small, and that one, a difference of
-    two numbers that don't, is lost to round-off.
+    A row's gradients sum to zero. As attention saturates all of them become small, and the dominant
+    one, a difference of two numbers that don't, is lost to round-off.
 
     Args:
-        gradients: in scores, shape (s, samples, t · classes); changed in place.
-        most: whether a score has most of its row's softmax, likewise.
+        grad_S: gradients in scores, shape (s, samples, t · C); changed in place.
+        dominant: true where a score has more than half of its row's softmax, likewise.
     """
-    others = gradients.masked_fill(most, 0.0).sum(0)
-    gradients.copy_(torch.where(most, others.neg_(), gradients))
+    others = grad_S.masked_fill(dominant, 0.0).sum(0)  # (samples, t · C)
+    grad_S.copy_(torch.where(dominant, others.neg_(), grad_S))
 
 
 def loss_weights(margins: Tensor, scaled: bool) -> Tensor:
-    """Return −∂/∂margin of each sample's loss.
+    """Return −∂ log(1 + e^−m) / ∂m of each sample.
 
     Args:
         margins: y Φ̃, shape (cells, samples).
-        scaled: whether they are divided by the mean loss.
+        scaled: whether the derivatives are divided by the mean loss.
+
+    Returns:
+        Shape (cells, samples).
     """
     if not scaled:
         return torch.sigmoid(-margins)
@@ -484,24 +499,26 @@ def log_mean_loss(margins: Tensor) -> Tensor:
     return log_logistic_loss(margins).logsumexp(-1) - math.log(margins.shape[-1])
 
 
+_LARGE_MARGIN = 40.0
+"""Beyond, log(1 + e^−m) is e^−m to the last bit."""
+
+
 def log_logistic_loss(margins: Tensor) -> Tensor:
     """Return log log(1 + exp(−margin)), which is −margin where that is large."""
     return torch.where(margins > _LARGE_MARGIN, -margins, functional.softplus(-margins).log())
 
 
-_LARGE_MARGIN = 40.0
-"""Beyond, log(1 + e^−m) is e^−m to the last bit."""
+def attention_scores(inputs: Tensor, W: Tensor) -> Tensor:
+    """Return A = softmax(X W Xᵀ), row t over s, as (cells, classes, t, s, samples).
 
-
-def attention_scores(inputs: Tensor, attention: Tensor) -> Tensor:
-    """Return A = softmax(X W Xᵀ), row t over s, as (cells, classes, t, s, samples)."""
-    by_feature = inputs.permute(2, 1, 0)  # (b, tokens, samples)
-    features, tokens, n = by_feature.shape
-    # Wᵀ x_t, (cells, classes, b, t, samples)
-    queries = (attention.mT @ by_feature.reshape(features, -1)).view(
-        *attention.shape[:2], features, tokens, n
-    )
-    scores = queries.new_zeros(*attention.shape[:2], tokens, tokens, n)
-    for query, key in zip(queries.unbind(2), by_feature, strict=True):
-        scores.addcmul_(query[..., None, :], key)
-    return scores.softmax(3)
+    Args:
+        inputs: X, shape (samples, tokens, features).
+        W: shape (cells, classes, features, features).
+    """
+    X = inputs.permute(2, 1, 0)  # (d, tokens, samples)
+    d, T, n = X.shape
+    queries = (W.mT @ X.reshape(d, -1)).view(*W.shape[:2], d, T, n)  # Wᵀ x_t
+    S = queries.new_zeros(*W.shape[:2], T, T, n)  # (cells, classes, t, s, samples)
+    for query, key in zip(queries.unbind(2), X, strict=True):  # one feature after the other
+        S.addcmul_(query[..., None, :], key)
+    return S.softmax(3)

@@ -1,15 +1,12 @@
-"""The first phase (section 5.1), in closed form, and the attention machine.
+"""The first phase (section 5.1) in closed form, and the attention support vector machine.
 
-What section 5.1 says of the weights after the first phase, beside what they are.
+Lemma 2 states U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ for the weights after the first phase, with u⋆ = μ₊ − μ₋.
+The mean of y μ_y over equal labels is u⋆/2, so that the expectation is ζ/4 u⋆. The coefficient is
+measured, and P is the length of U's row less ζ/4 u⋆: the largest that the data let it be.
 
-Lemma 2 states U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ with u⋆ = μ₊ − μ₋. The mean of y μ_y over equal labels is
-u⋆/2, so that the expectation is ζ/4 u⋆: the coefficient is measured, and P is the length of what is
-left beside ζ/4 u⋆, the largest that the data let it be.
-
-The attention support vector machine, and how near to its solution the heads' W point.
-
-For a fixed U, gradient descent on W is said to converge in direction to the W of least norm that
-separates each row's best token from the others (Tarzanagh et al. 2023; Vasudeva et al. 2024).
+For a fixed U, gradient descent on W is said to converge in direction to the machine's solution, the
+W of least norm that separates each row's best token from the others (Tarzanagh et al. 2023;
+Vasudeva et al. 2024).
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ MISSED = 0.01
 
 
 def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> dict[str, float]:
-    """Return Lemma 2's coefficient, Definition 1's properties over what is stated, and margins.
+    """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins.
 
     Args:
         problem: the mixture's, with its patterns.
@@ -54,14 +51,14 @@ def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> di
     coefficient = float(row @ oracle / (oracle @ oracle)) / sparsity
     deviation = float(np.linalg.norm(row - sparsity / 4 * oracle))
     stated = mixture_margins(problem.train, problem.patterns, deviation)
-    found, constructed = tangent_margins(problem, weights, signs)
+    largest, constructed = tangent_margins(problem, weights, signs)
     return {
         "first_coefficient": coefficient,
         "first_deviation": deviation,
         **_definition_1(problem, weights, stated),
         **proposition_3(problem, stated),
-        "ntk_margin": found[0],
-        "ntk_margin_bound": found[1],
+        "ntk_margin": largest[0],
+        "ntk_margin_bound": largest[1],
         "ntk_margin_constructed": constructed,
         "gamma_tangent": stated.tangent(),
         "gamma_tangent_without": stated.tangent_without_deviation(),
@@ -82,10 +79,10 @@ def _heads_for_tangent_margin(problem: Problem, weights: Weights, stated: Mixtur
 
 
 def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> MixtureMargins:
-    """Return what the paper's margins depend on, with the noise as bounded as it was drawn.
+    """Return the sizes that the paper's margins depend on, with the noise that was drawn.
 
     Args:
-        samples: of the mixture.
+        samples: samples of the mixture.
         patterns: μ₊, μ₋ and ν₁ to ν_M as rows.
         deviation: P.
     """
@@ -106,16 +103,13 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
 
 
 def _definition_1(problem: Problem, weights: Weights, stated: MixtureMargins) -> dict[str, float]:
-    """P1's norm and P2's output over what Proposition 2 states of them; above 1 breaks it."""
+    """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one."""
     inputs = weights.projections.new_tensor(problem.train.inputs)
     norms = weights.projections.flatten(1).norm(dim=1)
     heads = float(weights.counts.sum())
-    output = inputs.new_zeros(len(inputs))
-    for count, projection, attention in zip(
-        weights.counts, weights.projections, weights.attentions, strict=True
-    ):
-        own = derivatives(inputs, projection, attention).outputs
-        output += float(count) / math.sqrt(heads) * own
+    output = inputs.new_zeros(len(inputs))  # Φ̃, (samples,)
+    for count, U, W in zip(weights.counts, weights.projections, weights.attentions, strict=True):
+        output += float(count) / math.sqrt(heads) * derivatives(inputs, U, W).outputs
     n, tokens, _ = problem.train.inputs.shape
     size = stated.strength + stated.deviation
     bound = tokens * radius(inputs) * size * math.sqrt(2 * math.log(n / CHANCE))
@@ -126,7 +120,7 @@ def _definition_1(problem: Problem, weights: Weights, stated: MixtureMargins) ->
 
 
 def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
-    """Return the noise, the softmax missed and the margin of θ_opt, over what is stated of them.
+    """Return the noise, the softmax missed and the margin of θ_opt, over their stated bounds.
 
     Args:
         problem: the mixture's.
@@ -135,12 +129,12 @@ def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
     assert problem.patterns is not None
     samples, relevant = problem.train, problem.train.relevant
     assert relevant is not None
-    attention = stated.norm_needed(MISSED) * optimal_attention(problem.patterns)
-    inputs = torch.as_tensor(samples.inputs)
-    found = derivatives(inputs, torch.as_tensor(_oracle(problem)), torch.as_tensor(attention))
-    scores = (inputs @ torch.as_tensor(attention) @ inputs.mT).softmax(-1)  # (samples, t, s)
-    missed = (scores * torch.as_tensor(~relevant)[:, None]).sum(-1)
-    least = float((torch.as_tensor(samples.labels) * found.outputs).min())
+    W = torch.as_tensor(stated.norm_needed(MISSED) * optimal_attention(problem.patterns))  # Γ W_opt
+    X = torch.as_tensor(samples.inputs)
+    outputs = derivatives(X, torch.as_tensor(_oracle(problem)), W).outputs  # (samples,)
+    A = (X @ W @ X.mT).softmax(-1)  # (samples, t, s)
+    missed = (A * torch.as_tensor(~relevant)[:, None]).sum(-1)  # (samples, t)
+    least = float((torch.as_tensor(samples.labels) * outputs).min())
     noise = max(stated.noise_on_signal, stated.noise_on_patterns)
     return {
         "optimal_noise": noise / stated.noise_allowed(),
@@ -150,12 +144,12 @@ def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
 
 
 def _oracle(problem: Problem) -> Floats:
-    """The linear classifier 1 u⋆ᵀ of unit norm, (tokens, features)."""
+    """Return the linear classifier 1 u⋆ᵀ of unit norm, (tokens, features)."""
     assert problem.patterns is not None
     plus, minus, *_ = problem.patterns
-    found: Floats = np.tile(plus - minus, (problem.train.inputs.shape[1], 1))
-    found /= np.linalg.norm(found)
-    return found
+    U: Floats = np.tile(plus - minus, (problem.train.inputs.shape[1], 1))
+    U /= np.linalg.norm(U)
+    return U
 
 
 def tangent_margins(
@@ -175,12 +169,14 @@ def tangent_margins(
     inputs = weights.projections.new_tensor(problem.train.inputs)
     heads = float(weights.counts.sum())
     gradients = [
-        derivatives(inputs, projection, attention).gradients.numpy()
-        for projection, attention in zip(weights.projections, weights.attentions, strict=True)
-    ]
+        derivatives(inputs, U, W).gradients.numpy()
+        for U, W in zip(weights.projections, weights.attentions, strict=True)
+    ]  # each (samples, parameters)
     shares = np.sqrt(weights.counts.numpy() / heads)
     labels = problem.train.labels[:, None]
-    features = np.hstack([share * one for share, one in zip(shares, gradients, strict=True)])
+    features = np.hstack(
+        [share * gradient for share, gradient in zip(shares, gradients, strict=True)]
+    )  # (samples, classes · parameters)
     best = largest_margin(labels * features)
     oracle, attention = _oracle(problem).ravel(), optimal_attention(problem.patterns).ravel()
     chosen = np.hstack(
@@ -194,11 +190,11 @@ def tangent_margins(
     return (root * best.margin, root * best.bound), constructed
 
 
-_NONE = 1e-9
-"""The margin, in the longest vector's length, that is taken for none."""
+_ZERO_MARGIN = 1e-9
+"""The margin, over the longest vector's length, that is taken for none."""
 
 
-def constraints(inputs: Floats, labels: Floats, projection: Floats) -> Floats:
+def constraints(inputs: Floats, labels: Floats, U: Floats) -> Floats:
     """Return the vectors whose largest margin is that of the attention support vector machine.
 
     For each row t of a sample the best token α has the largest y ⟨u_t, x_s⟩. W separates it from
@@ -207,32 +203,32 @@ def constraints(inputs: Floats, labels: Floats, projection: Floats) -> Floats:
     Args:
         inputs: X, shape (samples, tokens, features).
         labels: y, shape (samples,).
-        projection: U, fixed, shape (tokens, features).
+        U: fixed, shape (tokens, features).
 
     Returns:
         x_t (x_α − x_s)ᵀ in a row for each sample, t and s other than α, (vectors, features²).
     """
-    scores = labels[:, None, None] * (projection @ inputs.swapaxes(1, 2))  # (n, t, s)
-    best = scores.argmax(-1)  # (n, t)
+    values = labels[:, None, None] * (U @ inputs.swapaxes(1, 2))  # y ⟨u_t, x_s⟩, (n, t, s)
+    best = values.argmax(-1)  # α, (n, t)
     chosen = np.take_along_axis(inputs, best[..., None], axis=1)  # x_α, (n, t, features)
-    differences = chosen[:, :, None] - inputs[:, None]  # (n, t, s, features)
-    products = inputs[:, :, None, :, None] * differences[..., None, :]
-    others = np.arange(inputs.shape[1]) != best[..., None]  # (n, t, s)
-    found: Floats = products[others].reshape(-1, inputs.shape[2] ** 2)
-    return found
+    differences = chosen[:, :, None] - inputs[:, None]  # x_α − x_s, (n, t, s, features)
+    products = inputs[:, :, None, :, None] * differences[..., None, :]  # (n, t, s, features, ·)
+    rest = np.arange(inputs.shape[1]) != best[..., None]  # (n, t, s)
+    vectors: Floats = products[rest].reshape(-1, inputs.shape[2] ** 2)
+    return vectors
 
 
-def solution(samples: Samples, projection: Floats) -> LargestMargin | None:
+def solution(samples: Samples, U: Floats) -> LargestMargin | None:
     """Return the machine's solution for one head; None where no W separates the best tokens.
 
     Args:
         samples: the training samples.
-        projection: U, shape (tokens, features).
+        U: shape (tokens, features).
     """
-    vectors = constraints(samples.inputs, samples.labels, projection)
-    found = largest_margin(vectors)
+    vectors = constraints(samples.inputs, samples.labels, U)
+    best = largest_margin(vectors)
     longest = float(np.linalg.norm(vectors, axis=1).max())
-    return found if found.margin > _NONE * longest else None
+    return best if best.margin > _ZERO_MARGIN * longest else None
 
 
 def columns(samples: Samples, weights: Weights) -> dict[str, float]:
@@ -245,12 +241,12 @@ def columns(samples: Samples, weights: Weights) -> dict[str, float]:
         weights: one cell's heads.
     """
     cosines, margins = [], []
-    for projection, attention in zip(weights.projections, weights.attentions, strict=True):
-        found = solution(samples, projection.cpu().double().numpy())
-        own = attention.cpu().double().numpy().ravel()
-        length = float(np.linalg.norm(own))
-        margins.append(found.margin if found else 0.0)
-        cosines.append(float(found.direction @ own) / length if found and length else np.nan)
+    for U, W in zip(weights.projections, weights.attentions, strict=True):
+        best = solution(samples, U.cpu().double().numpy())
+        flat = W.cpu().double().numpy().ravel()  # (features²,)
+        length = float(np.linalg.norm(flat))
+        margins.append(best.margin if best else 0.0)
+        cosines.append(float(best.direction @ flat) / length if best and length else np.nan)
     share = weights.counts.cpu().double().numpy()
     return {
         "machine_cosine": float(np.average(cosines, weights=share)),

@@ -1,8 +1,6 @@
-"""Parameters of `multihead-mixture` and `multihead-planted`, and the problem that a cell trains on.
+"""Parameters of `multihead-mixture` and `multihead-planted`, and the problem of a cell.
 
-Parameters of a multi-head attention layer and of its training (Deora et al. 2024, eq. 2).
-
-A classification problem of a cell: samples, what is known of them, and the planted head.
+A problem is a cell's samples, with the planted head and the margin where they are given.
 """
 
 from __future__ import annotations
@@ -17,6 +15,8 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.parameters import StudyParameters, parameter
 
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Optimiser = Literal["gd", "momentum", "adam", "loss-normalised", "gradient-normalised"]
 StepRule = Literal["constant", "sqrt-heads", "heads"]
 
@@ -161,10 +161,6 @@ class MultiheadParameters(StudyParameters):
                 "--set trained attention: with head_width=shared, trained takes all: only whole "
                 "matrices are trained by themselves."
             )
-
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

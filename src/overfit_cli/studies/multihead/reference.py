@@ -1,6 +1,7 @@
 """Plain multi-head model and training loop by autograd, a head at a time.
 
-The engine trains the same function with gradients derived by hand and heads that are alike as one.
+The engine, which shares no code with this, trains the same function with gradients derived by hand
+and each class of equal heads as one.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.studies.multihead.engine import first_gradient, first_step_sizes
-from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
+from overfit_cli.core.training import named_rng
+from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem, Samples
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,35 @@ class PlainStep:
 
 
 def plain_model(x: Tensor, projections: Sequence[Tensor], attentions: Sequence[Tensor]) -> Tensor:
-    """Return Φ̃(X), (samples,), of x of shape (samples, tokens, features)."""
-    found = x.new_zeros(len(x))
-    for projection, attention in zip(projections, attentions, strict=True):
-        weights = torch.softmax(x @ attention @ x.mT, dim=-1)  # (samples, tokens, tokens)
-        found = found + (projection * (weights @ x)).sum((-2, -1))
-    return found / math.sqrt(len(projections))
+    """Return Φ̃(X) = H^(−1/2) Σ_h ⟨U_h, softmax(X W_h Xᵀ) X⟩, (samples,).
+
+    Args:
+        x: X, shape (samples, tokens, features).
+        projections: U_h of each head, shape (tokens, features).
+        attentions: W_h of each head, shape (features, features).
+    """
+    total = x.new_zeros(len(x))  # (samples,)
+    for U, W in zip(projections, attentions, strict=True):
+        A = torch.softmax(x @ W @ x.mT, dim=-1)  # (samples, tokens, tokens)
+        total = total + (U * (A @ x)).sum((-2, -1))
+    return total / math.sqrt(len(projections))
+
+
+def first_weights(parameters: MultiheadParameters, first: Samples, seed: int) -> list[Tensor]:
+    """Return U_h of each head after the first phase, a step of size α_h from zero (equation 120).
+
+    Without a first phase α_h is 0. The gradient of the loss at zero is −Σ_i y_i X̄_i / (2 n₁) in
+    each row, with X̄_i the mean token of sample i.
+    """
+    row = torch.zeros(parameters.d, dtype=torch.float64)
+    for label, tokens in zip(first.labels, torch.tensor(first.inputs), strict=True):
+        row += float(label) * tokens.mean(0) / (2 * len(first.labels))
+    if parameters.first_phase == "signs":
+        signs = named_rng(seed, "init", "signs").choice([1.0, -1.0], parameters.heads)
+        step_sizes: list[float] = signs.tolist()
+    else:
+        step_sizes = [float(parameters.first_phase == "positive")] * parameters.heads
+    return [step_size * row.repeat(parameters.tokens, 1) for step_size in step_sizes]
 
 
 def plain_training(
@@ -45,13 +69,14 @@ def plain_training(
 ) -> Iterator[PlainStep]:
     """Give each step of training from zero, or from the first phase, every head by itself."""
     dtype = getattr(torch, parameters.dtype)
-    x = torch.tensor(problem.train.inputs, dtype=dtype)
-    y = torch.tensor(problem.train.labels, dtype=dtype)
-    row = torch.tensor(first_gradient(problem.first).copy(), dtype=dtype)
-    signs = first_step_sizes(parameters, seed)
-    projections = [(sign * row).requires_grad_() for sign in signs.tolist()]
+    x = torch.tensor(problem.train.inputs, dtype=dtype)  # (samples, tokens, features)
+    y = torch.tensor(problem.train.labels, dtype=dtype)  # (samples,)
+    projections = [
+        U.to(dtype).requires_grad_() for U in first_weights(parameters, problem.first, seed)
+    ]
     attentions = [
-        torch.zeros(parameters.d, parameters.d, dtype=dtype, requires_grad=True) for _ in signs
+        torch.zeros(parameters.d, parameters.d, dtype=dtype, requires_grad=True)
+        for _ in projections
     ]
     trained = [*attentions, *(projections if parameters.trained == "all" else [])]
     step = _torch_optimiser(parameters, trained)
@@ -60,22 +85,24 @@ def plain_training(
         gradients = torch.autograd.grad(loss, trained)
         yield PlainStep(
             loss.item(),
-            [one.detach().clone() for one in projections],
-            [one.detach().clone() for one in attentions],
+            [U.detach().clone() for U in projections],
+            [W.detach().clone() for W in attentions],
         )
-        for one, gradient in zip(trained, gradients, strict=True):
-            one.grad = gradient
+        for weights, gradient in zip(trained, gradients, strict=True):
+            weights.grad = gradient
         if parameters.optimiser == "loss-normalised":
             _scale(trained, 1 / loss.item())
         if parameters.optimiser == "gradient-normalised":
-            _scale(trained, 1 / math.sqrt(sum(float(one.square().sum()) for one in gradients)))
+            squares = sum(float(gradient.square().sum()) for gradient in gradients)
+            _scale(trained, 1 / math.sqrt(squares))
         step.step()
 
 
 def _scale(trained: Sequence[Tensor], factor: float) -> None:
-    for one in trained:
-        assert one.grad is not None
-        one.grad = one.grad * factor
+    """Multiply all gradients by a factor."""
+    for weights in trained:
+        assert weights.grad is not None
+        weights.grad = weights.grad * factor
 
 
 def _torch_optimiser(

@@ -1,9 +1,4 @@
-"""What `multihead-mixture` and `multihead-planted` share: columns and batches.
-
-Columns of a cell of multi-head attention, and of its logged steps (Deora et al. 2024).
-
-What the studies of one multi-head attention layer share: figures, batches and training.
-"""
+"""The base of `multihead-mixture` and `multihead-planted`: columns, figures, batches and cost."""
 
 from __future__ import annotations
 
@@ -27,9 +22,23 @@ from overfit_cli.core.figure import (
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
-from overfit_cli.studies.multihead.paper import PAPER
+from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
 
+P = TypeVar("P", bound=MultiheadParameters)
+
+APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
+"""Parameters in which cells that are trained together may differ."""
+
+_LARGEST_BATCH = {"cpu": 1e6, "cuda": 2e8}
+"""The most products of tokens, samples and classes in a batch: what is measured of all at once."""
+
+BYTES_OF_LIBRARIES = 3e8
+
+_STEP_OVERHEAD = 1e5
+"""A step's fixed cost, in products of two tokens' features."""
+
+_PROBED_STEPS = 200
 CERTIFICATES = (
     Column(
         "model_gradient",
@@ -57,7 +66,6 @@ CERTIFICATES = (
         label="concavity over its bound",
     ),
 )
-
 _MEASURED = (
     Column("test_loss", "test loss", symbol="L"),
     Column("test_error", "share of test samples of the wrong sign", label="test error"),
@@ -119,78 +127,6 @@ PLANTED_COLUMNS = (
         label="alignment of U",
     ),
 )
-
-
-def cell_columns(*own: Column) -> tuple[Column, ...]:
-    """Return the columns of a study's cells, its own after what all have."""
-    return (
-        Column("train_loss", "final training loss", symbol=r"\hat L"),
-        Column(
-            "log10_train_loss",
-            "its decimal logarithm, which doesn't underflow",
-            label="log₁₀ training loss",
-        ),
-        Column(
-            "mean_train_loss",
-            "mean training loss over all steps",
-            symbol=r"\frac{1}{K}\sum \hat L",
-            label="mean training loss",
-        ),
-        Column(
-            "steps_to_target",
-            "steps until the training loss is below the target",
-            kind="int",
-            label="steps to the target loss",
-        ),
-        *_MEASURED,
-        *own,
-        Column(
-            "margin_share",
-            "least margin over the norm of all U, over γ_attn",
-            label="share of attention's margin",
-        ),
-        *MACHINE,
-        *CERTIFICATES,
-        Column(
-            "theorem1_bound",
-            "Theorem 1's bound on the mean training loss, θ the last step",
-            label="Theorem 1's bound",
-        ),
-        Column(
-            "theorem1_heads",
-            "decimal logarithm of the heads that Theorem 1 requires",
-            label="log₁₀ heads of Theorem 1",
-        ),
-        Column(
-            "theorem2_bound",
-            "Theorem 2's bound on test less training loss",
-            label="Theorem 2's bound",
-        ),
-        Column(
-            "theorem2_heads",
-            "decimal logarithm of the heads that Theorem 2 requires",
-            label="log₁₀ heads of Theorem 2",
-        ),
-        Column(
-            "theorem_step_size",
-            "decimal logarithm of the largest step size of both",
-            label="log₁₀ largest step size",
-        ),
-    )
-
-
-def step_columns(*own: Column) -> tuple[Column, ...]:
-    """Return the columns of a study's logged steps, its own after what all have."""
-    return (
-        Column("train_loss", "training loss", symbol=r"\hat L"),
-        Column("log10_train_loss", "its decimal logarithm", label="log₁₀ training loss"),
-        *_MEASURED,
-        *own,
-        Column("loss_times_step", "training loss times the step"),
-        *MACHINE,
-        *CERTIFICATES,
-    )
-
 
 FIRST_PHASE = (
     Column(
@@ -255,17 +191,75 @@ FIRST_PHASE = (
 """What is measured after the first phase, where bounds are held to what is measured."""
 
 
-P = TypeVar("P", bound=MultiheadParameters)
+def cell_columns(*special: Column) -> tuple[Column, ...]:
+    """Return the columns of a study's cells, its own after what all have."""
+    return (
+        Column("train_loss", "final training loss", symbol=r"\hat L"),
+        Column(
+            "log10_train_loss",
+            "its decimal logarithm, which doesn't underflow",
+            label="log₁₀ training loss",
+        ),
+        Column(
+            "mean_train_loss",
+            "mean training loss over all steps",
+            symbol=r"\frac{1}{K}\sum \hat L",
+            label="mean training loss",
+        ),
+        Column(
+            "steps_to_target",
+            "steps until the training loss is below the target",
+            kind="int",
+            label="steps to the target loss",
+        ),
+        *_MEASURED,
+        *special,
+        Column(
+            "margin_share",
+            "least margin over the norm of all U, over γ_attn",
+            label="share of attention's margin",
+        ),
+        *MACHINE,
+        *CERTIFICATES,
+        Column(
+            "theorem1_bound",
+            "Theorem 1's bound on the mean training loss, θ the last step",
+            label="Theorem 1's bound",
+        ),
+        Column(
+            "theorem1_heads",
+            "decimal logarithm of the heads that Theorem 1 requires",
+            label="log₁₀ heads of Theorem 1",
+        ),
+        Column(
+            "theorem2_bound",
+            "Theorem 2's bound on test less training loss",
+            label="Theorem 2's bound",
+        ),
+        Column(
+            "theorem2_heads",
+            "decimal logarithm of the heads that Theorem 2 requires",
+            label="log₁₀ heads of Theorem 2",
+        ),
+        Column(
+            "theorem_step_size",
+            "decimal logarithm of the largest step size of both",
+            label="log₁₀ largest step size",
+        ),
+    )
 
-APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
-"""Parameters in which cells that are trained together may differ."""
 
-_LARGEST_BATCH = {"cpu": 1e6, "cuda": 2e8}
-"""The most products of tokens, samples and classes in a batch: what is measured of all at once."""
-
-BYTES_OF_LIBRARIES = 3e8
-_STEP_OVERHEAD = 1e5
-"""A step's fixed cost, in products of two tokens' features."""
+def step_columns(*special: Column) -> tuple[Column, ...]:
+    """Return the columns of a study's logged steps, its own after what all have."""
+    return (
+        Column("train_loss", "training loss", symbol=r"\hat L"),
+        Column("log10_train_loss", "its decimal logarithm", label="log₁₀ training loss"),
+        *_MEASURED,
+        *special,
+        Column("loss_times_step", "training loss times the step"),
+        *MACHINE,
+        *CERTIFICATES,
+    )
 
 
 class MultiheadStudy(Study[P]):
@@ -333,8 +327,8 @@ class MultiheadStudy(Study[P]):
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
         """Return a cell like this one with few steps."""
-        few = min(cell.parameters.training_steps, _PROBED_STEPS)
-        parameters = cell.parameters.model_copy(update={"training_steps": few, "epsilon": 0.0})
+        steps = min(cell.parameters.training_steps, _PROBED_STEPS)
+        parameters = cell.parameters.model_copy(update={"training_steps": steps, "epsilon": 0.0})
         return replace(cell, parameters=parameters)
 
     def memory(self, cell: Cell[P]) -> float:
@@ -356,22 +350,21 @@ class MultiheadStudy(Study[P]):
         """Give the loss, the error and the margin at the end."""
         if result.reason == "diverged":
             return f"The loss diverged at step {result.steps}; a smaller step size may not."
-        got, settings = result.measurements, result.cell.parameters
+        measured, settings = result.measurements, result.cell.parameters
         heads = f"{settings.heads} head{'s' if settings.heads > 1 else ''}"
         loss = (
-            f"{got['train_loss']:.3g}" if got["train_loss"] else f"1e{got['log10_train_loss']:.0f}"
+            f"{measured['train_loss']:.3g}"
+            if measured["train_loss"]
+            else f"1e{measured['log10_train_loss']:.0f}"
         )
         sentence = (
             f"{heads.capitalize()} brought the training loss to {loss} in "
-            f"{plural(result.steps, 'step')}, with a test loss of {got['test_loss']:.3g} and a "
-            f"test error of {got['test_error']:.1%}."
+            f"{plural(result.steps, 'step')}, with a test loss of {measured['test_loss']:.3g} and "
+            f"a test error of {measured['test_error']:.1%}."
         )
-        if got.get("margin_share", 0) > 0:
-            sentence += f" The least margin is {got['margin_share']:.0%} of γ_attn."
+        if measured.get("margin_share", 0) > 0:
+            sentence += f" The least margin is {measured['margin_share']:.0%} of γ_attn."
         return sentence
-
-
-_PROBED_STEPS = 200
 
 
 def _pairs(cell: Cell[P]) -> float:

@@ -1,13 +1,9 @@
-"""Bounds and margins of section 3, and their certificates.
+"""Bounds and margins that the paper proves, and measured quantities divided by them.
 
-Bounds on gradients and Hessians, and what Theorems 1 and 2 require (Deora et al. 2024).
-
-Where Corollary 1 has the norm of θ it suffices to take that of U (its footnote): that is done here,
-so that what holds here holds for the looser bound of the text too.
-
-Margins of Deora et al. 2024: of the linear model, of the tangent kernel, and of attention.
-
-Certificates along a trajectory: what is measured over what the paper proves of it, at most.
+In the order of the file: β₁ to β₃ (Corollary 1), Proposition 1, what Theorems 1 and 2 require and
+bound, the margins of the linear model, of the tangent kernel and of attention, and the certificates
+along a trajectory. Where Corollary 1 has the norm of θ, that of U suffices (its footnote): that is
+done here, so that what holds here holds for the looser bound of the text too.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ THEOREM_1, THEOREM_2 = 36.0, 256.0
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the bounds depend on.
+    """The sizes that the bounds depend on.
 
     Attributes:
         tokens: T.
@@ -63,41 +59,50 @@ class Sizes:
         return factor * (3 * root * self.radius**2 * norm + 1)
 
 
-def gradient_bound(inputs: Tensor, projection: Tensor) -> Tensor:
+def gradient_bound(inputs: Tensor, U: Tensor) -> Tensor:
     """Return Proposition 1's bound on the gradient of one head's output, (samples,).
+
+    ‖∇Φ‖ ≤ 2 ‖X‖²_{2,∞} Σ_t ‖X u_t‖_∞ + √T ‖X‖_{2,∞}
 
     Args:
         inputs: X, shape (samples, tokens, features).
-        projection: U, shape (tokens, features).
+        U: shape (tokens, features).
     """
-    longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}
-    return 2 * longest**2 * _largest_outputs(inputs, projection) + (
-        math.sqrt(inputs.shape[1]) * longest
-    )
+    T = inputs.shape[1]
+    longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}, (samples,)
+    return 2 * longest**2 * _largest_outputs(inputs, U) + math.sqrt(T) * longest
 
 
-def hessian_bound(inputs: Tensor, projection: Tensor) -> Tensor:
-    """Return Proposition 1's bound on the Hessian of one head's output, (samples,)."""
-    _, tokens, features = inputs.shape
-    longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)
-    largest = inputs.abs().amax((-2, -1))  # ‖X‖_{1,∞}
-    outputs = _largest_outputs(inputs, projection)
-    first = 6 * features * longest**2 * largest**2 * outputs
-    return first + 2 * math.sqrt(tokens * features) * longest**2 * largest
+def hessian_bound(inputs: Tensor, U: Tensor) -> Tensor:
+    """Return Proposition 1's bound on the Hessian of one head's output, (samples,).
+
+    ‖∇²Φ‖ ≤ 6 d ‖X‖²_{2,∞} ‖X‖²_{1,∞} Σ_t ‖X u_t‖_∞ + 2 √(T d) ‖X‖²_{2,∞} ‖X‖_{1,∞}
+
+    Args:
+        inputs: X, shape (samples, tokens, features).
+        U: shape (tokens, features).
+    """
+    _, T, d = inputs.shape
+    longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}, (samples,)
+    largest = inputs.abs().amax((-2, -1))  # ‖X‖_{1,∞}, (samples,)
+    first = 6 * d * longest**2 * largest**2 * _largest_outputs(inputs, U)
+    return first + 2 * math.sqrt(T * d) * longest**2 * largest
 
 
-def _largest_outputs(inputs: Tensor, projection: Tensor) -> Tensor:
-    """Σ_t ‖X u_t‖_∞, (samples,)."""
-    outputs = inputs @ projection.T  # (samples, tokens s, tokens t)
+def _largest_outputs(inputs: Tensor, U: Tensor) -> Tensor:
+    """Return Σ_t ‖X u_t‖_∞, (samples,)."""
+    outputs = inputs @ U.T  # (samples, s, t)
     return outputs.abs().amax(-2).sum(-1)
 
 
 @dataclass(frozen=True)
 class Hypotheses:
-    """What Theorems 1 and 2 require of H and η for one target θ, with the appendix's constants.
+    """The requirements of Theorems 1 and 2 on H and η for one target θ, and their bounds.
+
+    Constants are the appendix's.
 
     Attributes:
-        sizes: what the bounds depend on.
+        sizes: the sizes that the bounds depend on.
         distance: ‖θ − θ₀‖.
         largest: the largest norm of a head of θ.
         target_loss, start_loss: the training loss at θ and at θ₀.
@@ -122,12 +127,12 @@ class Hypotheses:
 
     def log10_largest_step_size(self) -> float:
         """Return the decimal logarithm of the largest η that both theorems allow."""
-        of = self.sizes
-        root_t, root_d = math.sqrt(of.tokens), math.sqrt(of.features)
-        inner = 3 * root_t * of.radius**3 * (3 * self.distance + self.largest)
-        alpha = 3 * root_d * of.radius**2 * (inner + 2 * root_t * of.radius)
-        curvature = 2 * root_t * root_d * of.radius**3 / math.sqrt(of.heads)
-        log_rho = math.log10(curvature + of.tokens * of.radius**2 / 4) + 2 * math.log10(alpha)
+        sizes = self.sizes
+        root_t, root_d = math.sqrt(sizes.tokens), math.sqrt(sizes.features)
+        inner = 3 * root_t * sizes.radius**3 * (3 * self.distance + self.largest)
+        alpha = 3 * root_d * sizes.radius**2 * (inner + 2 * root_t * sizes.radius)
+        curvature = 2 * root_t * root_d * sizes.radius**3 / math.sqrt(sizes.heads)
+        log_rho = math.log10(curvature + sizes.tokens * sizes.radius**2 / 4) + 2 * math.log10(alpha)
         log_square = 2 * math.log10(self.distance)
         limits = [0.0, -log_rho]
         for loss in (self.start_loss, self.steps * self.target_loss):
@@ -162,7 +167,7 @@ class LargestMargin:
     Attributes:
         direction: the unit vector that has it.
         margin: the least product of it with a vector.
-        bound: what no unit vector's margin exceeds: the length of a convex combination.
+        bound: an upper bound on all margins: the length of a convex combination.
     """
 
     direction: Floats
@@ -178,7 +183,7 @@ def largest_margin(vectors: Floats) -> LargestMargin:
     of non-negative least squares.
 
     Args:
-        vectors: those to separate from 0, labels multiplied in, shape (vectors, dimensions).
+        vectors: the vectors, labels multiplied in, shape (vectors, dimensions).
     """
     scale = float(np.linalg.norm(vectors, axis=1).max()) or 1.0
     rows = np.vstack([vectors.T / scale, np.ones(len(vectors))])
@@ -235,8 +240,8 @@ class MixtureMargins:
     def attention(self, missed: float = 0.0) -> float:
         """Return γ_attn, that of attention that misses so much of the relevant tokens (11)."""
         s = self.strength
-        own = s**2 * (1 - missed) - 2 * missed * self.noise_on_signal
-        return math.sqrt(self.tokens / 2) * own / s
+        signal = s**2 * (1 - missed) - 2 * missed * self.noise_on_signal
+        return math.sqrt(self.tokens / 2) * signal / s
 
     def noise_allowed(self) -> float:
         """Return the largest Z_μ and Z_ν for which Proposition 3 says something."""
@@ -254,16 +259,16 @@ def optimal_attention(means: Floats) -> Floats:
     Args:
         means: μ₊, μ₋, ν₁ to ν_M as rows.
     """
-    plus, minus, *others = means
-    both = plus + minus
-    found = np.outer(plus, plus) + np.outer(minus, minus)
-    found = found + sum(np.outer(other, both) for other in others)
-    unit: Floats = found / np.linalg.norm(found)
+    plus, minus, *patterns = means
+    total = plus + minus
+    W = np.outer(plus, plus) + np.outer(minus, minus)
+    W = W + sum(np.outer(pattern, total) for pattern in patterns)
+    unit: Floats = W / np.linalg.norm(W)
     return unit
 
 
-LOOKED_AT = 32
-"""The training samples on which Proposition 1 is held to Hessians, the first ones."""
+HESSIAN_SAMPLES = 32
+"""How many training samples Hessians are measured on for Proposition 1, the first ones."""
 
 RATIOS = (
     "model_gradient",
@@ -272,7 +277,7 @@ RATIOS = (
     "loss_hessian",
     "loss_concavity",
 )
-"""What is measured over its bound: Proposition 1's two, and Corollary 1's three."""
+"""Measured quantities over their bounds: Proposition 1's two, and Corollary 1's three."""
 
 
 def radius(inputs: Tensor) -> float:
@@ -295,56 +300,56 @@ class Weights:
     counts: Tensor
 
 
-def of_cell(heads: Heads, place: int) -> Weights:
-    """Return one cell's classes that have heads."""
-    there = heads.counts[place] > 0
-    projection, attention = full_matrices(heads.weights)
-    return Weights(projection[place][there], attention[place][there], heads.counts[place][there])
+def weights_of_cell(heads: Heads, cell: int) -> Weights:
+    """Return the classes of one cell that have heads, given the cell's index."""
+    filled = heads.counts[cell] > 0  # (classes,)
+    U, W = full_matrices(heads.weights)
+    return Weights(U[cell][filled], W[cell][filled], heads.counts[cell][filled])
 
 
 def certificates(weights: Weights, inputs: Tensor, labels: Tensor) -> dict[str, float]:
-    """Return what is measured over its bound, by the names of `RATIOS`; above 1 breaks one.
+    """Return measured quantities over their bounds, by the names of `RATIOS`; 1 is the bound.
 
     Args:
-        weights: of one cell.
+        weights: one cell's heads.
         inputs: X, shape (samples, tokens, features).
         labels: y, shape (samples,).
     """
-    each = [
-        derivatives(inputs, projection, attention)
-        for projection, attention in zip(weights.projections, weights.attentions, strict=True)
+    by_class = [
+        derivatives(inputs, U, W)
+        for U, W in zip(weights.projections, weights.attentions, strict=True)
     ]
-    found = [
-        _of_model(one, projection, inputs)
-        for one, projection in zip(each, weights.projections, strict=True)
+    model = [
+        _proposition_1(head, U, inputs)
+        for head, U in zip(by_class, weights.projections, strict=True)
     ]
-    _, tokens, features = inputs.shape
-    sizes = Sizes(tokens, features, radius(inputs), float(weights.counts.sum()))
+    _, T, d = inputs.shape
+    sizes = Sizes(T, d, radius(inputs), float(weights.counts.sum()))
     norm = float(largest_norm(weights.projections, weights.counts))
-    curvature = loss_curvature(each, weights.counts, labels)
+    curvature = loss_curvature(by_class, weights.counts, labels)
     largest = max(curvature.largest, -curvature.smallest)
     return {
-        "model_gradient": max(one[0] for one in found),
-        "model_hessian": max(one[1] for one in found),
+        "model_gradient": max(gradient for gradient, _ in model),
+        "model_hessian": max(hessian for _, hessian in model),
         "loss_gradient": curvature.gradient / sizes.beta_1(norm),
         "loss_hessian": math.exp(curvature.log_loss) * largest / sizes.beta_2(norm),
         "loss_concavity": -curvature.smallest * math.sqrt(sizes.heads) / sizes.beta_3(norm),
     }
 
 
-def _of_model(one: Derivatives, projection: Tensor, inputs: Tensor) -> tuple[float, float]:
-    """Proposition 1's two ratios, at the worst sample."""
-    gradients = one.gradients.norm(dim=1) / gradient_bound(inputs, projection)
-    some = one.first(LOOKED_AT)
-    norms = torch.linalg.eigvalsh(some.hessians()).abs().amax(1)
-    hessians = norms / hessian_bound(inputs[:LOOKED_AT], projection)
+def _proposition_1(head: Derivatives, U: Tensor, inputs: Tensor) -> tuple[float, float]:
+    """Return Proposition 1's two ratios for one head, at the worst sample."""
+    gradients = head.gradients.norm(dim=1) / gradient_bound(inputs, U)  # (samples,)
+    first = head.first(HESSIAN_SAMPLES)
+    norms = torch.linalg.eigvalsh(first.hessians()).abs().amax(1)  # (samples,)
+    hessians = norms / hessian_bound(inputs[:HESSIAN_SAMPLES], U)  # (samples,)
     return float(gradients.max()), float(hessians.max())
 
 
 def hypotheses(
     start: Weights, end: Weights, inputs: Tensor, losses: tuple[float, float], steps: int
 ) -> Hypotheses:
-    """Return what Theorems 1 and 2 require of a cell, with the last step as their target θ.
+    """Return the hypotheses of Theorems 1 and 2 for a cell, with the last step as their target θ.
 
     Args:
         start, end: the heads at both ends.
@@ -353,35 +358,35 @@ def hypotheses(
         steps: K.
     """
     _, tokens, features = inputs.shape
-    before, after = (
-        torch.cat([one.projections.flatten(1), one.attentions.flatten(1)], 1)
-        for one in (start, end)
+    theta_start, theta_end = (
+        torch.cat([weights.projections.flatten(1), weights.attentions.flatten(1)], 1)
+        for weights in (start, end)
     )  # (classes, parameters)
-    squares = (after - before).square().sum(1)
+    squares = (theta_end - theta_start).square().sum(1)
     return Hypotheses(
         Sizes(tokens, features, radius(inputs), float(end.counts.sum())),
         distance=float((end.counts * squares).sum().sqrt()),
-        largest=float(after.norm(dim=1).max()),
+        largest=float(theta_end.norm(dim=1).max()),
         target_loss=losses[1],
         start_loss=losses[0],
         steps=steps,
     )
 
 
-def theorem_columns(found: Hypotheses, step_size: float, samples: int) -> dict[str, float]:
+def theorem_columns(hypotheses: Hypotheses, step_size: float, samples: int) -> dict[str, float]:
     """Return Theorem 1's and 2's bounds, and the decimal logarithms of what they require.
 
     Args:
-        found: what they depend on.
+        hypotheses: the hypotheses of both theorems.
         step_size: η.
         samples: n.
     """
-    if not 0 < found.distance < math.inf:
+    if not 0 < hypotheses.distance < math.inf:
         return {}
     return {
-        "theorem1_bound": found.training_bound(step_size),
-        "theorem1_heads": found.log10_heads_needed(THEOREM_1),
-        "theorem2_bound": found.generalisation_bound(step_size, samples),
-        "theorem2_heads": found.log10_heads_needed(THEOREM_2),
-        "theorem_step_size": found.log10_largest_step_size(),
+        "theorem1_bound": hypotheses.training_bound(step_size),
+        "theorem1_heads": hypotheses.log10_heads_needed(THEOREM_1),
+        "theorem2_bound": hypotheses.generalisation_bound(step_size, samples),
+        "theorem2_heads": hypotheses.log10_heads_needed(THEOREM_2),
+        "theorem_step_size": hypotheses.log10_largest_step_size(),
     }

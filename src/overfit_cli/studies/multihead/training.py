@@ -169,7 +169,7 @@ class _Run(Generic[P]):
         self._heads = initial_heads(
             settings, batch[0].seed, problem.first, dtype=dtype, device=training.device
         )
-        self._start = self._heads.copied()
+        self._start = self._heads.copy()
         self._steps = Steps(
             first.optimiser,
             tensor([one.step_size for one in settings]),
@@ -188,7 +188,7 @@ class _Run(Generic[P]):
         settings = self._settings
         if not settings.certify or settings.first_phase == "none" or not self._of_mixture:
             return {}
-        weights = theory.of_cell(self._heads, place)
+        weights = theory.weights_of_cell(self._heads, place)
         signs = np.array([1.0, -1.0]) if settings.first_phase == "signs" else np.ones(1)
         there = (self._heads.counts[place] > 0).cpu().numpy()
         return first_phase_columns(self._problem, weights, signs[there])
@@ -225,7 +225,7 @@ class _Run(Generic[P]):
         projection, attention = full_matrices(self._heads.weights)
         heads = self._heads
         found = self._gradients(
-            projection, attention, heads.mixing, heads.heads, self._steps.by_loss
+            projection, attention, heads.mixing, heads.heads, self._steps.divides_by_loss
         )
         if self._start_losses is None:
             self._start_losses = found.loss
@@ -255,12 +255,12 @@ class _Run(Generic[P]):
         self._worst = [self._worst[place] for place in kept]
         self._initial = [self._initial[place] for place in kept]
         self._sums = [self._sums[place] for place in kept]
-        self._heads, self._start = self._heads.of(cells), self._start.of(cells)
+        self._heads, self._start = self._heads.select(cells), self._start.select(cells)
         assert self._start_losses is not None
         self._start_losses = self._start_losses[cells]
         self._steps.keep(cells)
         self._gradients = self._engine()
-        return found.of(cells)
+        return found.select(cells)
 
     def _measure(self, step: int, found: Gradients, due: Sequence[bool]) -> list[dict[str, float]]:
         """Measure all cells at a step, and log it for those that are due and haven't diverged."""
@@ -290,10 +290,10 @@ class _Run(Generic[P]):
         if not math.isfinite(row["train_loss"]):
             return
         if self._settings.machine:
-            of_cell = theory.of_cell(self._heads, place)
+            of_cell = theory.weights_of_cell(self._heads, place)
             row |= first_phase.columns(self._problem.train, of_cell)
         if self._settings.certify:
-            of_cell = theory.of_cell(self._heads, place)
+            of_cell = theory.weights_of_cell(self._heads, place)
             ratios = theory.certificates(of_cell, self._inputs, self._labels)
             worst = self._worst[place]
             worst |= {name: max(one, worst.get(name, -math.inf)) for name, one in ratios.items()}
@@ -319,8 +319,8 @@ class _Run(Generic[P]):
         """Theorems 1 and 2 for one cell, with the last step as their target θ."""
         assert self._start_losses is not None
         hypotheses = theory.hypotheses(
-            theory.of_cell(self._start, place),
-            theory.of_cell(self._heads, place),
+            theory.weights_of_cell(self._start, place),
+            theory.weights_of_cell(self._heads, place),
             self._inputs,
             (float(self._start_losses[place]), loss),
             step,

@@ -24,7 +24,7 @@ ROUGHER = Margin(least=0.0, because="softmax as rough as Gaussian", fewest_seeds
 _FREE = ("kernel", "pair")
 
 
-def _by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame:
+def _table_by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     """A measured column under both kernels, one row per network and pair."""
     cells = cells[cells["kernel"].isin(["softmax", "gaussian"]) & (cells["status"] == "done")]
     others = [name for name in KernelLandscapeParameters.model_fields if name not in _FREE]
@@ -52,19 +52,19 @@ def _rougher(
     """
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        table = _by_kernel(cells, column)
-        each = compare(table)
-        if each.isna().any():
+        table = _table_by_kernel(cells, column)
+        differences = compare(table)
+        if differences.isna().any():
             raise inconclusive(
-                f"In {int(each.isna().sum())} of {len(each)} pairs a surface is flat, and there is "
-                "no ratio."
+                f"In {int(differences.isna().sum())} of {len(differences)} pairs a surface is "
+                "flat, and there is no ratio."
             )
-        return _over_networks(each.groupby("seed").mean(), table, meaning)
+        return _judge_networks(differences.groupby("seed").mean(), table, meaning)
 
     return measure
 
 
-def _over_networks(by_network: pd.Series[float], table: pd.DataFrame, meaning: str) -> Measurement:
+def _judge_networks(by_network: pd.Series[float], table: pd.DataFrame, meaning: str) -> Measurement:
     means = table.mean()
     return judged(
         median_estimate(by_network),

@@ -1,17 +1,12 @@
-"""Networks whose loss is drawn, the plane, and the loss on it.
+"""Trained networks, and the loss on a plane through one of them (section 5.2 of Song et al. 2024).
 
-Weights kept in the cache folder, so that nothing is trained twice, nor again after a kill.
+A network is trained in two stages: with softmax, then with the kernel. Kernels and pairs of
+directions share the first stage, and pairs the second. The network after each stage is kept in the
+cache folder, so that no stage is trained twice, nor again after a kill.
 
-Networks after the two stages of training: softmax, then the kernel (section 5.2).
-
-Kernels and pairs of directions share the first stage, and pairs the second. The network after each
-stage is kept in the cache folder, so that no stage is trained twice, nor again after a kill.
-
-Loss on a plane through a network, along one direction in W_Q and one in W_K of layer one.
-
-Only the first layer's queries and keys change over the plane, and they change linearly:
-q = q₀ + a q₁, k = k₀ + b k₁. So what comes before them is computed once, and many points go through
-the rest of the network together.
+The plane has one direction in W_Q and one in W_K of the first layer. Only that layer's queries and
+keys change over the plane, and they change linearly: q = q₀ + a q₁, k = k₀ + b k₁. So what comes
+before them is computed once, and many points go through the rest of the network together.
 """
 
 from __future__ import annotations
@@ -43,16 +38,81 @@ from overfit_cli.studies.attention_kernel.classifier import (
 )
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 
+NETWORK_VERSION = 1
+"""Raised whenever the same parameters and seed would give another network."""
+
 FILE = "network.pt"
+
+MOST_TOKENS = {"cpu": 2**12, "cuda": 2**21}
+"""The most tokens, over points and samples, that go through the network together.
+
+On a CPU their arrays fit the cache: measured, half as many are slower, and so are twice as many.
+"""
+
+_SURFACE = {"pair", "directions", "points", "spacing", "loss_samples"}
+_SECOND_STAGE = {"kernel", "second_steps"}
 Network = TypeVar("Network", bound=torch.nn.Module)
 
 
-def trained_once(
+def trained_network(
+    parameters: KernelLandscapeParameters, task: Task, seed: int, stage: int, device: str
+) -> Transformer:
+    """Return the network after a stage, 1 or 2, from the cache folder if it is there.
+
+    Each stage has an optimiser of its own; the second takes the minibatches after the first's.
+    """
+    kernel = "softmax" if stage == 1 else parameters.kernel
+    of_stage = parameters.model_copy(update={"kernel": kernel})
+    return train_once(
+        lambda: build_model(of_stage, task, seed, device),
+        lambda model: _train_stage(model, parameters, task, seed, stage, device),
+        _network_name(parameters, seed, stage, data_fingerprint(task)),
+        device,
+    )
+
+
+def _train_stage(
+    model: Transformer,
+    parameters: KernelLandscapeParameters,
+    task: Task,
+    seed: int,
+    stage: int,
+    device: str,
+) -> None:
+    """Train a stage; the second goes on from the first with the minibatches that follow."""
+    first, steps = 0, parameters.training_steps
+    if stage == 2:
+        first_network = trained_network(parameters, task, seed, 1, device)
+        model.load_state_dict(first_network.state_dict())
+        model.dropout.restart(named_rng(seed, "train", "dropout", "second stage"))
+        first, steps = parameters.training_steps, parameters.second_steps
+    batches = minibatches(len(task.train.labels), parameters.batch_size, seed)
+    rows = itertools.islice(batches, first, first + steps)
+    for _ in training_steps(model, parameters, task.train, rows, device):
+        pass
+
+
+@functools.lru_cache(maxsize=2)
+def data_fingerprint(task: Task) -> str:
+    """Return a name for the training samples: folders of one name may hold different ones."""
+    arrays = (task.train.tokens, task.train.labels, task.train.lengths)
+    return fingerprint(*(array for array in arrays if array is not None))
+
+
+def _network_name(parameters: KernelLandscapeParameters, seed: int, stage: int, data: str) -> str:
+    """Return the name of the network after a stage, the same for cells that share it."""
+    left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
+    text = parameters.model_dump_json(exclude=left_out)
+    identity = f"{NETWORK_VERSION}/{stage}/{seed}/{data}/{text}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:24]
+
+
+def train_once(
     build: Callable[[], Network], train: Callable[[Network], None], name: str, device: str
 ) -> Network:
     """Return a trained network, from the cache folder if it is there.
 
-    Whoever needs the same network meanwhile waits for it instead of training it too.
+    A process that needs the same network meanwhile waits for it instead of training it too.
 
     Args:
         build: makes the network, untrained.
@@ -77,8 +137,8 @@ def trained_once(
 def _load(model: torch.nn.Module, file: Path, device: str) -> bool:
     """Load the kept weights, and say whether there are any: a damaged file counts as none."""
     with suppress(Exception):
-        kept = torch.load(io.BytesIO(file.read_bytes()), map_location=device, weights_only=True)
-        model.load_state_dict(kept)
+        state = torch.load(io.BytesIO(file.read_bytes()), map_location=device, weights_only=True)
+        model.load_state_dict(state)
         return True
     return False
 
@@ -89,74 +149,9 @@ def _save(model: torch.nn.Module, file: Path) -> None:
     write_whole(file, content.getvalue())
 
 
-NETWORK_VERSION = 1
-"""Raised whenever the same parameters and seed would give another network."""
-
-_SURFACE = {"pair", "directions", "points", "spacing", "loss_samples"}
-_SECOND_STAGE = {"kernel", "second_steps"}
-
-
-def trained_network(
-    parameters: KernelLandscapeParameters, task: Task, seed: int, stage: int, device: str
-) -> Transformer:
-    """Return the network after a stage, 1 or 2, from the cache folder if it is there.
-
-    Each stage has an optimiser of its own; the second takes the minibatches after the first's.
-    """
-    kernel = "softmax" if stage == 1 else parameters.kernel
-    of_stage = parameters.model_copy(update={"kernel": kernel})
-    return trained_once(
-        lambda: build_model(of_stage, task, seed, device),
-        lambda model: _train_stage(model, parameters, task, seed, stage, device),
-        _network_name(parameters, seed, stage, data_fingerprint(task)),
-        device,
-    )
-
-
-@functools.lru_cache(maxsize=2)
-def data_fingerprint(task: Task) -> str:
-    """Return a name for the training samples: folders of one name may hold different ones."""
-    arrays = (task.train.tokens, task.train.labels, task.train.lengths)
-    return fingerprint(*(array for array in arrays if array is not None))
-
-
-def _network_name(parameters: KernelLandscapeParameters, seed: int, stage: int, data: str) -> str:
-    """Return the name of the network after a stage, the same for cells that share it."""
-    left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
-    text = parameters.model_dump_json(exclude=left_out)
-    identity = f"{NETWORK_VERSION}/{stage}/{seed}/{data}/{text}"
-    return hashlib.sha256(identity.encode()).hexdigest()[:24]
-
-
-def _train_stage(
-    model: Transformer,
-    parameters: KernelLandscapeParameters,
-    task: Task,
-    seed: int,
-    stage: int,
-    device: str,
-) -> None:
-    """Train a stage; the second goes on from the first with the minibatches that follow."""
-    first, steps = 0, parameters.training_steps
-    if stage == 2:
-        before = trained_network(parameters, task, seed, 1, device)
-        model.load_state_dict(before.state_dict())
-        model.dropout.restart(named_rng(seed, "train", "dropout", "second stage"))
-        first, steps = parameters.training_steps, parameters.second_steps
-    every = minibatches(len(task.train.labels), parameters.batch_size, seed)
-    rows = itertools.islice(every, first, first + steps)
-    for _ in training_steps(model, parameters, task.train, rows, device):
-        pass
-
-
-AT_A_TIME = {"cpu": 2**12, "cuda": 2**21}
-"""Tokens, over points and samples, that go through the network together. On a CPU what they take
-fits its cache: measured, half as many are slower, and so are twice as many."""
-
-
 @dataclass(frozen=True)
 class Directions:
-    """Directions that span the plane: in the first layer's W_Q and in its W_K, each (d, d)."""
+    """Directions d₁ and d₂ of the plane: in the first layer's W_Q and in its W_K, each (d, d)."""
 
     query: Tensor
     key: Tensor
@@ -175,8 +170,10 @@ def draw_directions(model: Transformer, kind: str, seed: int, pair: int) -> Dire
     layer = cast("Layer", model.layers[0])
 
     def draw(name: str, weight: Tensor) -> Tensor:
-        numbers = named_rng(seed, "directions", str(pair), name).standard_normal(weight.shape)
-        direction = torch.from_numpy(numbers).to(weight)
+        numbers = named_rng(seed, "directions", str(pair), name).standard_normal(
+            weight.shape
+        )  # (d, d)
+        direction = torch.from_numpy(numbers).to(weight)  # (d, d)
         if kind == "raw":
             return direction
         lengths = weight.norm(dim=1, keepdim=True) / direction.norm(dim=1, keepdim=True)
@@ -209,46 +206,47 @@ class Plane:
         layer = cast("Layer", model.layers[0])
         with torch.inference_mode():
             self._input = model.embed(tokens)  # (samples, tokens, d)
-            normed = layer.attention_norm(self._input)
-            # Each has shape (samples, heads, tokens, width).
-            self._query = layer.in_heads(layer.query(normed))
-            self._key = layer.in_heads(layer.key(normed))
-            self._value = layer.in_heads(layer.value(normed))
-            self._query_step = layer.in_heads(normed @ directions.query.mT)
-            self._key_step = layer.in_heads(normed @ directions.key.mT)
+            normed = layer.attention_norm(self._input)  # (samples, tokens, d)
+            # q₀, k₀, v, q₁ and k₁, each (samples, heads, tokens, width)
+            self._q0 = layer.in_heads(layer.query(normed))
+            self._k0 = layer.in_heads(layer.key(normed))
+            self._v = layer.in_heads(layer.value(normed))
+            self._q1 = layer.in_heads(normed @ directions.query.mT)
+            self._k1 = layer.in_heads(normed @ directions.key.mT)
 
-    def losses(self, at: Tensor) -> Tensor:
+    def losses(self, points: Tensor) -> Tensor:
         """Return the loss at points (points, 2), shape (points,)."""
         samples, length = self._input.shape[:2]
-        together = max(1, AT_A_TIME[at.device.type] // (samples * length))
-        rows = max(1, AT_A_TIME[at.device.type] // length)  # samples, where a point is split
+        limit = MOST_TOKENS[points.device.type]
+        batch = max(1, limit // (samples * length))  # points
+        rows = max(1, limit // length)  # samples, where a point is split
         with torch.inference_mode():
-            parts = [self._mean_losses(part, rows) for part in torch.split(at, together)]
+            parts = [self._mean_losses(part, rows) for part in torch.split(points, batch)]
         return torch.cat(parts)
 
-    def _mean_losses(self, at: Tensor, rows: int) -> Tensor:
-        """The loss at a few points, (points,), with that many samples at a time."""
-        total = at.new_zeros(len(at))
+    def _mean_losses(self, points: Tensor, rows: int) -> Tensor:
+        """Return the mean loss at a few points, (points,), with `rows` samples at a time."""
+        total = points.new_zeros(len(points))  # (points,)
         for first in range(0, len(self._labels), rows):
-            total += self._summed(at, slice(first, first + rows))
+            total += self._summed_losses(points, slice(first, first + rows))
         return total / len(self._labels)
 
-    def _summed(self, at: Tensor, rows: slice) -> Tensor:
-        """The loss summed over some of the samples, (points,)."""
-        a, b = at[:, 0, None, None, None, None], at[:, 1, None, None, None, None]
+    def _summed_losses(self, points: Tensor, rows: slice) -> Tensor:
+        """Return the loss summed over some of the samples, (points,)."""
+        a, b = points[:, 0, None, None, None, None], points[:, 1, None, None, None, None]
         mask = None if self._mask is None else self._mask[rows]
         keys = key_mask(mask)
         first, *rest = (cast("Layer", layer) for layer in self._model.layers)
         x = first.finish(
-            self._input[rows].expand(len(at), -1, -1, -1),
-            self._query[rows] + a * self._query_step[rows],
-            self._key[rows] + b * self._key_step[rows],
-            self._value[rows],
+            self._input[rows].expand(len(points), -1, -1, -1),
+            self._q0[rows] + a * self._q1[rows],  # (points, samples, heads, tokens, width)
+            self._k0[rows] + b * self._k1[rows],  # (points, samples, heads, tokens, width)
+            self._v[rows],
             keys,
         )  # (points, samples, tokens, d)
         for layer in rest:
             x = layer(x, keys)
         logits = self._model.classes(self._model.read_out(x, mask))  # (points, samples, classes)
-        labels = self._labels[rows].expand(len(at), -1)
+        labels = self._labels[rows].expand(len(points), -1)  # (points, samples)
         losses = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-        return losses.view(len(at), -1).sum(1)
+        return losses.view(len(points), -1).sum(1)

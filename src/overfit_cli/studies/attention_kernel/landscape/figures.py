@@ -1,8 +1,6 @@
-"""The figure `landscape`.
+"""Figure 4 of Song et al. 2024: loss surfaces of one network, a row for each kernel.
 
-Surfaces over a plane, each in three dimensions and as contours, with a table of measures.
-
-Figure 4 of Song et al. 2024: the surfaces of one network, one row per kernel.
+Each surface is shown in three dimensions and as contours, with a table of its measures.
 """
 
 from __future__ import annotations
@@ -28,6 +26,57 @@ from overfit_cli.figures.style import DIVERGING, PAGE
 
 Floats = NDArray[np.float64]
 LEVELS = 14
+DIRECTIONS = ("direction $d_1$ in $W^Q$", "direction $d_2$ in $W^K$")
+
+
+def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw the surfaces of the first network and pair of directions, one row per kernel and task.
+
+    The measures of roughness stand beside the contours; the caption says how many networks and
+    pairs the run directory holds.
+
+    Raises:
+        UserError: if no cell with a surface is done.
+    """
+    cells = data.cells[data.cells["key"].isin(data.trajectories["key"])]
+    cells = cells[cells["status"] == "done"]
+    if cells.empty:
+        raise UserError("No cell with a surface is done here.")
+    first = cells.sort_values(["seed", "pair"]).iloc[0]
+    first_cells = cells[(cells["seed"] == first["seed"]) & (cells["pair"] == first["pair"])]
+    names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
+    rows = [
+        _surface(cells_of_one.iloc[0], names, data)
+        for _, cells_of_one in split_by(replace(data, cells=first_cells), [*names, "kernel"])
+    ]
+    figure: Picture = draw_surfaces(rows, (*DIRECTIONS, r"$\Delta L$"))
+    figure.facts.append(
+        f"Heights and colours are the loss less that at the centre. Network {first['seed']}, pair "
+        f"of directions {first['pair']} (networks here: {cells['seed'].nunique()}, pairs of each: "
+        f"{cells['pair'].nunique()})."
+    )
+    return figure
+
+
+def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
+    points = data.trajectories[data.trajectories["key"] == row["key"]].sort_values("step")
+    across, up = (np.unique(points[name].to_numpy(dtype=np.float64)) for name in ("a", "b"))
+    heights = points["loss"].to_numpy(dtype=np.float64).reshape(len(across), len(up))
+    return Surface(
+        title=short_settings(
+            data.study, {"kernel": row["kernel"], **{name: row[name] for name in names}}
+        ),
+        measures={
+            "loss at centre": f"{row['centre_loss']:.4f}",
+            "interior minima": f"{int(row['interior_minima'])}",
+            "rms Laplacian": f"{row['rms_laplacian']:.3g}",
+            "quadratic residual": f"{row['quadratic_residual']:.2g}",
+            "sharpness": f"{row['sharpness']:.2g}",
+        },
+        across=across,
+        up=up,
+        heights=heights - float(row["centre_loss"]),
+    )
 
 
 @dataclass(frozen=True)
@@ -59,8 +108,8 @@ def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> 
     """
     lowest = min(float(surface.heights.min()) for surface in surfaces)
     highest = max(float(surface.heights.max()) for surface in surfaces)
-    most = max(-lowest, highest) or 1.0
-    scale, levels = Normalize(-most, most), MaxNLocator(LEVELS).tick_values(lowest, highest)
+    reach = max(-lowest, highest) or 1.0
+    scale, levels = Normalize(-reach, reach), MaxNLocator(LEVELS).tick_values(lowest, highest)
     figure = Picture(PAGE, 0.4 + 2.3 * len(surfaces), least=6.0)
     grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.45, 1, 0.72))
     engine = figure.get_layout_engine()
@@ -108,56 +157,3 @@ def _write_measures(axes: Axes, surface: Surface) -> None:
         axes.text(1.0, height, number, transform=axes.transAxes, fontsize=6.5, ha="right")
         axes.plot((0, 1), (height - 0.04,) * 2, color="0.8", linewidth=0.4, clip_on=False)
     axes.set(xlim=(0, 1), ylim=(0, 1))
-
-
-DIRECTIONS = ("direction $d_1$ in $W^Q$", "direction $d_2$ in $W^K$")
-
-
-def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the surfaces of the first network and pair of directions, one row per kernel and task.
-
-    The measures of roughness stand beside the contours; the caption says how many networks and
-    pairs the run directory holds.
-
-    Raises:
-        UserError: if no cell with a surface is done.
-    """
-    cells = data.cells[data.cells["key"].isin(data.trajectories["key"])]
-    cells = cells[cells["status"] == "done"]
-    if cells.empty:
-        raise UserError("No cell with a surface is done here.")
-    first = cells.sort_values(["seed", "pair"]).iloc[0]
-    shown = cells[(cells["seed"] == first["seed"]) & (cells["pair"] == first["pair"])]
-    names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
-    rows = [
-        _surface(cells_of_one.iloc[0], names, data)
-        for _, cells_of_one in split_by(replace(data, cells=shown), [*names, "kernel"])
-    ]
-    figure: Picture = draw_surfaces(rows, (*DIRECTIONS, r"$\Delta L$"))
-    figure.facts.append(
-        f"Heights and colours are the loss less that at the centre. Network {first['seed']}, pair "
-        f"of directions {first['pair']} (networks here: {cells['seed'].nunique()}, pairs of each: "
-        f"{cells['pair'].nunique()})."
-    )
-    return figure
-
-
-def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
-    points = data.trajectories[data.trajectories["key"] == row["key"]].sort_values("step")
-    across, up = (np.unique(points[name].to_numpy(dtype=np.float64)) for name in ("a", "b"))
-    heights = points["loss"].to_numpy(dtype=np.float64).reshape(len(across), len(up))
-    return Surface(
-        title=short_settings(
-            data.study, {"kernel": row["kernel"], **{one: row[one] for one in names}}
-        ),
-        measures={
-            "loss at centre": f"{row['centre_loss']:.4f}",
-            "interior minima": f"{int(row['interior_minima'])}",
-            "rms Laplacian": f"{row['rms_laplacian']:.3g}",
-            "quadratic residual": f"{row['quadratic_residual']:.2g}",
-            "sharpness": f"{row['sharpness']:.2g}",
-        },
-        across=across,
-        up=up,
-        heights=heights - float(row["centre_loss"]),
-    )

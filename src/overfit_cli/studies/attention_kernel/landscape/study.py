@@ -100,14 +100,15 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
 
     def summary(self, result: CellResult[KernelLandscapeParameters]) -> str:
         """Give the range of the surface and the measures of its roughness."""
-        got = result.measurements
+        measured = result.measurements
         if result.reason:
             return f"The training {result.reason}: there is no surface."
         return (
-            f"The surface goes from {got['lowest_loss']:.4f} to {got['highest_loss']:.4f} around "
-            f"{got['centre_loss']:.4f}: {int(got['interior_minima'])} interior minima, rms "
-            f"Laplacian {got['rms_laplacian']:.3g}, quadratic residual "
-            f"{got['quadratic_residual']:.3g}."
+            f"The surface goes from {measured['lowest_loss']:.4f} to "
+            f"{measured['highest_loss']:.4f} around {measured['centre_loss']:.4f}: "
+            f"{int(measured['interior_minima'])} interior minima, rms Laplacian "
+            f"{measured['rms_laplacian']:.3g}, quadratic residual "
+            f"{measured['quadratic_residual']:.3g}."
         )
 
 

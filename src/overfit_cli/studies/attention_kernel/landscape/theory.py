@@ -1,8 +1,6 @@
-"""Losses of many networks at a time, and measures of a surface.
+"""Measures of the roughness of a loss surface, and the evaluation of its points.
 
-Measures of the roughness of a surface that is sampled on a square grid.
-
-Landscapes: the loss on a plane through what was trained, evaluated, measured and logged.
+A surface is sampled on a square grid. Its losses are saved while they are evaluated.
 """
 
 from __future__ import annotations
@@ -22,58 +20,8 @@ from overfit_cli.core.training import Training
 
 Floats = NDArray[np.float64]
 
-
-def interior_minima(surface: Floats) -> int:
-    """Return the number of points off the edge that are below all of their eight neighbours.
-
-    Args:
-        surface: heights, shape (rows, columns).
-    """
-    rows, columns = surface.shape
-    centre = surface[1:-1, 1:-1]
-    lower = np.ones(centre.shape, dtype=bool)
-    for down in (0, 1, 2):
-        for across in (0, 1, 2):
-            if (down, across) != (1, 1):
-                around = surface[down : rows - 2 + down, across : columns - 2 + across]
-                lower &= centre < around
-    return int(lower.sum())
-
-
-def rms_laplacian(surface: Floats, spacing: float) -> float:
-    """Return the root mean square of the discrete Laplacian, height per squared unit of length.
-
-    Args:
-        surface: heights, shape (rows, columns).
-        spacing: the distance between neighbours, along either axis.
-    """
-    centre = surface[1:-1, 1:-1]
-    around = surface[:-2, 1:-1] + surface[2:, 1:-1] + surface[1:-1, :-2] + surface[1:-1, 2:]
-    return float(np.sqrt(np.mean(np.square((around - 4 * centre) / spacing**2))))
-
-
-def quadratic_residual(surface: Floats, at: Floats) -> float:
-    """Return the rms residual of the best quadratic, as a share of the surface's deviation.
-
-    0 is a perfect bowl or saddle, or flat; 1 is a surface of which a quadratic says nothing.
-
-    Args:
-        surface: heights, shape (points, points).
-        at: where the points lie along either axis, shape (points,).
-    """
-    if surface.min() == surface.max():
-        return 0.0
-    a, b = np.meshgrid(at, at, indexing="ij")
-    terms = np.stack([np.ones_like(a), a, b, a * a, a * b, b * b], -1).reshape(-1, 6)
-    flat = surface.ravel()
-    fitted = terms @ np.linalg.lstsq(terms, flat, rcond=None)[0]
-    return float(np.sqrt(np.mean(np.square(flat - fitted))) / flat.std())
-
-
-def sharpness(surface: Floats, centre: float) -> float:
-    """Return the largest rise above the height `centre`, over one plus that height."""
-    return (float(surface.max()) - centre) / (1 + centre)
-
+Losses = Callable[[Floats], Floats]
+"""From points, shape (points, 2), to their losses, shape (points,)."""
 
 MEASURES = (
     Column(
@@ -105,24 +53,11 @@ MEASURES = (
 )
 """What is measured of a landscape."""
 
-Losses = Callable[[Floats], Floats]
-"""From points, shape (points, 2), to their losses, shape (points,)."""
-
 SAVED_EVERY = 5.0
 """Seconds between two saves: about how much work a kill may cost."""
 
 BLOCK = 64
 """Points that are evaluated between two looks at the clock."""
-
-
-def offsets(points: int, spacing: float) -> Floats:
-    """Return where the points lie along a direction: spacing · (r − points/2), r = 1, 2, ..."""
-    return spacing * (np.arange(1, points + 1, dtype=np.float64) - points // 2)
-
-
-def grid(at: Floats) -> Floats:
-    """Return all points of the plane whose coordinates are among `at`, (points · points, 2)."""
-    return np.stack(np.meshgrid(at, at, indexing="ij"), -1).reshape(-1, 2)
 
 
 def measure_landscape(
@@ -145,8 +80,8 @@ def measure_landscape(
     """
     saved = SavedLosses(losses, cache_folder() / "surfaces" / name)
     count, spacing = plane
-    at = offsets(count, spacing)
-    points = grid(at)
+    steps = offsets(count, spacing)
+    points = grid(steps)
     flat = saved(points)  # (points · points,)
     saved.delete()
     rows = np.column_stack([points, flat]).tolist()
@@ -156,12 +91,74 @@ def measure_landscape(
     return {
         "rms_laplacian": rms_laplacian(surface, spacing),
         "interior_minima": interior_minima(surface),
-        "quadratic_residual": quadratic_residual(surface, at),
+        "quadratic_residual": quadratic_residual(surface, steps),
         "sharpness": sharpness(surface, centre),
         "centre_loss": centre,
         "lowest_loss": float(surface.min()),
         "highest_loss": float(surface.max()),
     }
+
+
+def offsets(points: int, spacing: float) -> Floats:
+    """Return where the points lie along a direction: spacing · (r − points/2), r = 1, 2, ..."""
+    return spacing * (np.arange(1, points + 1, dtype=np.float64) - points // 2)
+
+
+def grid(steps: Floats) -> Floats:
+    """Return all points of the plane whose coordinates are among `at`, (points · points, 2)."""
+    return np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(-1, 2)
+
+
+def interior_minima(surface: Floats) -> int:
+    """Return the number of points off the edge that are below all of their eight neighbours.
+
+    Args:
+        surface: heights, shape (rows, columns).
+    """
+    rows, columns = surface.shape
+    centre = surface[1:-1, 1:-1]
+    lower = np.ones(centre.shape, dtype=bool)
+    for row in (0, 1, 2):
+        for column in (0, 1, 2):
+            if (row, column) != (1, 1):
+                neighbours = surface[row : rows - 2 + row, column : columns - 2 + column]
+                lower &= centre < neighbours
+    return int(lower.sum())
+
+
+def rms_laplacian(surface: Floats, spacing: float) -> float:
+    """Return the root mean square of the discrete Laplacian, height per squared unit of length.
+
+    Args:
+        surface: heights, shape (rows, columns).
+        spacing: the distance between neighbours, along either axis.
+    """
+    centre = surface[1:-1, 1:-1]
+    neighbours = surface[:-2, 1:-1] + surface[2:, 1:-1] + surface[1:-1, :-2] + surface[1:-1, 2:]
+    return float(np.sqrt(np.mean(np.square((neighbours - 4 * centre) / spacing**2))))
+
+
+def quadratic_residual(surface: Floats, steps: Floats) -> float:
+    """Return the rms residual of the best quadratic, as a share of the surface's deviation.
+
+    0 is a perfect bowl or saddle, or flat; 1 is a surface of which a quadratic says nothing.
+
+    Args:
+        surface: heights, shape (points, points).
+        steps: where the points lie along either axis, shape (points,).
+    """
+    if surface.min() == surface.max():
+        return 0.0
+    a, b = np.meshgrid(steps, steps, indexing="ij")
+    terms = np.stack([np.ones_like(a), a, b, a * a, a * b, b * b], -1).reshape(-1, 6)
+    flat = surface.ravel()
+    fitted = terms @ np.linalg.lstsq(terms, flat, rcond=None)[0]
+    return float(np.sqrt(np.mean(np.square(flat - fitted))) / flat.std())
+
+
+def sharpness(surface: Floats, centre: float) -> float:
+    """Return the largest rise above the height `centre`, over one plus that height."""
+    return (float(surface.max()) - centre) / (1 + centre)
 
 
 class SavedLosses:
@@ -177,8 +174,8 @@ class SavedLosses:
         self._known: dict[bytes, float] = {}
         # A torn or foreign file only means that nothing is kept.
         with suppress(Exception):
-            kept = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
-            self._add(kept["points"], kept["losses"])
+            stored = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
+            self._add(stored["points"], stored["losses"])
 
     def __call__(self, points: Floats) -> Floats:
         """Return the losses at points, shape (points, 2)."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.pathfinder.lra import read_lra
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
@@ -32,11 +32,13 @@ def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
         folder = data_folder("--set source=lra")
         sizes = (parameters.difficulty, parameters.size)
         return _lra(folder, *sizes, n, test_samples, levels, seed)
-    return _drawn(parameters.settings, n, test_samples, levels, seed)
+    return _draw_task(parameters.settings, n, test_samples, levels, seed)
 
 
 @functools.lru_cache(maxsize=2)
-def _drawn(settings: PathfinderSettings, n: int, test_samples: int, levels: int, seed: int) -> Task:
+def _draw_task(
+    settings: PathfinderSettings, n: int, test_samples: int, levels: int, seed: int
+) -> Task:
     train = images(settings, stream_of(seed, "train"), n)
     test = images(settings, stream_of(seed, "test"), test_samples)
     return _task(train, test, levels)
@@ -55,16 +57,18 @@ def stream_of(seed: int, split: Literal["train", "test"]) -> Stream:
 def _lra(
     folder: Path, difficulty: str, size: int, n: int, test_samples: int, levels: int, seed: int
 ) -> Task:
-    every, held = _read(folder, difficulty, size)
-    if n + test_samples > len(every):
-        raise UserError(
-            f"--set n {n}, test_samples {test_samples}: LRA's directory has {len(every)} images, "
-            "and training and test images must be different ones."
+    collection, digest = _read(folder, difficulty, size)
+    if n + test_samples > len(collection):
+        raise BadValue(
+            "n",
+            n,
+            f"with test_samples={test_samples}, LRA's directory has {len(collection)} images, and "
+            "training and test images must be different ones.",
         )
-    order = named_rng(seed, "train", "images", "choice").permutation(len(every))
+    order = named_rng(seed, "train", "images", "choice").permutation(len(collection))
     train, test = order[:n], order[len(order) - test_samples :]
-    task = _task(every[train], every[test], levels)
-    return replace(task, collections={f"LRA's {difficulty} images of {size} pixels": held})
+    task = _task(collection[train], collection[test], levels)
+    return replace(task, collections={f"LRA's {difficulty} images of {size} pixels": digest})
 
 
 @functools.lru_cache(maxsize=1)
@@ -82,7 +86,7 @@ def _task(train: PathfinderImages, test: PathfinderImages, levels: int) -> Task:
     return Task(_examples(train, levels), _examples(test, levels), levels, shortcut)
 
 
-def _examples(drawn: PathfinderImages, levels: int) -> Examples:
+def _examples(sample_images: PathfinderImages, levels: int) -> Examples:
     """Images as rows of pixels, the 256 grey levels of a byte cut into `levels` equal parts."""
-    tokens = drawn.pixels.reshape(len(drawn), -1).astype(np.int64) * levels // 256
-    return Examples(tokens.astype(np.uint8), drawn.labels)
+    tokens = sample_images.pixels.reshape(len(sample_images), -1).astype(np.int64) * levels // 256
+    return Examples(tokens.astype(np.uint8), sample_images.labels)

@@ -42,10 +42,10 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
         return (
             claims.faster("Pathfinder", "figure 3"),
             claims.more_accurate(),
-            *claims.at_one_rate("Pathfinder", "figure 3"),
+            *claims.one_rate_claims("Pathfinder", "figure 3"),
             claims.steadier(),
             claims.worst_run(),
-            claims.above_shortcut(),
+            claims.shortcut_claim(),
             claims.head_alive(),
         )
 

@@ -93,8 +93,8 @@ def _labels(parameters: KernelRegressionParameters, values: Floats, seed: int) -
 def _query_and_key(parameters: KernelRegressionParameters, seed: int) -> dict[str, Floats]:
     shape = (parameters.heads, parameters.d, parameters.d_h)
     if parameters.weights == "identity":
-        same = np.broadcast_to(parameters.sigma_w * np.eye(parameters.d, parameters.d_h), shape)
-        return {"query": same, "key": same}
+        identity = np.broadcast_to(parameters.sigma_w * np.eye(parameters.d, parameters.d_h), shape)
+        return {"query": identity, "key": identity}
     return {
         name: parameters.sigma_w * named_rng(seed, "init", name).standard_normal(shape)
         for name in ("query", "key")

@@ -105,7 +105,7 @@ class Step:
         number: 0 at the initial weights.
         state: queries, keys and token values.
         out: attention, residuals and losses.
-        gradients: those of what is trained, under `query`, `key` and `value`.
+        gradients: those of the trained projections, under `query`, `key` and `value`.
     """
 
     number: int
@@ -125,58 +125,61 @@ def set_up(
 ) -> tuple[Constants, Projections]:
     """Stack problems of one shape; return the constants and the state at step 0."""
 
-    def stacked(arrays: Sequence[Floats]) -> Tensor:
+    def stack(arrays: Sequence[Floats]) -> Tensor:
         return torch.tensor(np.stack(arrays), dtype=dtype, device=device)
 
-    inputs = stacked([problem.inputs for problem in problems])
+    inputs = stack([problem.inputs for problem in problems])  # (cells, samples, tokens, features)
     rows = inputs.flatten(1, 2)[:, None]  # (cells, 1, rows, features)
     fixed = Constants(
         kernel=kernel,
         trained=trained,
         inputs=inputs,
-        gram=rows @ rows.mT,
-        labels=stacked([problem.labels for problem in problems]),
-        output_squared=stacked([np.square(problem.output).sum(-1) for problem in problems]),
+        gram=rows @ rows.mT,  # G = X Xᵀ
+        labels=stack([problem.labels for problem in problems]),
+        output_squared=stack([np.square(problem.output).sum(-1) for problem in problems]),
         learning_rate=torch.tensor(learning_rates, dtype=dtype, device=device),
     )
     tokens = inputs[:, None]  # (cells, 1, samples, tokens, features): the same for every head
     return fixed, Projections(
-        query=tokens @ stacked([problem.query[:, None] for problem in problems]),
-        key=tokens @ stacked([problem.key[:, None] for problem in problems]),
-        value=stacked([token_values(problem).swapaxes(0, 1) for problem in problems]),
+        query=tokens @ stack([problem.query[:, None] for problem in problems]),
+        key=tokens @ stack([problem.key[:, None] for problem in problems]),
+        value=stack([token_values(problem).swapaxes(0, 1) for problem in problems]),
     )
 
 
 def forward(fixed: Constants, state: Projections) -> ForwardPass:
-    """Compute attention, outputs and loss."""
-    # (cells, heads, samples, tokens, tokens)
-    weights = attention(fixed.kernel, state.query, state.key)
-    outputs = _mix(fixed.kernel, weights, state.value).sum(1)  # (cells, samples, tokens)
-    residual = outputs - fixed.labels
-    return ForwardPass(weights, residual, residual.square().sum((-2, -1)) / 2)
+    """Compute S, MH(X) − y and f = ½ ‖MH(X) − y‖², with MH(X) = Σ_h S_h a_h (equation 5)."""
+    S = attention(fixed.kernel, state.query, state.key)  # (cells, heads, samples, tokens, tokens)
+    outputs = _mix(fixed.kernel, S, state.value).sum(1)  # (cells, samples, tokens)
+    residual = outputs - fixed.labels  # (cells, samples, tokens)
+    return ForwardPass(S, residual, residual.square().sum((-2, -1)) / 2)
 
 
-def _mix(kernel: Kernel, weights: Tensor, value: Tensor) -> Tensor:
+def _mix(kernel: Kernel, S: Tensor, a: Tensor) -> Tensor:
     """Return S a, (cells, heads, samples, tokens).
 
     Rows that sum to one mix differences from the first token's value: equal values then give
     exactly that value, and a gradient of exactly zero, as in section 4.2.2's example.
     """
     if not kernel.normalised:
-        return (weights @ value[..., None]).squeeze(-1)
-    first = value[..., :1]
-    differences = (weights @ (value - first)[..., None]).squeeze(-1)
-    return differences + kernel.scale(value.shape[-1]) * first
+        return (S @ a[..., None]).squeeze(-1)
+    first = a[..., :1]  # (cells, heads, samples, 1)
+    differences = (S @ (a - first)[..., None]).squeeze(-1)  # (cells, heads, samples, tokens)
+    return differences + kernel.scale(a.shape[-1]) * first
 
 
 def gradient_in_scores(fixed: Constants, state: Projections, out: ForwardPass) -> Tensor:
-    """Return ∂f/∂C, (cells, heads, samples, tokens, tokens) (equations 31 and 53)."""
-    value = state.value[..., None, :]  # (cells, heads, samples, 1, tokens)
+    """Return ∂f/∂C, (cells, heads, samples, tokens, tokens) (equations 31 and 53).
+
+    It is S_kj a_j r_k with r = MH(X) − y; where rows of S are normalised, S_kj (a_j − ā_k) r_k with
+    ā_k the mean of a under row k.
+    """
+    a = state.value[..., None, :]  # (cells, heads, samples, 1, tokens)
     if fixed.kernel.normalised:
-        value = value - value[..., :1]  # exact zeros where all are equal
-        mean = (out.attention * value).sum(-1, keepdim=True)
-        value = value - mean / fixed.kernel.scale(value.shape[-1])
-    return out.attention * value * out.residual[:, None, ..., None]
+        a = a - a[..., :1]  # exact zeros where all are equal
+        mean = (out.attention * a).sum(-1, keepdim=True)  # (cells, heads, samples, tokens, 1)
+        a = a - mean / fixed.kernel.scale(a.shape[-1])  # (cells, heads, samples, tokens, tokens)
+    return out.attention * a * out.residual[:, None, ..., None]
 
 
 def gradient_in_queries(kernel: Kernel, scores: Tensor, state: Projections) -> Tensor:
@@ -189,16 +192,27 @@ def gradient_in_keys(kernel: Kernel, scores: Tensor, state: Projections) -> Tens
     return _through_scores(kernel, scores.mT, state.key, state.query)
 
 
-def _through_scores(kernel: Kernel, scores: Tensor, own: Tensor, other: Tensor) -> Tensor:
-    root = math.sqrt(own.shape[-1])
-    products = scores @ other  # (cells, heads, samples, tokens, width)
+def _through_scores(kernel: Kernel, scores: Tensor, vectors: Tensor, others: Tensor) -> Tensor:
+    """Return ∂f/∂v from ∂f/∂C, in the shape of v.
+
+    With C = v·w / √d it is Σ_j (∂f/∂C_j) w_j / √d, and with C = −c ‖v − w‖² / √d it is
+    (2c / √d) Σ_j (∂f/∂C_j) (w_j − v).
+
+    Args:
+        kernel: the kernel.
+        scores: ∂f/∂C, with rows for `vectors`, (cells, heads, samples, tokens, tokens).
+        vectors: v, shape (cells, heads, samples, tokens, width).
+        others: w, in the same shape.
+    """
+    root = math.sqrt(vectors.shape[-1])
+    products = scores @ others  # (cells, heads, samples, tokens, width)
     if kernel.distance is None:
         return products / root
-    return (2 * kernel.distance / root) * (products - scores.sum(-1, keepdim=True) * own)
+    return (2 * kernel.distance / root) * (products - scores.sum(-1, keepdim=True) * vectors)
 
 
 def gradient_in_values(out: ForwardPass) -> Tensor:
-    """Return ∂f/∂a, (cells, heads, samples, tokens)."""
+    """Return ∂f/∂a = Sᵀ (MH(X) − y), (cells, heads, samples, tokens)."""
     return (out.attention.mT @ out.residual[:, None, ..., None]).squeeze(-1)
 
 
@@ -209,8 +223,10 @@ def times_gram(fixed: Constants, gradient: Tensor) -> Tensor:
 
 def gradient_descent(fixed: Constants, state: Projections, steps: int) -> Iterator[Step]:
     """Give every step from 0 to `steps`, with the gradients that the next one is made of."""
-    rate = fixed.learning_rate[:, None, None, None, None]
-    value_rate = (fixed.learning_rate[:, None] * fixed.output_squared)[..., None, None]
+    rate = fixed.learning_rate[:, None, None, None, None]  # η, (cells, 1, 1, 1, 1)
+    value_rate = (fixed.learning_rate[:, None] * fixed.output_squared)[
+        ..., None, None
+    ]  # η ‖W_O,h‖², (cells, heads, 1, 1)
     for number in range(steps + 1):
         out = forward(fixed, state)
         gradients = _gradients(fixed, state, out)
@@ -226,16 +242,16 @@ def gradient_descent(fixed: Constants, state: Projections, steps: int) -> Iterat
 
 
 def _gradients(fixed: Constants, state: Projections, out: ForwardPass) -> dict[str, Gradient]:
-    """Return the gradients in what is trained, by name."""
-    found = {}
+    """Return the gradients in the trained projections, by name."""
+    gradients = {}
     if fixed.trained != "value":
         scores = gradient_in_scores(fixed, state, out)
-        found["query"] = _through_gram(fixed, gradient_in_queries(fixed.kernel, scores, state))
+        gradients["query"] = _through_gram(fixed, gradient_in_queries(fixed.kernel, scores, state))
     if fixed.trained == "all":
-        found["key"] = _through_gram(fixed, gradient_in_keys(fixed.kernel, scores, state))
+        gradients["key"] = _through_gram(fixed, gradient_in_keys(fixed.kernel, scores, state))
     if fixed.trained != "query":
-        found["value"] = _through_gram(fixed, gradient_in_values(out)[..., None])
-    return found
+        gradients["value"] = _through_gram(fixed, gradient_in_values(out)[..., None])
+    return gradients
 
 
 def _through_gram(fixed: Constants, gradient: Tensor) -> Gradient:
@@ -247,12 +263,14 @@ def squared_norm(fixed: Constants, gradients: Mapping[str, Gradient]) -> Tensor:
 
     That of one is g · G g, for values times ‖W_O,h‖²; so a difference of two gradients has one too.
     """
-    found = []
-    for name, one in gradients.items():
+    squares = []
+    for name, gradient in gradients.items():
         if name == "value":
-            by_head = linalg.vecdot(one.projected.flatten(2), one.times_gram.flatten(2))
-            found.append((fixed.output_squared * by_head).sum(1))
+            by_head = linalg.vecdot(gradient.projected.flatten(2), gradient.times_gram.flatten(2))
+            squares.append((fixed.output_squared * by_head).sum(1))
         else:
-            found.append(linalg.vecdot(one.projected.flatten(1), one.times_gram.flatten(1)))
-    total: Tensor = sum(found[1:], found[0])
+            squares.append(
+                linalg.vecdot(gradient.projected.flatten(1), gradient.times_gram.flatten(1))
+            )
+    total: Tensor = sum(squares[1:], squares[0])
     return total.clamp(min=0)

@@ -1,13 +1,9 @@
-"""Lemmas of the proofs, held to what is trained; measures on the way.
+"""Bounds of Lemmas 2, 3, 7 and 8, and the gradients and singular values that they hold for.
 
-Gradients and singular values of cells, which the theorems are about (Song et al. 2024).
-
-All norms are Frobenius norms in the weights.
-
-Bounds of Lemmas 2, 3, 7 and 8 (Song et al. 2024, appendix): how near to them a cell comes.
-
-Lemmas 2 and 3 are about softmax, 7 and 8 about the Gaussian of section 4.2.1; other kernels have
-none. All numbers are left sides over right sides: at most 1 where a lemma bounds from above.
+Lemmas 2 and 3 (Song et al. 2024, appendix) are about softmax, 7 and 8 about the Gaussian of section
+4.2.1; other kernels have none. All ratios are left sides over right sides: at most 1 where a lemma
+bounds from above. All norms are Frobenius norms in the weights, unless they are called operator
+norms.
 """
 
 from __future__ import annotations
@@ -36,7 +32,8 @@ from overfit_cli.studies.attention_kernel.regression.theory import largest_singu
 def smallest_of_b(fixed: Constants, out: ForwardPass) -> Tensor:
     """Return λ_B, (cells,): B is [S_i1 X_i, ..., S_iH X_i] over samples, (N n × H D)."""
     mixed = out.attention @ fixed.inputs[:, None]  # (cells, heads, samples, tokens, features)
-    return _smallest(mixed.permute(0, 2, 3, 1, 4).flatten(3).flatten(1, 2))
+    B = mixed.permute(0, 2, 3, 1, 4).flatten(3).flatten(1, 2)  # (cells, N n, H D)
+    return _smallest_singular_value(B)
 
 
 def largest_curvature(fixed: Constants, out: ForwardPass) -> Tensor:
@@ -44,9 +41,8 @@ def largest_curvature(fixed: Constants, out: ForwardPass) -> Tensor:
 
     Gradient descent on W_V alone descends at every step where η times this is at most 1.
     """
-    # (cells, heads, rows, features)
-    mixed = (out.attention @ fixed.inputs[:, None]).flatten(2, 3)
-    weighted = mixed * fixed.output_squared.sqrt()[..., None, None]
+    mixed = (out.attention @ fixed.inputs[:, None]).flatten(2, 3)  # (cells, heads, rows, features)
+    weighted = mixed * fixed.output_squared.sqrt()[..., None, None]  # ‖W_O,h‖ S_h X
     wide = weighted.transpose(1, 2).flatten(2)  # (cells, rows, heads · features)
     if wide.shape[1] > LARGEST_SPECTRUM:
         return torch.full_like(out.loss, math.nan)
@@ -64,16 +60,16 @@ def smallest_of_scores(fixed: Constants, state: Projections) -> Tensor:
     if samples * tokens**2 > LARGEST_SPECTRUM:
         return state.query.new_full(state.query.shape[:1], math.nan)
     root = math.sqrt(state.key.shape[-1])
-    keys = state.key[..., None, :, :]
+    keys = state.key[..., None, :, :]  # (cells, heads, samples, 1, j, width)
     if fixed.kernel.distance is not None:
         keys = 2 * fixed.kernel.distance * (keys - state.query[..., :, None, :])
     keys = keys[..., None, :] / root  # (cells, heads, samples, 1 or k, j, 1, width)
     inputs = fixed.inputs[:, None, :, :, None, :, None]  # (cells, 1, samples, k, 1, features, 1)
-    return _smallest((inputs * keys).flatten(-2).flatten(2, 4)).amin(-1)
+    return _smallest_singular_value((inputs * keys).flatten(-2).flatten(2, 4)).amin(-1)
 
 
-def _smallest(matrices: Tensor) -> Tensor:
-    """The smallest singular value over the rows: 0 where they outnumber the columns."""
+def _smallest_singular_value(matrices: Tensor) -> Tensor:
+    """Return σ_min of matrices (..., rows, columns), 0 where rows outnumber columns, (...)."""
     rows, columns = matrices.shape[-2:]
     if rows > LARGEST_SPECTRUM:
         return matrices.new_full(matrices.shape[:-2], math.nan)
@@ -86,20 +82,20 @@ def _smallest(matrices: Tensor) -> Tensor:
 
 def squared_gradients(fixed: Constants, state: Projections, out: ForwardPass) -> dict[str, Tensor]:
     """Return ‖∇f‖² in W_Q, W_K and W_V, each (cells,), under `query`, `key` and `value`."""
-    scores = engine.gradient_in_scores(fixed, state, out)
-    in_query = engine.gradient_in_queries(fixed.kernel, scores, state)
-    in_key = engine.gradient_in_keys(fixed.kernel, scores, state)
-    in_value = engine.gradient_in_values(out)[..., None]
+    scores = engine.gradient_in_scores(fixed, state, out)  # ∂f/∂C
+    in_query = engine.gradient_in_queries(fixed.kernel, scores, state)  # ∂f/∂q
+    in_key = engine.gradient_in_keys(fixed.kernel, scores, state)  # ∂f/∂k
+    in_value = engine.gradient_in_values(out)[..., None]  # ∂f/∂a
     squared = fixed.output_squared[..., None, None, None]  # (cells, heads, 1, 1, 1)
     return {
-        "query": _squared(fixed, in_query),
-        "key": _squared(fixed, in_key),
-        "value": _squared(fixed, squared.sqrt() * in_value),
+        "query": _squared_norm(fixed, in_query),
+        "key": _squared_norm(fixed, in_key),
+        "value": _squared_norm(fixed, squared.sqrt() * in_value),
     }
 
 
-def _squared(fixed: Constants, gradient: Tensor) -> Tensor:
-    """‖Xᵀ g‖², summed over heads: the squared norm in the weights of a gradient in projections."""
+def _squared_norm(fixed: Constants, gradient: Tensor) -> Tensor:
+    """Return ‖Xᵀ g‖², summed over heads: the squared norm of the gradient in weights, (cells,)."""
     return (gradient * engine.times_gram(fixed, gradient)).sum((1, 2, 3, 4)).clamp(min=0)
 
 
@@ -130,7 +126,7 @@ COLUMNS = ("lemma_scores", "lemma_gradients", "lemma_least")
 
 
 class Sizes(NamedTuple):
-    """What the bounds are made of.
+    """The norms that the bounds depend on.
 
     Attributes:
         tokens, width: n and d.
@@ -160,10 +156,10 @@ def sizes(problem: Problem, trained: Trained = "query", path: float = 0.0) -> Si
 
     Args:
         problem: the start.
-        trained: what moves along the path.
+        trained: the weights that move along the path.
         path: its length; no singular value changes by more.
     """
-    found = Sizes(
+    size = Sizes(
         tokens=problem.inputs.shape[1],
         width=problem.query.shape[-1],
         inputs=np.linalg.norm(problem.inputs, axis=(1, 2)),
@@ -174,86 +170,91 @@ def sizes(problem: Problem, trained: Trained = "query", path: float = 0.0) -> Si
         output=float(np.linalg.norm(problem.output)),
     )
     if trained != "value":
-        found = found._replace(query=found.query + path)
+        size = size._replace(query=size.query + path)
     if trained == "all":
-        found = found._replace(key=found.key + path)
-    return found if trained == "query" else found._replace(value=found.value + path)
+        size = size._replace(key=size.key + path)
+    return size if trained == "query" else size._replace(value=size.value + path)
 
 
-def change_of_attention(of: Sizes, weights: Floats) -> Floats:
+def change_of_attention(size: Sizes, weights: Floats) -> Floats:
     """Return Lemma 2's φ_i, from W_K, or ψ_i, from W_Q (33, 34), shape (samples,)."""
-    found: Floats = of.tokens / math.sqrt(of.width) * of.inputs**2 * np.linalg.norm(weights)
-    return found
+    bound: Floats = size.tokens / math.sqrt(size.width) * size.inputs**2 * np.linalg.norm(weights)
+    return bound
 
 
-def softmax_gradient(of: Sizes, weights: Floats) -> Floats:
+def softmax_gradient(size: Sizes, weights: Floats) -> Floats:
     """Return Lemma 2's Q_i, from W_K, or K_i, from W_Q (36, 37), shape (samples,)."""
-    largest = of.output * np.linalg.norm(weights) * of.value
-    found: Floats = of.tokens * of.root_heads * of.inputs**3 * largest
-    return found
+    largest = size.output * np.linalg.norm(weights) * size.value
+    bound: Floats = size.tokens * size.root_heads * size.inputs**3 * largest
+    return bound
 
 
-def change_of_scores(of: Sizes) -> Floats:
+def change_of_scores(size: Sizes) -> Floats:
     """Return the right side of Lemma 7 (1), shape (heads, samples)."""
-    largest = np.sqrt(of.query**2 + of.key**2)[:, None]
-    found: Floats = math.sqrt(2 * of.tokens / of.width) * of.inputs**2 * largest
-    return found
+    largest = np.sqrt(size.query**2 + size.key**2)[:, None]
+    bound: Floats = math.sqrt(2 * size.tokens / size.width) * size.inputs**2 * largest
+    return bound
 
 
-def gaussian_gradient(of: Sizes) -> Floats:
+def gaussian_gradient(size: Sizes) -> Floats:
     """Return Lemma 7's Q'_i (60), shape (heads, samples)."""
-    return change_of_scores(of) * of.inputs * of.output * of.value
+    return change_of_scores(size) * size.inputs * size.output * size.value
 
 
-def lipschitz_constants(of: Sizes, kernel: Kernel, trained: Trained) -> tuple[float, float]:
+def lipschitz_constants(size: Sizes, kernel: Kernel, trained: Trained) -> tuple[float, float]:
     """Return the proofs' constants of outputs and of gradients: Z and G, or Z' and G'.
 
     Those of Lemma 3 for softmax, in W_Q alone or in all weights (90, 99), and of Lemma 8 for the
-    Gaussian, in W_Q alone (equations after 101 and 109): only terms of what is trained. nan else.
+    Gaussian, in W_Q alone (equations after 101 and 109); only terms of trained weights count. They
+    are nan for other kernels and weights.
     """
     if kernel == SOFTMAX and trained != "value":
-        return _constants_of_lemma_3(of, everything=trained == "all")
+        return _constants_of_lemma_3(size, everything=trained == "all")
     if kernel == GAUSSIAN and trained == "query":
-        return _constants_of_lemma_8(of)
+        return _constants_of_lemma_8(size)
     return math.nan, math.nan
 
 
-def _constants_of_lemma_3(of: Sizes, everything: bool) -> tuple[float, float]:
-    samples, root = len(of.inputs), of.tokens * of.root_heads
-    in_query = softmax_gradient(of, of.key)
-    others = [softmax_gradient(of, of.query), root * of.inputs * of.output] if everything else []
-    z = np.sqrt(sum(np.square(one) for one in (in_query, *others)))  # (samples,)
-    spread = np.hypot(change_of_attention(of, of.key), change_of_attention(of, of.query))
-    l_query = root * (_residual_change(of, z) + 2 * _largest_residual(of) * spread)
-    reach = root * of.value * of.inputs * of.output + of.labels
-    l_value = spread * of.inputs * of.output * reach + root * of.output * z
-    outputs = samples * math.sqrt(sum(one.max() ** 2 for one in (in_query, *others)))
+def _constants_of_lemma_3(size: Sizes, everything: bool) -> tuple[float, float]:
+    """Return Z and G of softmax, for W_Q alone or for all weights (equations 90 and 99)."""
+    samples, root = len(size.inputs), size.tokens * size.root_heads
+    in_query = softmax_gradient(size, size.key)
+    others = (
+        [softmax_gradient(size, size.query), root * size.inputs * size.output] if everything else []
+    )
+    z = np.sqrt(sum(np.square(bound) for bound in (in_query, *others)))  # (samples,)
+    spread = np.hypot(change_of_attention(size, size.key), change_of_attention(size, size.query))
+    l_query = root * (_residual_change(size, z) + 2 * _largest_residual(size) * spread)
+    reach = root * size.value * size.inputs * size.output + size.labels
+    l_value = spread * size.inputs * size.output * reach + root * size.output * z
+    outputs = samples * math.sqrt(sum(bound.max() ** 2 for bound in (in_query, *others)))
     gradients = 2 * l_query.max() + l_value.max() if everything else l_query.max()
     return outputs, samples * float(gradients)
 
 
-def _constants_of_lemma_8(of: Sizes) -> tuple[float, float]:
-    samples = len(of.inputs)
-    z = np.linalg.norm(gaussian_gradient(of), axis=0)  # (samples,)
-    size = math.sqrt(of.tokens) * of.inputs**2
-    scores = size * float((of.query + of.key).max())
-    largest = _largest_residual(of)
-    l_query = largest * size + scores * (_residual_change(of, z) + largest * scores)
+def _constants_of_lemma_8(size: Sizes) -> tuple[float, float]:
+    """Return Z' and G' of the Gaussian, for W_Q alone (equations after 101 and 109)."""
+    samples = len(size.inputs)
+    z = np.linalg.norm(gaussian_gradient(size), axis=0)  # (samples,)
+    scale = math.sqrt(size.tokens) * size.inputs**2
+    scores = scale * float((size.query + size.key).max())
+    largest = _largest_residual(size)
+    l_query = largest * scale + scores * (_residual_change(size, z) + largest * scores)
     return samples * float(z.max()), samples * float(l_query.max())
 
 
-def _largest_residual(of: Sizes) -> float:
-    """R̄ (95): bounds every (MH(X_i) − y_i) W_Oᵀ V'ᵀ."""
-    inputs, labels = float(np.linalg.norm(of.inputs)), float(np.linalg.norm(of.labels))
-    largest = of.tokens * of.root_heads * of.value * inputs * of.output + labels
-    return largest * of.output * inputs * of.value
+def _largest_residual(size: Sizes) -> float:
+    """Return R̄ (95), which bounds every (MH(X_i) − y_i) W_Oᵀ V'ᵀ."""
+    inputs, labels = float(np.linalg.norm(size.inputs)), float(np.linalg.norm(size.labels))
+    largest = size.tokens * size.root_heads * size.value * inputs * size.output + labels
+    return largest * size.output * inputs * size.value
 
 
-def _residual_change(of: Sizes, z: Floats) -> Floats:
-    """P_i (97, 108), shape (samples,): bounds the change of those."""
-    reach = of.tokens * of.root_heads * of.value * of.inputs * of.output + of.labels
-    found: Floats = (z * of.value + reach) * of.inputs * of.output
-    return found
+def _residual_change(size: Sizes, z: Floats) -> Floats:
+    """Return P_i (97, 108), which bounds the change of these, (samples,)."""
+    reach = size.tokens * size.root_heads * size.value * size.inputs * size.output + size.labels
+    bound: Floats = (z * size.value + reach) * size.inputs * size.output
+    return bound
 
 
 def initial_ratios(
@@ -269,21 +270,25 @@ def initial_ratios(
     nothing = dict.fromkeys(COLUMNS, [math.nan] * len(problems))
     if fixed.kernel not in (SOFTMAX, GAUSSIAN) or samples * tokens**2 > LARGEST_SPECTRUM:
         return nothing
-    every = [sizes(problem) for problem in problems]
+    by_cell = [sizes(problem) for problem in problems]
     lemma = _lemma_2 if fixed.kernel == SOFTMAX else _lemma_7
-    return nothing | {name: one.tolist() for name, one in lemma(fixed, state, out, every).items()}
+    return nothing | {
+        name: ratios.tolist() for name, ratios in lemma(fixed, state, out, by_cell).items()
+    }
 
 
 def _lemma_2(
-    fixed: Constants, state: Projections, out: ForwardPass, every: Sequence[Sizes]
+    fixed: Constants, state: Projections, out: ForwardPass, by_cell: Sequence[Sizes]
 ) -> dict[str, Tensor]:
+    """Return Lemma 2's ratios, each (cells,)."""
     by_query, by_key = (norm.amax(1) for norm in attention_norms(fixed, state, out))
     in_query, in_key = (norm.square().sum(1).sqrt() for norm in _gradient_norms(fixed, state, out))
+    # each (cells, samples)
     residual = out.residual.norm(dim=-1)  # (cells, samples)
-    phi = _stacked(fixed, [change_of_attention(of, of.key) for of in every])
-    psi = _stacked(fixed, [change_of_attention(of, of.query) for of in every])
-    q = _stacked(fixed, [softmax_gradient(of, of.key) for of in every])
-    k = _stacked(fixed, [softmax_gradient(of, of.query) for of in every])
+    phi = _stack(fixed, [change_of_attention(size, size.key) for size in by_cell])
+    psi = _stack(fixed, [change_of_attention(size, size.query) for size in by_cell])
+    q = _stack(fixed, [softmax_gradient(size, size.key) for size in by_cell])
+    k = _stack(fixed, [softmax_gradient(size, size.query) for size in by_cell])
     return {
         "lemma_scores": torch.maximum(by_query / phi, by_key / psi).amax(1),
         "lemma_gradients": torch.maximum(
@@ -293,19 +298,20 @@ def _lemma_2(
 
 
 def _lemma_7(
-    fixed: Constants, state: Projections, out: ForwardPass, every: Sequence[Sizes]
+    fixed: Constants, state: Projections, out: ForwardPass, by_cell: Sequence[Sizes]
 ) -> dict[str, Tensor]:
-    scores = score_norms(fixed, state) / _stacked(fixed, [change_of_scores(of) for of in every])
+    """Return Lemma 7's ratios, each (cells,)."""
+    scores = score_norms(fixed, state) / _stack(fixed, [change_of_scores(size) for size in by_cell])
     residual = out.residual.norm(dim=-1)  # (cells, samples)
-    bound = _stacked(fixed, [gaussian_gradient(of) for of in every]) * residual[:, None]
+    bound = _stack(fixed, [gaussian_gradient(size) for size in by_cell]) * residual[:, None]
     in_query, _ = _gradient_norms(fixed, state, out)
     in_scores = engine.gradient_in_scores(fixed, state, out).square().sum((1, 3, 4)).sqrt()
     smallest = state.value.abs().amin((1, 3)) * out.attention.amin((1, 3, 4))  # (cells, samples)
-    above = in_scores / (smallest * residual)
+    ratio = in_scores / (smallest * residual)
     return {
         "lemma_scores": torch.maximum(scores.amax(1), curvature_ratios(fixed, state)).amax(1),
         "lemma_gradients": _share(in_query, bound).amax((1, 2)),
-        "lemma_least": above.where(smallest * residual > 0, torch.inf).amin(1),
+        "lemma_least": ratio.where(smallest * residual > 0, torch.inf).amin(1),
     }
 
 
@@ -318,12 +324,14 @@ def attention_norms(
     S_kj (x_j − Σ_l S_kl x_l) ⊗ q_k/√d.
     """
     root = math.sqrt(state.key.shape[-1])
-    inputs = fixed.inputs[:, None].expand(-1, state.key.shape[1], -1, -1, -1)
+    inputs = fixed.inputs[:, None].expand(
+        -1, state.key.shape[1], -1, -1, -1
+    )  # (cells, heads, samples, tokens, features)
 
     def changes(vectors: Tensor) -> Tensor:
-        """S_kj (v_j − Σ_l S_kl v_l), (cells, heads, samples, k, j, width)."""
-        away = vectors[..., None, :, :] - (out.attention @ vectors)[..., :, None, :]
-        return out.attention[..., None] * away
+        """Return S_kj (v_j − Σ_l S_kl v_l), (cells, heads, samples, k, j, width)."""
+        centred = vectors[..., None, :, :] - (out.attention @ vectors)[..., :, None, :]
+        return out.attention[..., None] * centred
 
     by_query = _operator_norms(inputs[..., :, None, :], changes(state.key) / root)
     by_key = _operator_norms(state.query[..., :, None, :] / root, changes(inputs))
@@ -333,8 +341,10 @@ def attention_norms(
 def score_norms(fixed: Constants, state: Projections) -> Tensor:
     """Return ‖∂C_ih/∂W_Q,h‖ as an operator, (cells, heads, samples), for the Gaussian."""
     root = math.sqrt(state.key.shape[-1])
-    away = (state.key[..., None, :, :] - state.query[..., :, None, :]) / root
-    return _operator_norms(fixed.inputs[:, None, :, :, None, :], away)
+    differences = (
+        state.key[..., None, :, :] - state.query[..., :, None, :]
+    ) / root  # (cells, heads, samples, k, j, width)
+    return _operator_norms(fixed.inputs[:, None, :, :, None, :], differences)
 
 
 def curvature_ratios(fixed: Constants, state: Projections) -> Tensor:
@@ -348,13 +358,19 @@ def curvature_ratios(fixed: Constants, state: Projections) -> Tensor:
 
 
 def _operator_norms(left: Tensor, right: Tensor) -> Tensor:
-    """The largest singular value of the matrix of rows left_kj ⊗ right_kj, by its n² × n² square.
+    """Return the largest singular value of the matrix with rows left_kj ⊗ right_kj.
 
-    Shapes (cells, heads, samples, k, j, any): left may have one j, or one head.
+    It is the root of the largest eigenvalue of the n² × n² matrix of products of rows.
+
+    Args:
+        left, right: shapes (cells, heads, samples, k, j, any); left may have one j, or one head.
+
+    Returns:
+        Shape (cells, heads, samples).
     """
     products = torch.einsum("...kja,...lma->...kjlm", right, right)
     outer = torch.einsum("...kja,...lma->...kjlm", left, left)
-    square = (products * outer).flatten(-4, -3).flatten(-2, -1)
+    square = (products * outer).flatten(-4, -3).flatten(-2, -1)  # (cells, heads, samples, n², n²)
     largest: Tensor = torch.linalg.eigvalsh(square)[..., -1]
     return largest.clamp(min=0).sqrt()
 
@@ -362,7 +378,7 @@ def _operator_norms(left: Tensor, right: Tensor) -> Tensor:
 def _gradient_norms(
     fixed: Constants, state: Projections, out: ForwardPass
 ) -> tuple[Tensor, Tensor]:
-    """‖∂f(M; X_i)/∂W_Q,h‖ and the same for W_K, each (cells, heads, samples)."""
+    """Return ‖∂f(M; X_i)/∂W_Q,h‖ and the same for W_K, each (cells, heads, samples)."""
     scores = engine.gradient_in_scores(fixed, state, out)
     gram = (fixed.inputs @ fixed.inputs.mT)[:, None]  # (cells, 1, samples, tokens, tokens)
 
@@ -375,10 +391,10 @@ def _gradient_norms(
     )
 
 
-def _stacked(fixed: Constants, arrays: Sequence[Floats]) -> Tensor:
+def _stack(fixed: Constants, arrays: Sequence[Floats]) -> Tensor:
     return fixed.learning_rate.new_tensor(np.stack(arrays))
 
 
 def _share(left: Tensor, right: Tensor) -> Tensor:
-    """Left over right side; 0 where there is nothing to bound."""
+    """Return left over right side, and 0 where the right side is 0."""
     return (left / right).where(right > 0, 0.0)

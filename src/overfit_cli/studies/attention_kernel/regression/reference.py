@@ -2,22 +2,36 @@
 
     MH(X) = Σ_h S_h(X W_Q,h, X W_K,h) X W_V,h W_O,h,    loss = ½ ‖MH(X) − y‖²
 
-The engine trains the same function by gradients derived by hand, many cells at a time.
+The engine, which shares no code with this, trains the same function by gradients derived by hand,
+many cells at a time.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
-from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 TRAINED = {"query": ("query",), "value": ("value",), "all": ("query", "key", "value")}
+
+
+def plain_attention(kernel: Kernel, query: Tensor, key: Tensor) -> Tensor:
+    """Return S, (..., tokens, tokens), as the kernels are defined (equations 3, 11, 20 and 21)."""
+    root = math.sqrt(query.shape[-1])
+    if kernel.distance is None:
+        raw = torch.exp(query @ key.mT / root)
+    else:
+        differences = query[..., :, None, :] - key[..., None, :, :]  # (..., k, j, width)
+        raw = torch.exp(-kernel.distance * differences.square().sum(-1) / root)
+    if kernel.normalised:
+        raw = raw / raw.sum(-1, keepdim=True)
+    return raw * kernel.scale(key.shape[-2])
 
 
 class MultiHeadAttention(nn.Module):
@@ -42,9 +56,8 @@ class MultiHeadAttention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return MH(X), (samples, tokens), of x of shape (samples, tokens, features)."""
         tokens = x[:, None]  # (samples, 1, tokens, features)
-        # (samples, heads, tokens, tokens)
-        weights = attention(self.kernel, tokens @ self.query, tokens @ self.key)
-        heads = weights @ (tokens @ self.value)  # (samples, heads, tokens, width)
+        S = plain_attention(self.kernel, tokens @ self.query, tokens @ self.key)
+        heads = S @ (tokens @ self.value)  # (samples, heads, tokens, width)
         return torch.einsum("nhtw,hw->nt", heads, self.output)
 
 

@@ -1,8 +1,6 @@
-"""The study `kernel-regression` of Song et al. 2024.
+"""The study `kernel-regression`: Theorems 1 to 3 of Song et al. 2024.
 
-Columns of a cell of `kernel-regression`, and of its trajectory (Song et al. 2024).
-
-The study `kernel-regression`: Theorems 1 to 3 of Song et al. 2024.
+Columns of a cell and of its trajectory, figures, batches and cost.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from overfit_cli.core.figure import CURVES, LINES, Figure, FigureOptions, by_nam
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
-from overfit_cli.studies.attention_kernel.paper import PAPER
+from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.regression.parameters import (
     LARGEST_SPECTRUM,
     KernelRegressionParameters,
@@ -269,14 +267,14 @@ class KernelRegression(Study[KernelRegressionParameters]):
     def summary(self, result: CellResult[KernelRegressionParameters]) -> str:
         """Give the loss at the start and at the end, and the floor below which it can't come."""
         settings = result.cell.parameters
-        got = result.measurements
+        measured = result.measurements
         if result.reason:
             return f"The loss {result.reason} at step {result.steps}; a smaller step size may not."
         sentence = (
-            f"The {settings.kernel} kernel brought the loss from {got['start_loss']:.3g} to "
-            f"{got['train_loss']:.3g} in {plural(result.steps, 'step')}."
+            f"The {settings.kernel} kernel brought the loss from {measured['start_loss']:.3g} to "
+            f"{measured['train_loss']:.3g} in {plural(result.steps, 'step')}."
         )
-        floor = got.get("floor", math.nan)
+        floor = measured.get("floor", math.nan)
         if floor > 0:
             sentence += f" With W_V fixed it can't get below {floor:.3g}: the hull of the values."
         return sentence

@@ -61,7 +61,7 @@ def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
     samples, tokens, _ = problem.inputs.shape
     query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
     smallest = min(float(query.min()), float(key.min()), lambda_b)
-    above = float(
+    left_side = float(
         tokens**2
         * math.sqrt(samples * len(query))
         * np.linalg.norm(problem.inputs) ** 5
@@ -69,8 +69,8 @@ def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
         * float(largest_singular_values(problem.value).max())
         * residual
     )
-    below = float(np.linalg.norm(problem.output)) * lambda_b**2 * smallest * NU
-    return _decades(above) - _decades(float(below))
+    right_side = float(np.linalg.norm(problem.output)) * lambda_b**2 * smallest * NU
+    return _decades(left_side) - _decades(float(right_side))
 
 
 def condition_12(problem: Problem, residual: float, delta: float) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
 from overfit_cli.datasets.text import PADDING, ReviewSettings, Stream, Texts, generated_reviews
@@ -32,11 +32,11 @@ def text_task(parameters: KernelTextParameters, seed: int) -> Task:
     sizes = (parameters.n, parameters.test_samples)
     if parameters.source == "imdb":
         return _imdb(data_folder("--set source=imdb"), parameters.tokens, *sizes, seed)
-    return _generated(parameters.tokens, parameters.negated, *sizes, seed)
+    return _generate_task(parameters.tokens, parameters.negated, *sizes, seed)
 
 
 @functools.lru_cache(maxsize=2)
-def _generated(tokens: int, negated: float, n: int, test_samples: int, seed: int) -> Task:
+def _generate_task(tokens: int, negated: float, n: int, test_samples: int, seed: int) -> Task:
     settings = ReviewSettings(length=tokens, vocabulary=WORDS, negated=negated)
     train = generated_reviews(settings, stream_of(seed, "train"), n)
     test = generated_reviews(settings, stream_of(seed, "test"), test_samples)
@@ -50,16 +50,16 @@ def stream_of(seed: int, split: Literal["train", "test"]) -> Stream:
 
 @functools.lru_cache(maxsize=2)
 def _imdb(folder: Path, tokens: int, n: int, test_samples: int, seed: int) -> Task:
-    train, test, held = _read(folder, tokens)
+    train, test, digest = _read(folder, tokens)
     for name, count, texts in (("n", n, train), ("test_samples", test_samples, test)):
         if count > len(texts.labels):
-            raise UserError(f"--set {name} {count}: {folder} has {len(texts.labels)} such reviews.")
+            raise BadValue(name, count, f"{folder} has {len(texts.labels)} such reviews.")
     task = _task(
         _sample(train, n, stream_of(seed, "train")("choice")),
         _sample(test, test_samples, stream_of(seed, "test")("choice")),
         VOCABULARY,
     )
-    return replace(task, collections={f"IMDb's first {tokens} bytes": held})
+    return replace(task, collections={f"IMDb's first {tokens} bytes": digest})
 
 
 @functools.lru_cache(maxsize=1)
@@ -82,8 +82,8 @@ def _task(train: Texts, test: Texts, vocabulary: int) -> Task:
 
 
 def _examples(texts: Texts) -> Examples:
-    whole = bool((texts.lengths == texts.tokens.shape[1]).all())
-    return Examples(texts.tokens, texts.labels, None if whole else texts.lengths)
+    unpadded = bool((texts.lengths == texts.tokens.shape[1]).all())
+    return Examples(texts.tokens, texts.labels, None if unpadded else texts.lengths)
 
 
 def bag_of_words_accuracy(train: Texts, test: Texts, vocabulary: int) -> float:

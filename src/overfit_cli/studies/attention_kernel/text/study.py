@@ -29,9 +29,9 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
         return (
             claims.faster("text classification", "figure 2"),
             claims.more_accurate(),
-            *claims.at_one_rate("text classification", "figure 2"),
+            *claims.one_rate_claims("text classification", "figure 2"),
             *claims.controls(),
-            claims.above_shortcut(),
+            claims.shortcut_claim(),
             claims.head_alive(),
         )
 

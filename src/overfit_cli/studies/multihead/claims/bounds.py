@@ -25,13 +25,19 @@ _IN_WORDS = {
 }
 _SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
 
+DRAWS = 1000
+"""How many random draws it takes."""
 
-def bound_claims(prefix: str, along: str, at_random: str) -> tuple[Claim, ...]:
+ROUND_OFF = 1e-9
+"""By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""
+
+
+def bound_claims(prefix: str, trajectories: str, at_random: str) -> tuple[Claim, ...]:
     """Return the claims that bounds hold along trajectories, and at random weights.
 
     Args:
         prefix: how their names begin.
-        along: a preset whose trajectories are held to them.
+        trajectories: a preset whose trajectories are held to them.
         at_random: one whose random weights are.
     """
     return tuple(
@@ -41,52 +47,47 @@ def bound_claims(prefix: str, along: str, at_random: str) -> tuple[Claim, ...]:
             statement=f"{_IN_WORDS[name]}, "
             + ("at every step of training." if zero else "at random weights of any size."),
             holds_where=f"{WITHOUT_EXCEPTION}{'' if zero else f'; {DRAWS} cells or more'}",
-            measure=_held_to(BOUNDS[name], zero, preset),
+            measure=_judge_bound(BOUNDS[name], zero, preset),
             figure="certificates",
             preset=preset,
         )
         for name in BOUNDS
-        for zero, preset in ((True, along), (False, at_random))
+        for zero, preset in ((True, trajectories), (False, at_random))
     )
 
 
-def _held_to(
+def _judge_bound(
     columns: tuple[str, ...], zero: bool, preset: str
 ) -> Callable[[pd.DataFrame], Measurement]:
     initial = "zero" if zero else "gaussian"
 
     def measure(cells: pd.DataFrame) -> Measurement:
         certified = cells["certify"].astype(bool) & (cells["initialisation"] == initial)
-        held = done(trained(cells[certified]), 1.0)
-        if held.empty:
+        ended = done(trained(cells[certified]), 1.0)
+        if ended.empty:
             raise not_run(
                 f"It needs cells with certify=true and initialisation={initial}, as in "
                 f"`overfit sweep {preset}`."
             )
-        if not zero and len(held) < DRAWS:
-            raise not_run(f"It takes {DRAWS} cells with random weights, and there are {len(held)}.")
-        ratios = pd.DataFrame({name: numbers(held, name) for name in columns})
+        if not zero and len(ended) < DRAWS:
+            raise not_run(
+                f"It takes {DRAWS} cells with random weights, and there are {len(ended)}."
+            )
+        ratios = pd.DataFrame({name: numbers(ended, name) for name in columns})
         return without_exception(
             (ratios > 1 + ROUND_OFF).any(axis=1),
-            held["seed"],
+            ended["seed"],
             details={
                 **{
                     f"{name.replace('_', ' ')} over its bound, most": float(ratios[name].max())
                     for name in columns
                 },
-                "cells": len(held),
+                "cells": len(ended),
             },
             note="At each logged step of each cell.",
         )
 
     return measure
-
-
-DRAWS = 1000
-"""How many random draws it takes."""
-
-ROUND_OFF = 1e-9
-"""By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""
 
 
 def theorem_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
@@ -128,19 +129,19 @@ def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], 
             raise not_run(
                 f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."
             )
-        measured = numbers(fitted, column)
+        side = numbers(fitted, column)
         if column == "test_loss":
-            measured = measured - numbers(fitted, "train_loss")
+            side = side - numbers(fitted, "train_loss")
         bound = numbers(fitted, bound_column)
         lacking = numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
         too_large = log10_step_sizes(fitted) - numbers(fitted, "theorem_step_size")
-        found = without_exception(
-            measured > bound,
+        measured = without_exception(
+            side > bound,
             fitted["seed"],
-            details={"measured over the bound, most": float((measured / bound).max())},
+            details={"measured over the bound, most": float((side / bound).max())},
         )
         return vacuous_where_missed(
-            found,
+            measured,
             {
                 "decades of heads missing": lacking,
                 "decades by which steps are too large": too_large,

@@ -1,10 +1,8 @@
-"""Claims on speed and on step sizes.
+"""Claims on speed, on step sizes and on a second head, for both data models.
 
-Whether more heads slow training down, or speed it up: the steps to the target loss.
-
-The margins of claims on both data models stand here too.
-
-The step sizes with which training takes as many steps, against heads; and the best of each H.
+How the steps to the target loss scale with H; along which step sizes training takes as many steps
+for every H; and whether two heads, each number at its best step size, beat one. The margins of
+claims on both data models stand here.
 """
 
 from __future__ import annotations
@@ -30,9 +28,25 @@ SLOWER = Margin(least=0.1, because="a factor of 1.5 from 1 head to 50", fewest_s
 FASTER = Margin(most=-0.1, because=SLOWER.because, fewest_seeds=10)
 REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
 SOONER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
+QUICKER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
+BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
+_HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
+ROOT = around(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+LINEAR = around(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
 
 LEAST_SPAN = 10
 """By which factor the numbers of heads must be apart, at least."""
+
+STEPS = 1000
+"""The steps to the target loss at which the contour runs.
+
+Where far fewer suffice, steps are so large that losses rise before they fall.
+"""
+
+BEST = Comparison("heads", "learning_rate", "step size", best_in="steps_to_target")
+
+_Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
+"""From two heads and one, and every H, all at their best, to the measurement."""
 
 
 def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
@@ -51,33 +65,33 @@ def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
             f"It needs numbers of heads that are a factor of {LEAST_SPAN} apart, and here they are "
             f"{span:g}."
         )
-    there = of_whole_seeds(cells)
-    found = scaling_exponents(there, ["heads"], "steps_to_target") if len(there) else None
-    if found is None:
+    complete = complete_seeds(cells)
+    powers = scaling_exponents(complete, ["heads"], "steps_to_target") if len(complete) else None
+    if powers is None:
         raise inconclusive("No seed has cells that all come to the target loss.")
-    middle = there.groupby("heads")["steps_to_target"].median()
+    middle = complete.groupby("heads")["steps_to_target"].median()
     return judged(
-        found["heads"],
+        powers["heads"],
         margin,
         details={
             **{f"median steps, H = {heads}": float(steps) for heads, steps in middle.items()},
             "seeds on which some H never comes to the target": cells["seed"].nunique()
-            - there["seed"].nunique(),
+            - complete["seed"].nunique(),
         },
         note="The power of H in the steps to the target loss.",
     )
 
 
-def of_whole_seeds(cells: pd.DataFrame) -> pd.DataFrame:
+def complete_seeds(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the seeds of which all come to the target loss."""
-    ended = with_steps(cells)
+    ended = cells_with_steps(cells)
     reached = ended["steps_to_target"].notna().groupby(ended["seed"]).agg(["all", "size"])
-    whole = reached.index[reached["all"] & (reached["size"] == reached["size"].max())]
-    chosen: pd.DataFrame = ended[ended["seed"].isin(whole)]
+    seeds = reached.index[reached["all"] & (reached["size"] == reached["size"].max())]
+    chosen: pd.DataFrame = ended[ended["seed"].isin(seeds)]
     return chosen
 
 
-def with_steps(cells: pd.DataFrame) -> pd.DataFrame:
+def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that are done, whose steps to the target are known or never were taken.
 
     Raises:
@@ -86,8 +100,8 @@ def with_steps(cells: pd.DataFrame) -> pd.DataFrame:
     """
     ended = done(trained(cells), 1.0)
     without = ended["steps_to_target"].isna()
-    above = ended["train_loss"].astype(float) >= ended["target_loss"]
-    if (lost := int((without & ~above).sum())) > 0:
+    above_target = ended["train_loss"].astype(float) >= ended["target_loss"]
+    if (lost := int((without & ~above_target).sum())) > 0:
         raise inconclusive(f"{lost} of {plural(len(ended), 'cell')} have no number of steps.")
     return ended
 
@@ -99,40 +113,23 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
         cells: of one setting.
         slow: of the one that it is compared with.
     """
-    both = with_steps(cells).merge(with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow"))
-    ratio = both["steps_to_target"] / both["steps_to_target_slow"]
-    known = ratio.dropna()
-    if known.empty:
+    pairs = cells_with_steps(cells).merge(
+        cells_with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow")
+    )
+    ratio = pairs["steps_to_target"] / pairs["steps_to_target_slow"]
+    finite = ratio.dropna()
+    if finite.empty:
         raise inconclusive("No seed has both settings come to the target loss.")
-    of_seeds = known.map(math.log).groupby(both["seed"]).mean()
+    of_seeds = finite.map(math.log).groupby(pairs["seed"]).mean()
     return judged(
         from_logarithms(mean_estimate(of_seeds)),
         SOONER,
         details={
-            "pairs of cells": len(both),
-            "pairs of which one never comes to the target": len(both) - len(known),
+            "pairs of cells": len(pairs),
+            "pairs of which one never comes to the target": len(pairs) - len(finite),
         },
         note="Geometric means over heads, seed by seed.",
     )
-
-
-STEPS = 1000
-"""The steps to the target loss at which the contour runs.
-
-Where far fewer suffice, steps are so large that losses rise before they fall.
-"""
-
-_HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
-ROOT = around(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
-LINEAR = around(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
-
-QUICKER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
-BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
-
-_Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
-"""From two heads and one, and every H, all at their best, to the measurement."""
-
-BEST = Comparison("heads", "learning_rate", "step size", best_in="steps_to_target")
 
 
 def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -> tuple[Claim, ...]:
@@ -172,17 +169,17 @@ def _contour(cells: pd.DataFrame, chosen: Selection, margin: Margin) -> Measurem
     grid = trained(chosen.of(cells))
     if grid["heads"].max() < LEAST_SPAN * grid["heads"].min():
         raise inconclusive(f"It needs numbers of heads that are a factor of {LEAST_SPAN} apart.")
-    found = contour(grid, "learning_rate", "heads", "steps_to_target", STEPS)
-    if found is None:
+    crossing = contour(grid, "learning_rate", "heads", "steps_to_target", STEPS)
+    if crossing is None:
         raise inconclusive(f"No seed takes {STEPS} steps at some step size for every H.")
-    local = found.local_powers().items()
+    local = crossing.local_powers().items()
     return judged(
-        mean_estimate(found.powers),
+        mean_estimate(crossing.powers),
         margin,
         details={
-            **{f"step size, H = {one}": math.exp(log) for one, log in found.middle.items()},
-            **{f"power from H = {one:g} to {two:g}": power for (one, two), power in local},
-            "seeds left out": found.left_out,
+            **{f"step size, H = {low}": math.exp(log) for low, log in crossing.middle.items()},
+            **{f"power from H = {low:g} to {high:g}": power for (low, high), power in local},
+            "seeds left out": crossing.left_out,
         },
         note=f"The power of H in the step size that takes {STEPS} steps to the target loss.",
     )
@@ -217,12 +214,12 @@ def second_head_claims(
             name=f"{prefix}-second-head{kind}",
             source="the title's question; ours",
             statement=statement,
-            holds_where=where,
+            holds_where=holds_where,
             measure=partial(_second, model=model, preset=preset, judge=judge),
             figure="heatmap",
             preset=preset,
         )
-        for kind, statement, where, judge in ([quicker, better] if errors else [quicker])
+        for kind, statement, holds_where, judge in ([quicker, better] if errors else [quicker])
     )
 
 
@@ -234,17 +231,17 @@ def _second(
     Cells that don't come to the target loss count with all the steps that they took: at least as
     many are missing. Where that favours the verdict, none is given.
     """
-    at = {"head_width": "shared", "initialisation": "gaussian"}
+    settings = {"head_width": "shared", "initialisation": "gaussian"}
     free = {"learning_rate", "heads"}
-    alike = set(model.model_fields) - free - set(at)
-    selection = Selection(model, at=at, vary=free, alike=alike, preset=preset)
-    chosen = _with_spent_steps(selection.of(cells))
-    two, one = BEST.pair(chosen, list(model.model_fields), (2, 1))
-    found = judge(two, one, _all_at_best(chosen))
-    return unless_at_edge(found, two, one)
+    alike = set(model.model_fields) - free - set(settings)
+    selection = Selection(model, at=settings, vary=free, alike=alike, preset=preset)
+    chosen = _count_spent_steps(selection.of(cells))
+    double, single = BEST.pair(chosen, list(model.model_fields), (2, 1))
+    measured = judge(double, single, _all_at_best(chosen))
+    return unless_at_edge(measured, double, single)
 
 
-def _with_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
+def _count_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
     """Take cells whose steps were spent before the target loss for done, after all their steps."""
     spent = trained(cells)["reason"] == STEP_LIMIT
     steps = cells["steps_to_target"].mask(spent, cells["steps"])
@@ -252,50 +249,57 @@ def _with_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(steps_to_target=steps, status=status, spent=spent)
 
 
-def _unless_spent(found: Measurement, two: BestSetting, one: BestSetting) -> Measurement:
+def _unless_spent(measured: Measurement, double: BestSetting, single: BestSetting) -> Measurement:
     """Leave open that one is quicker where that very one has cells that didn't get there."""
-    quicker = {"holds": two, "fails": one}.get(found.verdict)
+    quicker = {"holds": double, "fails": single}.get(measured.verdict)
     if quicker is None or not quicker.column("spent").any():
-        return found
-    note = f"{found.note} Some of H = {quicker.name} don't come to the target loss."
-    return replace(found, verdict="inconclusive", note=note)
+        return measured
+    note = f"{measured.note} Some of H = {quicker.name} don't come to the target loss."
+    return replace(measured, verdict="inconclusive", note=note)
 
 
 def _all_at_best(chosen: pd.DataFrame) -> list[BestSetting]:
-    every = (BEST.at_best(chosen, heads) for heads in sorted(chosen["heads"].unique()))
-    return [one for one in every if one is not None]
+    settings = (BEST.at_best(chosen, heads) for heads in sorted(chosen["heads"].unique()))
+    return [setting for setting in settings if setting is not None]
 
 
-def _quicker(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Measurement:
-    steps = np.log(two.column("steps_to_target")) - np.log(one.column("steps_to_target"))
-    found = judged(
-        from_logarithms(mean_estimate(steps, _level(two, one))),
+def _quicker(double: BestSetting, single: BestSetting, settings: list[BestSetting]) -> Measurement:
+    steps = np.log(double.column("steps_to_target")) - np.log(single.column("steps_to_target"))
+    measured = judged(
+        from_logarithms(mean_estimate(steps, _level(double, single))),
         QUICKER,
-        details=_details(every, "steps_to_target") | _missed(every),
-        note=f"Geometric means over seeds; H = {two.in_words()}, H = {one.in_words()}.",
+        details=_details(settings, "steps_to_target") | _spent_counts(settings),
+        note=f"Geometric means over seeds; H = {double.in_words()}, H = {single.in_words()}.",
     )
-    return _unless_spent(found, two, one)
+    return _unless_spent(measured, double, single)
 
 
-def _better(two: BestSetting, one: BestSetting, every: list[BestSetting]) -> Measurement:
+def _better(double: BestSetting, single: BestSetting, settings: list[BestSetting]) -> Measurement:
     return judged(
-        mean_estimate(two.column("test_error") - one.column("test_error"), _level(two, one)),
+        mean_estimate(
+            double.column("test_error") - single.column("test_error"), _level(double, single)
+        ),
         BETTER,
-        details=_details(every, "test_error"),
-        note=f"H = {two.in_words()}, H = {one.in_words()}.",
+        details=_details(settings, "test_error"),
+        note=f"H = {double.in_words()}, H = {single.in_words()}.",
     )
 
 
-def _missed(every: list[BestSetting]) -> dict[str, float]:
-    return {f"not at the target, H = {one.name}": float(one.column("spent").sum()) for one in every}
+def _spent_counts(settings: list[BestSetting]) -> dict[str, float]:
+    return {
+        f"not at the target, H = {setting.name}": float(setting.column("spent").sum())
+        for setting in settings
+    }
 
 
-def _level(two: BestSetting, one: BestSetting) -> float:
+def _level(double: BestSetting, single: BestSetting) -> float:
     """Of an interval after the choice of a step size, which favours what is good at many."""
-    return level_of_each(max(len(two.tried), len(one.tried)))
+    return level_of_each(max(len(double.tried), len(single.tried)))
 
 
-def _details(every: list[BestSetting], column: str) -> dict[str, float]:
+def _details(settings: list[BestSetting], column: str) -> dict[str, float]:
     words = column.replace("_", " ")
-    found = {f"step size, H = {one.name}": one.value for one in every}
-    return found | {f"{words}, H = {one.name}": float(one.column(column).mean()) for one in every}
+    details = {f"step size, H = {setting.name}": setting.value for setting in settings}
+    return details | {
+        f"{words}, H = {setting.name}": float(setting.column(column).mean()) for setting in settings
+    }

@@ -40,21 +40,21 @@ NORMALISED: Values = {"optimiser": "loss-normalised"}
 _FREE = frozenset({"learning_rate", "certify", "test_samples", "n", "training_steps"})
 
 
-def _of(cells: pd.DataFrame, at: Values, preset: str) -> pd.DataFrame:
+def _select(cells: pd.DataFrame, settings: Values, preset: str) -> pd.DataFrame:
     return Selection(
-        MultiheadMixtureParameters, at=at, vary={"heads"}, alike=_FREE, preset=preset
+        MultiheadMixtureParameters, at=settings, vary={"heads"}, alike=_FREE, preset=preset
     ).of(cells)
 
 
-def _speed(cells: pd.DataFrame, at: Values, margin: Margin, preset: str) -> Measurement:
-    return power_of_heads(_of(cells, at, preset), margin)
+def _speed(cells: pd.DataFrame, settings: Values, margin: Margin, preset: str) -> Measurement:
+    return power_of_heads(_select(cells, settings, preset), margin)
 
 
 def _margin_of_one(cells: pd.DataFrame, steps: int, preset: str) -> Measurement:
     """Measure which share of γ_attn one head has after some steps."""
-    at = {**CONSTANT, "heads": 1, "training_steps": steps}
+    settings = {**CONSTANT, "heads": 1, "training_steps": steps}
     chosen = done(
-        Selection(MultiheadMixtureParameters, at=at, alike=_FREE, preset=preset).of(cells)
+        Selection(MultiheadMixtureParameters, at=settings, alike=_FREE, preset=preset).of(cells)
     )
     return judged(
         mean_estimate(numbers(chosen, "margin_share").groupby(chosen["seed"]).mean()),
@@ -65,34 +65,36 @@ def _margin_of_one(cells: pd.DataFrame, steps: int, preset: str) -> Measurement:
 
 def _margin_of_every(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure the least share of γ_attn over numbers of heads, seed by seed."""
-    chosen = done(_of(cells, NORMALISED, preset))
+    chosen = done(_select(cells, NORMALISED, preset))
     shares = numbers(chosen, "margin_share")
     by_heads = shares.groupby(chosen["heads"]).mean()
     return judged(
         mean_estimate(shares.groupby(chosen["seed"]).min()),
         REACHED,
-        details={f"mean share, H = {heads}": float(one) for heads, one in by_heads.items()},
+        details={f"mean share, H = {heads}": float(share) for heads, share in by_heads.items()},
         note="The least margin over γ_attn, at each seed's worst H.",
     )
 
 
 def _margin_falls(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure whether the margin falls as H grows, where steps grow as √H."""
-    chosen = done(_of(cells, ROOT, preset))
+    chosen = done(_select(cells, ROOT, preset))
     by_heads = numbers(chosen, "margin_share").groupby(chosen["heads"]).mean()
     return judged(
         rank_correlation(chosen, "margin_share", "heads", "optimiser"),
         FALLING,
-        details={f"mean share, H = {heads}": float(one) for heads, one in by_heads.items()},
+        details={f"mean share, H = {heads}": float(share) for heads, share in by_heads.items()},
         note="The rank correlation of the margin with H, seed by seed.",
     )
 
 
 def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure whether heads that begin at zero, each trained by itself, stay alike."""
-    at = {"separate_heads": True, "heads": (2, 5, 10, 20, 50)}
+    settings = {"separate_heads": True, "heads": (2, 5, 10, 20, 50)}
     free = {*_FREE, "optimiser", "step_rule"}
-    chosen = done(Selection(MultiheadMixtureParameters, at=at, vary=free, preset=preset).of(cells))
+    chosen = done(
+        Selection(MultiheadMixtureParameters, at=settings, vary=free, preset=preset).of(cells)
+    )
     spread = numbers(chosen, "head_spread")
     return without_exception(
         spread > ALIKE_UP_TO,
@@ -103,7 +105,7 @@ def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
 
 def _claim(
     name: str,
-    place: str,
+    source: str,
     statement: str,
     holds_where: str,
     measure: partial[Measurement],
@@ -111,7 +113,7 @@ def _claim(
 ) -> Claim:
     return Claim(
         name=f"mixture-{name}",
-        source=f"Deora et al. 2024, {place}",
+        source=f"Deora et al. 2024, {source}",
         statement=statement,
         holds_where=holds_where,
         measure=partial(measure, preset=preset),
@@ -124,7 +126,7 @@ _POWER = "the power of H in the steps to the target loss"
 _SHARE = "the least margin over γ_attn"
 
 
-def _after(steps: int, preset: str) -> Claim:
+def _margin_claim(steps: int, preset: str) -> Claim:
     return _claim(
         f"margin-{steps}",
         "appendix G",
@@ -142,7 +144,7 @@ CLAIMS = (
         "figure 2",
         "Gradient descent with constant steps takes longer the more heads there are.",
         SLOWER.in_words(_POWER),
-        partial(_speed, at={**CONSTANT, "training_steps": 1000}, margin=SLOWER),
+        partial(_speed, settings={**CONSTANT, "training_steps": 1000}, margin=SLOWER),
         "heads-fig2",
     ),
     _claim(
@@ -150,7 +152,7 @@ CLAIMS = (
         "figure 3, left",
         "With steps that grow as √H gradient descent is faster the more heads there are.",
         FASTER.in_words(_POWER),
-        partial(_speed, at=ROOT, margin=FASTER),
+        partial(_speed, settings=ROOT, margin=FASTER),
         "heads-fig3-sqrt",
     ),
     _claim(
@@ -158,11 +160,11 @@ CLAIMS = (
         "figure 3, right",
         "Adam with constant steps is faster the more heads there are.",
         FASTER.in_words(_POWER),
-        partial(_speed, at=ADAM, margin=FASTER),
+        partial(_speed, settings=ADAM, margin=FASTER),
         "heads-fig3-adam",
     ),
-    _after(1000, "heads-fig2"),
-    _after(10_000, "heads-margin"),
+    _margin_claim(1000, "heads-fig2"),
+    _margin_claim(10_000, "heads-margin"),
     _claim(
         "normalised-margin",
         "section 7, a question; ours",

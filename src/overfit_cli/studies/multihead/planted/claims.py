@@ -39,22 +39,26 @@ class Setting:
     """A way of training that claims are about.
 
     Attributes:
-        at: its parameters.
+        values: its parameters.
         preset: one that has its cells.
-        place: where the paper speaks of it.
+        source: where the paper speaks of it.
         words: what it is called.
     """
 
-    at: Values
+    values: Values
     preset: str
-    place: str
+    source: str
     words: str
 
-    def of(self, cells: pd.DataFrame) -> pd.DataFrame:
+    def select(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return its cells."""
         free = {"certify", "test_samples", "n", "training_steps"}
         return Selection(
-            MultiheadPlantedParameters, at=self.at, vary={"heads"}, alike=free, preset=self.preset
+            MultiheadPlantedParameters,
+            at=self.values,
+            vary={"heads"},
+            alike=free,
+            preset=self.preset,
         ).of(cells)
 
 
@@ -73,6 +77,7 @@ SETTINGS = {
         "Adam with constant steps of 0.02",
     ),
 }
+
 LARGE_ADAM = Setting(
     {"optimiser": "adam", "learning_rate": 0.06},
     "heads-adam-large",
@@ -82,7 +87,7 @@ LARGE_ADAM = Setting(
 """The step size that the paper names for DM1; for DM2 it names none."""
 
 
-def found(cells: pd.DataFrame) -> pd.Series[bool]:
+def finds_planted(cells: pd.DataFrame) -> pd.Series[bool]:
     """Return whether the heads have found the planted one; those that diverged haven't.
 
     Raises:
@@ -90,15 +95,15 @@ def found(cells: pd.DataFrame) -> pd.Series[bool]:
             is done has no number.
     """
     ended = done(trained(cells), 1.0)
-    both = [numbers(ended, name) > FOUND_AT for name in ("alignment_w", "alignment_u")]
-    right: pd.Series[bool] = (both[0] & both[1]).reindex(cells.index, fill_value=False)
+    aligned = [numbers(ended, name) > FOUND_AT for name in ("alignment_w", "alignment_u")]
+    right: pd.Series[bool] = (aligned[0] & aligned[1]).reindex(cells.index, fill_value=False)
     return right
 
 
 def _finds(cells: pd.DataFrame, setting: Setting) -> Measurement:
     """Measure on which share of the seeds every number of heads finds the planted one."""
-    chosen = setting.of(cells)
-    right = found(chosen)
+    chosen = setting.select(cells)
+    right = finds_planted(chosen)
     by_heads = right.groupby(chosen["heads"]).sum()
     return judged(
         share_of_seeds(right, chosen["seed"]),
@@ -111,8 +116,8 @@ def _finds(cells: pd.DataFrame, setting: Setting) -> Measurement:
 
 def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
     """Measure the margin over γ_attn of the cells that found the planted head, at the worst H."""
-    chosen = setting.of(cells)
-    successes = chosen[found(chosen)]
+    chosen = setting.select(cells)
+    successes = chosen[finds_planted(chosen)]
     if successes.empty:
         raise inconclusive("No cell found the planted head.")
     shares = numbers(successes, "margin_share")
@@ -121,8 +126,8 @@ def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
         REACHED,
         details={
             **{
-                f"mean, H = {heads}": float(one)
-                for heads, one in shares.groupby(successes["heads"]).mean().items()
+                f"mean, H = {heads}": float(share)
+                for heads, share in shares.groupby(successes["heads"]).mean().items()
             },
             "least": float(shares.min()),
             "most": float(shares.max()),
@@ -135,19 +140,19 @@ def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
 
 
 def _faster(cells: pd.DataFrame, setting: Setting) -> Measurement:
-    chosen = setting.of(cells)
-    return power_of_heads(chosen[found(chosen)], FASTER)
+    chosen = setting.select(cells)
+    return power_of_heads(chosen[finds_planted(chosen)], FASTER)
 
 
 def _momentum(cells: pd.DataFrame) -> Measurement:
     """Measure the steps of momentum over those of gradient descent, where both succeed."""
-    quick, slow = (SETTINGS[name].of(cells) for name in ("momentum", "gd"))
-    return ratio_of_steps(quick[found(quick)], slow[found(slow)])
+    quick, slow = (SETTINGS[name].select(cells) for name in ("momentum", "gd"))
+    return ratio_of_steps(quick[finds_planted(quick)], slow[finds_planted(slow)])
 
 
 def _claim(
     name: str,
-    place: str,
+    source: str,
     statement: str,
     holds_where: str,
     measure: Callable[[pd.DataFrame], Measurement],
@@ -155,7 +160,7 @@ def _claim(
 ) -> Claim:
     return Claim(
         name=f"planted-{name}",
-        source=f"Deora et al. 2024, {place}",
+        source=f"Deora et al. 2024, {source}",
         statement=statement,
         holds_where=holds_where,
         measure=measure,
@@ -172,36 +177,36 @@ CLAIMS = (
         _claim(
             f"{name}-finds",
             "appendix G",
-            f"From zero {one.words} finds the planted head, whatever H is.",
+            f"From zero {setting.words} finds the planted head, whatever H is.",
             ON_MOST_TEACHERS.in_words(_SHARE),
-            partial(_finds, setting=one),
-            one.preset,
+            partial(_finds, setting=setting),
+            setting.preset,
         )
-        for name, one in {**SETTINGS, "adam-large": LARGE_ADAM}.items()
+        for name, setting in {**SETTINGS, "adam-large": LARGE_ADAM}.items()
     ),
     *(
         _claim(
             f"{name}-margin",
             "appendix G",
-            f"With {one.words} heads reach the margin γ_attn.",
+            f"With {setting.words} heads reach the margin γ_attn.",
             REACHED.in_words(
                 "the least margin over γ_attn at the worst H, of those that find the planted head,"
             ),
-            partial(_margin, setting=one),
-            one.preset,
+            partial(_margin, setting=setting),
+            setting.preset,
         )
-        for name, one in SETTINGS.items()
+        for name, setting in SETTINGS.items()
     ),
     *(
         _claim(
             f"{name}-faster",
-            one.place,
-            f"With {one.words} training is faster the more heads there are.",
+            setting.source,
+            f"With {setting.words} training is faster the more heads there are.",
             FASTER.in_words(_POWER),
-            partial(_faster, setting=one),
-            one.preset,
+            partial(_faster, setting=setting),
+            setting.preset,
         )
-        for name, one in SETTINGS.items()
+        for name, setting in SETTINGS.items()
     ),
     _claim(
         "momentum-sooner",

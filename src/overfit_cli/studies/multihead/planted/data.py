@@ -11,12 +11,13 @@ import math
 
 import numpy as np
 
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.multihead.parameters import Floats, Head, Problem, Samples
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 
 _CHUNK = 1024
+
 _MOST_DRAWS = 1000
 """How many times as many samples as are needed are drawn, before giving up."""
 
@@ -45,8 +46,8 @@ def logits(head: Head, inputs: Floats) -> Floats:
     scores = inputs @ head.attention @ inputs.swapaxes(1, 2)  # (samples, tokens, tokens)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
-    found: Floats = np.einsum("td,ntd->n", head.projection, weights @ inputs)
-    return found
+    products: Floats = np.einsum("td,ntd->n", head.projection, weights @ inputs)
+    return products
 
 
 def _draw(
@@ -56,19 +57,21 @@ def _draw(
     random = named_rng(seed, stream, "tokens")
     inputs: list[Floats] = []
     labels: list[Floats] = []
-    kept = 0
+    accepted = 0
     for drawn in range(0, _MOST_DRAWS * max(count, _CHUNK), _CHUNK):
         chunk = random.standard_normal((_CHUNK, parameters.tokens, parameters.d))
-        found = logits(planted, chunk)
-        large = np.abs(found) > parameters.least_logit
+        values = logits(planted, chunk)
+        large = np.abs(values) > parameters.least_logit
         inputs.append(chunk[large])
-        labels.append(np.sign(found[large]))
-        kept += int(large.sum())
-        if kept >= count:
+        labels.append(np.sign(values[large]))
+        accepted += int(large.sum())
+        if accepted >= count:
             return Samples(np.concatenate(inputs)[:count], np.concatenate(labels)[:count])
-        if drawn > _MOST_DRAWS * max(kept, 1):
+        if drawn > _MOST_DRAWS * max(accepted, 1):
             break
-    raise UserError(
-        f"--set least_logit {parameters.least_logit:g}: of {_MOST_DRAWS} samples fewer than one "
-        "has so large a planted logit; least_logit takes a smaller number."
+    raise BadValue(
+        "least_logit",
+        parameters.least_logit,
+        f"of {_MOST_DRAWS} samples fewer than one has so large a planted logit; least_logit takes "
+        "a smaller number.",
     )

@@ -14,6 +14,7 @@ from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 PRESET = "heads-fig6"
+
 FEWEST_HEADS = 3
 """Numbers of heads that tell a slope from a difference of two."""
 
@@ -40,20 +41,24 @@ def slope_in_heads(
         margin: of its slope.
         one_rate: whether all numbers of heads are taken at one step size; else each at its best.
     """
-    found = _settings(cells, "mean_test_loss" if column == "test_accuracy" else column, one_rate)
-    doublings = np.log2([float(one.name) for one in found])
+    settings = _settings(cells, "mean_test_loss" if column == "test_accuracy" else column, one_rate)
+    doublings = np.log2([float(setting.name) for setting in settings])
     centred = doublings - doublings.mean()
-    values = pd.concat([one.column(column) for one in found], axis=1)  # (seeds, settings)
+    values = pd.concat(
+        [setting.column(column) for setting in settings], axis=1
+    )  # (seeds, settings)
     slopes = values.to_numpy() @ centred / (centred @ centred)
-    details = {f"mean, H = {one.name}": float(one.column(column).mean()) for one in found}
-    details |= {f"step size, H = {one.name}": one.value for one in found}
+    details = {
+        f"mean, H = {setting.name}": float(setting.column(column).mean()) for setting in settings
+    }
+    details |= {f"step size, H = {setting.name}": setting.value for setting in settings}
     details["most heads less fewest"] = float((values.iloc[:, -1] - values.iloc[:, 0]).mean())
     # The choice of a step size favours what is as good at many of them.
-    level = level_of_each(max(len(one.tried) for one in found))
+    level = level_of_each(max(len(setting.tried) for setting in settings))
     note = f"By how much the {MEANINGS[column]} grows with a doubling of H, seed by seed."
     measured = judged(mean_estimate(slopes, level), margin, details=details, note=note)
-    for fewer in found[:-1]:
-        measured = unless_at_edge(measured, found[-1], fewer)
+    for fewer in settings[:-1]:
+        measured = unless_at_edge(measured, settings[-1], fewer)
     return measured
 
 
@@ -63,8 +68,10 @@ def _settings(cells: pd.DataFrame, best_in: str, one_rate: bool) -> list[BestSet
         cells = cells[cells["learning_rate"] == cells["weights"].map(ONE_RATE)]
     heads = sorted(cells["heads"].unique().tolist())
     if len(heads) < FEWEST_HEADS:
-        at = f" at the step size {ONE_RATE['scratch']:g}" if one_rate else ""
-        raise not_run(f"It takes {FEWEST_HEADS} numbers of heads{at}: `overfit sweep {PRESET}`.")
+        condition = f" at the step size {ONE_RATE['scratch']:g}" if one_rate else ""
+        raise not_run(
+            f"It takes {FEWEST_HEADS} numbers of heads{condition}: `overfit sweep {PRESET}`."
+        )
     comparison = Comparison("heads", "learning_rate", "step size", best_in)
     choose = comparison.at_any if one_rate else comparison.several
     return choose(cells, MultiheadSst2Parameters.model_fields, heads)
@@ -73,8 +80,8 @@ def _settings(cells: pd.DataFrame, best_in: str, one_rate: bool) -> list[BestSet
 def _claim(
     name: str, statement: str, column: str, margin: Margin, *, one_rate: bool = False
 ) -> Claim:
-    where = "at one step size" if one_rate else "each H at its best step size"
-    number = f"the slope of the {MEANINGS[column]} in doublings of H, {where},"
+    condition = "at one step size" if one_rate else "each H at its best step size"
+    number = f"the slope of the {MEANINGS[column]} in doublings of H, {condition},"
     return Claim(
         name=f"sst2-{name}",
         source="Deora et al. 2024, appendix G, figure 6",

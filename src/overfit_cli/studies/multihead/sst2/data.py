@@ -10,14 +10,14 @@ import numpy as np
 
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.text import (
-    PADDING,
+    PAD,
     UNKNOWN,
     Sentences,
     known_words,
-    padded,
+    pad_rows,
     read_sst2,
     tokens_of_words,
 )
@@ -34,20 +34,20 @@ def sst2_folder() -> Path:
     return data_folder("multihead-sst2")
 
 
-def check_enough(folder: Path, asked: Sequence[MultiheadSst2Parameters]) -> dict[str, str]:
+def check_enough(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> dict[str, str]:
     """Read the sentences, and return their fingerprint by their name.
 
     Raises:
         UserError: if they aren't there, or cells need more.
     """
     splits = _read(folder)
-    named = (("n", "training"), ("test_samples", "test"))
-    for (name, which), sentences in zip(named, splits, strict=True):
-        most, held = max(getattr(one, name) for one in asked), len(sentences.labels)
-        if most > held:
-            raise UserError(f"--set {name} {most}: {folder} has {held} {which} sentences.")
-    texts = [np.frombuffer("\n".join(one.texts).encode(), np.uint8) for one in splits]
-    return {"SST-2": fingerprint(*texts, *(one.labels for one in splits))}
+    counts = (("n", "training"), ("test_samples", "test"))
+    for (name, kind), sentences in zip(counts, splits, strict=True):
+        largest, available = max(getattr(cell, name) for cell in cells), len(sentences.labels)
+        if largest > available:
+            raise BadValue(name, largest, f"{folder} has {available} {kind} sentences.")
+    texts = [np.frombuffer("\n".join(split.texts).encode(), np.uint8) for split in splits]
+    return {"SST-2": fingerprint(*texts, *(split.labels for split in splits))}
 
 
 def sst2_task(parameters: MultiheadSst2Parameters, seed: int) -> Task:
@@ -64,10 +64,10 @@ def sst2_task(parameters: MultiheadSst2Parameters, seed: int) -> Task:
 def _task(
     folder: Path, settings: tuple[str, int, int], n: int, test_samples: int, seed: int
 ) -> Task:
-    held, vocabulary = _encoded(folder, *settings)
-    train = _sample(held["train"], n, named_rng(seed, "train", "choice"))
-    test = _sample(held["test"], test_samples, named_rng(seed, "test", "choice"))
-    texts = [(one.tokens, one.row_lengths) for one in (train, test)]
+    splits, vocabulary = _encode(folder, *settings)
+    train = _sample(splits["train"], n, named_rng(seed, "train", "choice"))
+    test = _sample(splits["test"], test_samples, named_rng(seed, "test", "choice"))
+    texts = [(examples.tokens, examples.row_lengths) for examples in (train, test)]
     shortcut = word_counts_accuracy(texts[0], train.labels, texts[1], test.labels, vocabulary)
     return Task(train, test, vocabulary, shortcut)
 
@@ -84,7 +84,7 @@ def _read(folder: Path) -> tuple[Sentences, Sentences]:
 
 
 @functools.lru_cache(maxsize=2)
-def _encoded(
+def _encode(
     folder: Path, weights: str, tokens: int, words: int
 ) -> tuple[Mapping[str, Examples], int]:
     """Both splits as tokens, and how many different ones there are."""
@@ -94,14 +94,14 @@ def _encoded(
 
         tokenize, vocabulary, padding = pretrained_tokenizer(folder, tokens)
     else:
-        known = known_words(train.texts, words)
-        vocabulary, padding = len(known) + UNKNOWN + 1, PADDING
+        numbers = known_words(train.texts, words)
+        vocabulary, padding = len(numbers) + UNKNOWN + 1, PAD
 
         def tokenize(texts: Sequence[str]) -> Sequence[Sequence[int]]:
-            return [tokens_of_words(text, known, tokens) for text in texts]
+            return [tokens_of_words(text, numbers, tokens) for text in texts]
 
-    held = {}
+    splits = {}
     for split, sentences in (("train", train), ("test", test)):
-        rows, lengths = padded(tokenize(sentences.texts), padding)
-        held[split] = Examples(rows, sentences.labels, lengths)
-    return held, vocabulary
+        rows, lengths = pad_rows(tokenize(sentences.texts), padding)
+        splits[split] = Examples(rows, sentences.labels, lengths)
+    return splits, vocabulary

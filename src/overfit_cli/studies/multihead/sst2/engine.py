@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.core.files import fingerprint
-from overfit_cli.core.text import MissingError, UserError
+from overfit_cli.core.files import fingerprint, naming_data
+from overfit_cli.core.text import BadValue, MissingError, UserError
 from overfit_cli.core.training import named_rng, torch_draws
-from overfit_cli.datasets.text import END, PADDING, START
+from overfit_cli.datasets.text import END, PAD, START
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 CLASSES = 2
+
 PRETRAINED = "roberta-base"
 """The folder of the pretrained model, in the data folder."""
 
@@ -54,11 +55,11 @@ def build_model(
     }
     with torch_draws(named_rng(seed, "init", "weights")):
         if parameters.weights == "pretrained":
-            model = _from_folder(RobertaForSequenceClassification, folder, **chosen)
+            model = _load_pretrained(RobertaForSequenceClassification, folder, **chosen)
         else:
             sizes = {theirs: getattr(parameters, ours) for ours, theirs in _SIZES.items()}
-            ends = {"bos_token_id": START, "pad_token_id": PADDING, "eos_token_id": END}
-            room = {"max_position_embeddings": parameters.tokens + PADDING + 1}
+            ends = {"bos_token_id": START, "pad_token_id": PAD, "eos_token_id": END}
+            room = {"max_position_embeddings": parameters.tokens + PAD + 1}
             config = RobertaConfig(vocab_size=vocabulary, **room, **ends, **sizes, **chosen)
             model = RobertaForSequenceClassification(config)
     built: nn.Module = model.to(getattr(torch, parameters.dtype))
@@ -74,16 +75,18 @@ def check_pretrained(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> 
     from transformers import RobertaModel
 
     pretrained_tokenizer(folder, cells[0].tokens)
-    model = _from_folder(RobertaModel, folder, add_pooling_layer=False)
+    model = _load_pretrained(RobertaModel, folder, add_pooling_layer=False)
     has = {ours: getattr(model.config, theirs) for ours, theirs in _SIZES.items()}
     room = model.config.max_position_embeddings - model.config.pad_token_id - 1
     for cell in cells:
         for name, size in {**has, "tokens": min(room, cell.tokens)}.items():
-            if (asked := getattr(cell, name)) != size:
-                most = " at most" if name == "tokens" else ""
-                raise UserError(
-                    f"--set {name} {asked}: with weights=pretrained, {name} takes{most} {size}, "
-                    f"as {folder / PRETRAINED} has."
+            if (value := getattr(cell, name)) != size:
+                bound = " at most" if name == "tokens" else ""
+                raise BadValue(
+                    name,
+                    value,
+                    f"with weights=pretrained, {name} takes{bound} {size}, as "
+                    f"{folder / PRETRAINED} has.",
                 )
     state = model.state_dict()
     return {PRETRAINED: fingerprint(*(state[name].numpy() for name in sorted(state)))}
@@ -98,30 +101,31 @@ def pretrained_tokenizer(folder: Path, tokens: int) -> tuple[Tokenize, int, int]
     """
     from transformers import AutoTokenizer
 
-    own = _from_folder(AutoTokenizer, folder)
+    tokenizer = _load_pretrained(AutoTokenizer, folder)
 
     def tokenize(texts: Sequence[str]) -> Sequence[Sequence[int]]:
-        found: Sequence[Sequence[int]]
-        found = own(list(texts), truncation=True, max_length=tokens)["input_ids"]
-        return found
+        rows: Sequence[Sequence[int]]
+        rows = tokenizer(list(texts), truncation=True, max_length=tokens)["input_ids"]
+        return rows
 
-    return tokenize, len(own), own.pad_token_id
+    return tokenize, len(tokenizer), tokenizer.pad_token_id
 
 
-def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
-    """What `transformers` finds in the folder of the pretrained model, without a word."""
+def _load_pretrained(kind: Any, folder: Path, **options: Any) -> Any:
+    """Load a model or a tokenizer from the folder of the pretrained model, without messages."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    place = folder / PRETRAINED
-    if not (place / "config.json").is_file():
-        raise MissingError(
-            f"--data {folder}: with weights=pretrained it takes the folder {PRETRAINED} with a "
-            "RoBERTa as Hugging Face has it (config.json, model.safetensors, tokenizer.json)."
-        )
-    try:
-        return kind.from_pretrained(place, local_files_only=True, **options)
-    except Exception as error:  # of many kinds, from several packages
-        [reason, *_] = str(error).splitlines() or [type(error).__name__]
-        raise UserError(f"--data {folder}: {PRETRAINED} can't be read: {reason}") from error
+    model_folder = folder / PRETRAINED
+    with naming_data(folder):
+        if not (model_folder / "config.json").is_file():
+            raise MissingError(
+                f"{folder}: with weights=pretrained it takes the folder {PRETRAINED} with a "
+                "RoBERTa as Hugging Face has it (config.json, model.safetensors, tokenizer.json)."
+            )
+        try:
+            return kind.from_pretrained(model_folder, local_files_only=True, **options)
+        except Exception as error:  # of many kinds, from several packages
+            [reason, *_] = str(error).splitlines() or [type(error).__name__]
+            raise UserError(f"{PRETRAINED} can't be read: {reason}") from error

@@ -11,7 +11,7 @@ from overfit_cli.core.files import require_extra
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
-from overfit_cli.studies.multihead.paper import PAPER
+from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 P = MultiheadSst2Parameters
@@ -53,12 +53,12 @@ class MultiheadSst2(Study[P]):
 
         require_extra("transformers", "text", self.name)
         folder = data.sst2_folder()
-        asked = [cell.parameters for cell in cells]
-        pretrained = [one for one in asked if one.weights == "pretrained"]
-        found = dict(data.check_enough(folder, asked))
+        settings = [cell.parameters for cell in cells]
+        pretrained = [parameters for parameters in settings if parameters.weights == "pretrained"]
+        fingerprints = dict(data.check_enough(folder, settings))
         if pretrained:
-            found |= engine.check_pretrained(folder, pretrained)
-        return found
+            fingerprints |= engine.check_pretrained(folder, pretrained)
+        return fingerprints
 
     def cost(self, cell: Cell[P]) -> float:
         """Return about how many multiplications a cell's training and evaluations cost."""
@@ -83,12 +83,12 @@ class MultiheadSst2(Study[P]):
 
     def summary(self, result: CellResult[P]) -> str:
         """Give the test accuracy beside the shortcut rule's."""
-        got = result.measurements
+        measured = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."
         return (
-            f"Test accuracy {got['test_accuracy']:.1%} after {plural(result.steps, 'step')}; "
-            f"counting words has {got['shortcut_accuracy']:.1%}."
+            f"Test accuracy {measured['test_accuracy']:.1%} after {plural(result.steps, 'step')}; "
+            f"counting words has {measured['shortcut_accuracy']:.1%}."
         )
 
 

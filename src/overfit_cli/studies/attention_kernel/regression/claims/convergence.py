@@ -22,9 +22,9 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     AT_BEST,
     ON_FEW_DRAWS,
     SOURCE,
-    at_zero,
+    cells_meeting,
     condition_claim,
-    meeting,
+    reached_zero,
     selection,
     unless_condition,
     zero_loss_of,
@@ -33,6 +33,10 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
 
 AT_FLOOR = Margin(most=1.05, because="a loss within a twentieth of its floor", fewest_seeds=7)
 
+LEAST_DESCENT = 0.5
+"""η' over η where η is below 1/(2G): the last step of the proof of Theorem 3 (2), appendix 1.5."""
+
+SMALLEST_DECADE = float(np.log10(np.finfo(np.float64).tiny))
 _LABELS = {
     "below": "below the hull of the token values",
     "inside": "inside the hull of the token values",
@@ -54,9 +58,9 @@ def _theorem(cells: pd.DataFrame, values: Values) -> Measurement:
 def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
     """Measure whether softmax stays above zero at every step size, and comes down to its floor."""
     chosen = selection(values, _PRESET).of(cells)
-    reached = at_zero(chosen).groupby(chosen["seed"]).any()
+    reached = reached_zero(chosen).groupby(chosen["seed"]).any()
     share = share_estimate(int(reached.sum()), len(reached), level_of_each(2))
-    some = {"share of seeds at zero, at any step size": (share, ON_FEW_DRAWS)}
+    shares = {"share of seeds at zero, at any step size": (share, ON_FEW_DRAWS)}
     fitted = done(chosen, 1.0)
     above = fitted[numbers(fitted, "floor") > 0]
     nearest = numbers(above, "floor_ratio").groupby(above["seed"]).min()
@@ -66,24 +70,26 @@ def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
                 f"{len(reached) - len(nearest)} of {len(reached)} seeds have a floor of 0: no "
                 "finite run tells whether they stop or are slow."
             )
-        return judged_together(some)
+        return judged_together(shares)
     # The median: one seed in twenty stops far above its floor, and no t interval knows of it.
     ratio = median_estimate(nearest, level_of_each(2))
-    found = judged_together({**some, "loss over its floor, at each seed's best": (ratio, AT_FLOOR)})
-    if found.verdict != "fails" or ON_FEW_DRAWS.verdict(share) == "fails":
-        return found
-    note = f"{found.note} A loss above its floor has not come down to it yet."
-    return replace(found, verdict="inconclusive", note=note)
+    measured = judged_together(
+        {**shares, "loss over its floor, at each seed's best": (ratio, AT_FLOOR)}
+    )
+    if measured.verdict != "fails" or ON_FEW_DRAWS.verdict(share) == "fails":
+        return measured
+    note = f"{measured.note} A loss above its floor has not come down to it yet."
+    return replace(measured, verdict="inconclusive", note=note)
 
 
 def _gradient_above_gamma(cells: pd.DataFrame) -> Measurement:
     """Measure whether the squared gradient is as large as Theorem 3 needs."""
     chosen = selection({**_GAUSSIAN, "target": "below"}, _PRESET).of(cells)
-    zero = at_zero(chosen).groupby(chosen["learning_rate"]).mean()
+    zero = reached_zero(chosen).groupby(chosen["learning_rate"]).mean()
     if zero.max() == 0:
         raise inconclusive("At no step size did a seed reach zero loss: all may be too large.")
     at_best = chosen[chosen["learning_rate"].isin(zero.index[zero == zero.max()])]
-    fitted = meeting("12", done(at_best, 1.0))
+    fitted = cells_meeting("12", done(at_best, 1.0))
     least = numbers(fitted, "pl_ratio_min")
     with np.errstate(divide="ignore"):  # a gradient of zero is infinitely many decades below γ
         ratio = least.map(np.log10)
@@ -93,15 +99,15 @@ def _gradient_above_gamma(cells: pd.DataFrame) -> Measurement:
         "decades between the gradient and γ, least": float((ratio - gamma).min()),
         "decades between the gradient and γ, most": float((ratio - gamma).max()),
     }
-    found = without_exception(ratio < gamma, fitted["seed"], details=details)
+    measured = without_exception(ratio < gamma, fitted["seed"], details=details)
     if gamma.max() < SMALLEST_DECADE:
         return vacuous(
-            found,
+            measured,
             f"γ is below 10^{SMALLEST_DECADE:.0f}, the smallest number of double precision: no "
             "gradient that isn't exactly zero could break it.",
             {},
         )
-    return unless_condition("12", fitted, found)
+    return unless_condition("12", fitted, measured)
 
 
 def _descent(cells: pd.DataFrame) -> Measurement:
@@ -128,15 +134,9 @@ def _descent(cells: pd.DataFrame) -> Measurement:
         "smallest step size of each target decides.",
         details={
             "step size times the gradient's Lipschitz constant, most": float(bound.max()),
-            **{f"least fall, step size {rate:g}": float(one) for rate, one in by_rate.items()},
+            **{f"least fall, step size {rate:g}": float(fall) for rate, fall in by_rate.items()},
         },
     )
-
-
-LEAST_DESCENT = 0.5
-"""η' over η where η is below 1/(2G): the last step of the proof of Theorem 3 (2), appendix 1.5."""
-
-SMALLEST_DECADE = float(np.log10(np.finfo(np.float64).tiny))
 
 
 def _about_zero(target: str) -> list[Claim]:

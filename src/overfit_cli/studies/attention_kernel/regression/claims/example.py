@@ -23,6 +23,7 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
 
 _SOURCE = f"{SOURCE}, section 4.2.2, example"
 _MET, _DRAWN = "kernel-example-condition", "kernel-example"
+
 _WEIGHTS: Values = {"label": 2.995, "weights": "identity", "sigma_w": 0.1}
 """With these softmax attention meets condition (12)."""
 
@@ -51,8 +52,8 @@ def _vanishing_gradient(cells: pd.DataFrame) -> Measurement:
     chosen = _cells(cells, _MET, "softmax", value_gap=0.0)
     right, numbers = _stuck(chosen)
     note = "The largest gradient in W_Q or W_K, at the start."
-    found = exactly(bool(right.all()), numbers["largest gradient"], note=note, details=numbers)
-    return unless_condition("12", chosen, found)
+    measured = exactly(bool(right.all()), numbers["largest gradient"], note=note, details=numbers)
+    return unless_condition("12", chosen, measured)
 
 
 def _vanishing_gradient_far(cells: pd.DataFrame) -> Measurement:
@@ -91,13 +92,13 @@ def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
     least = (1 - loss).groupby(chosen["value_gap"]).min()
     details = {
         "least gradient": float(gradient.min()),
-        **{f"least fall as a share of the start, ε {gap:g}": one for gap, one in least.items()},
+        **{f"least fall as a share of the start, ε {gap:g}": fall for gap, fall in least.items()},
     }
     if preset == _DRAWN:
         return without_exception(~right, chosen["seed"], details=details)
     note = "The least fall of the loss, as a share of its start."
-    found = exactly(bool(right.all()), float(least.min()), note=note, details=details)
-    return unless_condition("12", chosen, found)
+    measured = exactly(bool(right.all()), float(least.min()), note=note, details=details)
+    return unless_condition("12", chosen, measured)
 
 
 CLAIMS = (

@@ -1,8 +1,7 @@
-"""Claims on the lemmas and on the sizes they need.
+"""Claims on Lemmas 2, 3, 7 and 8, and on the sizes that the theorems need (Remarks 1 and 4).
 
-Remarks 1 and 4: the sizes at which random weights have λ_B > 0 and δ > 0.
-
-Lemmas 2, 3, 7 and 8 of the appendix: bounds with explicit constants, and how loose they are.
+The lemmas are bounds with explicit constants; the details say how loose they are. The remarks say
+at which sizes random weights have λ_B > 0 and δ > 0.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def _lambda_b(cells: pd.DataFrame) -> Measurement:
         chosen["seed"],
         details={
             "cells": len(chosen),
-            **{f"least λ_B, H {heads}": float(one) for heads, one in by_heads.items()},
+            **{f"least λ_B, H {heads}": float(least) for heads, least in by_heads.items()},
         },
     )
 
@@ -101,22 +100,22 @@ def _delta_needs(cells: pd.DataFrame) -> Measurement:
     why = (
         "A matrix of N n² rows and fewer columns can't have full row rank: this is linear algebra."
     )
-    found = without_exception(smallest > ZERO, chosen["seed"], details={"cells": len(chosen)})
-    if found.verdict == "fails":
-        return found
-    return vacuous(found, why, {"largest δ": float(smallest.max())})
+    measured = without_exception(smallest > ZERO, chosen["seed"], details={"cells": len(chosen)})
+    if measured.verdict == "fails":
+        return measured
+    return vacuous(measured, why, {"largest δ": float(smallest.max())})
 
 
 def _claim(
     name: str,
-    place: str,
+    source: str,
     statement: str,
     symbol: str,
     measure: Callable[[pd.DataFrame], Measurement],
 ) -> Claim:
     return Claim(
         name=f"sizes-{name}",
-        source=f"{SOURCE}, {place}",
+        source=f"{SOURCE}, {source}",
         statement=statement,
         holds_where=f"{WITHOUT_EXCEPTION}; {symbol} is zero up to {ZERO:g}",
         measure=measure,
@@ -124,7 +123,7 @@ def _claim(
     )
 
 
-SIZES = (
+SIZE_CLAIMS = (
     _claim(
         "lambda-b",
         "Remark 1",
@@ -143,7 +142,7 @@ SIZES = (
 )
 
 
-class Place(NamedTuple):
+class Design(NamedTuple):
     """Cells that bear on lemmas, and the preset that has them."""
 
     values: Values
@@ -151,18 +150,18 @@ class Place(NamedTuple):
 
 
 class Lemma(NamedTuple):
-    """A lemma's claim: its name and its place in the paper, what it bounds, and the column."""
+    """A lemma's claim: its name, its source in the paper, its bound, and its column."""
 
     name: str
-    place: str
+    source: str
     statement: str
     column: str
-    cells: Place
+    design: Design
 
 
-_SOFTMAX = Place({"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_GAUSSIAN = Place({"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_QUERY = Place({"kernel": "gaussian", "trained": "query"}, "kernel-theorem3")
+_SOFTMAX = Design({"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
+_GAUSSIAN = Design({"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
+_QUERY = Design({"kernel": "gaussian", "trained": "query"}, "kernel-theorem3")
 
 LOOSE = 0.01
 """A bound is taken as one that could be broken where cells come as near to it as this share: two
@@ -244,9 +243,9 @@ LEMMAS = (
 )
 
 
-def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
+def _judge_lemma(cells: pd.DataFrame, column: str, design: Design) -> Measurement:
     """Measure whether a left side is ever on the wrong side of its right side, and how near."""
-    chosen = trained(selection(place.values, place.preset, any_target=True).of(cells))
+    chosen = trained(selection(design.values, design.preset, any_target=True).of(cells))
     ratio = chosen[column].astype(float)[(chosen["status"] == "done") | chosen[column].notna()]
     if (missing := int(ratio.isna().sum())) or ratio.empty:
         raise inconclusive(
@@ -256,7 +255,7 @@ def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
     below = column == FROM_BELOW
     with np.errstate(divide="ignore"):
         near = 1 / ratio if below else ratio  # above 1 where the bound is broken
-    found = without_exception(
+    measured = without_exception(
         near > 1 + ROUNDING,
         chosen.loc[ratio.index, "seed"],
         details={
@@ -267,27 +266,27 @@ def _within(cells: pd.DataFrame, column: str, place: Place) -> Measurement:
         },
     )
     biting = chosen.loc[ratio.index[near > LOOSE], "seed"].nunique()
-    if found.verdict == "fails" or biting >= FEWEST_WITHOUT_EXCEPTION:
-        return found
+    if measured.verdict == "fails" or biting >= FEWEST_WITHOUT_EXCEPTION:
+        return measured
     with np.errstate(divide="ignore"):
         decades = -float(np.log10(near.max()))
     return vacuous(
-        found,
+        measured,
         f"The bound is too loose to be broken: on {plural(biting, 'seed')} cells come within a "
         f"factor of {1 / LOOSE:g} of it.",
         {"decades between the bound and what is nearest": decades},
     )
 
 
-CLAIMS = tuple(
+LEMMA_CLAIMS = tuple(
     Claim(
         name=lemma.name,
-        source=f"{SOURCE}, appendix, {lemma.place}",
+        source=f"{SOURCE}, appendix, {lemma.source}",
         statement=lemma.statement,
         holds_where=f"{WITHOUT_EXCEPTION}, and on as many some cell comes within a factor of "
         f"{1 / LOOSE:g} of the bound",
-        measure=partial(_within, column=lemma.column, place=lemma.cells),
-        preset=lemma.cells.preset,
+        measure=partial(_judge_lemma, column=lemma.column, design=lemma.design),
+        preset=lemma.design.preset,
     )
     for lemma in LEMMAS
 )

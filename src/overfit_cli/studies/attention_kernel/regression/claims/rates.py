@@ -1,12 +1,6 @@
-"""Claims on linear rates: the choice of the step size, and the step counts they read.
+"""Claims of Theorems 1 and 2: linear rates and zero loss, and the selection of cells for claims.
 
-Selection of the cells that a claim is judged on, and how often their loss went to zero.
-
-What is kept over the steps of a batch: counts, descent, and ratios of changes.
-
-All are tensors (cells,), so that nothing waits for a GPU.
-
-Theorems 1 and 2: linear rates with the paper's constant and the corrected one, and zero loss.
+Rates are judged with the paper's constant and with the corrected one.
 """
 
 from __future__ import annotations
@@ -33,8 +27,12 @@ from overfit_cli.studies.attention_kernel.kernels import KernelName
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 SOURCE = "Song et al. 2024"
+
 ZERO = 1e-6
 """The share of its start at which a loss counts as having gone to zero."""
+
+BITES = 0.5
+"""A bound that ends above this share of the starting loss is met by whatever halves its loss."""
 
 ON_MOST_DRAWS = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 ON_FEW_DRAWS = Margin(most=0.5, because="fewer draws than not", fewest_seeds=7)
@@ -42,8 +40,16 @@ AT_BEST = (
     ON_MOST_DRAWS.in_words("the share of seeds at zero, at the best step size,")
     + ", 9 where that is the best of eight"
 )
-
 _ALIKE = ("target", "training_steps", "sigma_w", "dtype")
+_ANALOGUE = "end of section 4.1, which says of the Gaussian, without stating it, what is similar to"
+_HEADS = {"one": (1,), "several": (2, 4)}
+_TRAINED = {"value": "W_V alone", "all": "W_Q, W_K and W_V"}
+_CONSTANTS = {
+    ("paper", "value"): "‖W_O‖² λ_B²",
+    ("paper", "all"): "‖W_O‖² λ_B²",
+    ("corrected", "value"): "min_h ‖W_O,h‖² λ_B²",
+    ("corrected", "all"): "min_h ‖W_O,h‖² λ_B² / 4",
+}
 
 
 def selection(values: Values, preset: str, *, any_target: bool = False) -> Selection:
@@ -68,7 +74,7 @@ def selection(values: Values, preset: str, *, any_target: bool = False) -> Selec
     )
 
 
-def at_zero(cells: pd.DataFrame) -> pd.Series[bool]:
+def reached_zero(cells: pd.DataFrame) -> pd.Series[bool]:
     """Return which cells' losses went to zero; that of one that diverged did not.
 
     Raises:
@@ -88,7 +94,7 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
     reached = _reached(chosen)
     count = int(reached.sum(axis=1).max())
     share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
-    found = judged(
+    measured = judged(
         share,
         ON_MOST_DRAWS,
         details={
@@ -100,10 +106,10 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
         "that has most of them; the interval allows for that choice.",
     )
     best = _best(chosen, reached)
-    if found.verdict != "fails" or best not in (reached.index[0], reached.index[-1]):
-        return found
+    if measured.verdict != "fails" or best not in (reached.index[0], reached.index[-1]):
+        return measured
     edge = f"The best step size, {best:g}, is at the edge of those tried: beyond may be better."
-    return replace(found, verdict="inconclusive", note=f"{found.note} {edge}")
+    return replace(measured, verdict="inconclusive", note=f"{measured.note} {edge}")
 
 
 def _reached(cells: pd.DataFrame) -> pd.DataFrame:
@@ -111,11 +117,11 @@ def _reached(cells: pd.DataFrame) -> pd.DataFrame:
 
     A seed counts where all of its cells at a step size went to zero.
     """
-    by_seed = at_zero(cells).groupby([cells["learning_rate"], cells["seed"]]).all().unstack()
-    whole = by_seed.dropna()
-    if whole.empty:
+    by_seed = reached_zero(cells).groupby([cells["learning_rate"], cells["seed"]]).all().unstack()
+    complete = by_seed.dropna()
+    if complete.empty:
         raise inconclusive("At no step size were all seeds run.")
-    return whole.astype(bool)
+    return complete.astype(bool)
 
 
 def _best(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
@@ -128,24 +134,11 @@ def _best(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
 
 def zero_by_step_size(cells: pd.DataFrame) -> dict[str, float]:
     """Return how many seeds went to zero at each step size."""
-    counts = at_zero(cells).groupby(cells["learning_rate"]).sum()
+    counts = reached_zero(cells).groupby(cells["learning_rate"]).sum()
     return {f"seeds at zero, step size {rate:g}": int(count) for rate, count in counts.items()}
 
 
-BITES = 0.5
-"""A bound that ends above this share of the starting loss is met by whatever halves its loss."""
-
 _THEOREM_2 = "kernel-theorem2"
-_ANALOGUE = "end of section 4.1, which says of the Gaussian, without stating it, what is similar to"
-
-_HEADS = {"one": (1,), "several": (2, 4)}
-_TRAINED = {"value": "W_V alone", "all": "W_Q, W_K and W_V"}
-_CONSTANTS = {
-    ("paper", "value"): "‖W_O‖² λ_B²",
-    ("paper", "all"): "‖W_O‖² λ_B²",
-    ("corrected", "value"): "min_h ‖W_O,h‖² λ_B²",
-    ("corrected", "all"): "min_h ‖W_O,h‖² λ_B² / 4",
-}
 
 
 def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
@@ -161,10 +154,10 @@ def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softma
     corrected = ", with the constant that its proof carries" if kind == "corrected" else ""
     numbers = _HEADS[heads]
     values: Values = {"kernel": kernel, "trained": trained, "heads": numbers}
-    said, name, subject = _said_of(kernel, theorem)
+    wording, name, subject = _wording(kernel, theorem)
     return Claim(
         name=f"{name}-{kind}-{heads}",
-        source=f"{SOURCE}, {said}{corrected}",
+        source=f"{SOURCE}, {wording}{corrected}",
         statement=f"With {_TRAINED[trained]} trained and H = {' or '.join(map(str, numbers))}, "
         f"{subject} is at most (1 − ηα)^t of its start, α = {_CONSTANTS[kind, trained]}.",
         holds_where=f"{WITHOUT_EXCEPTION} (at step sizes small enough to descend, and where the "
@@ -175,7 +168,7 @@ def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softma
     )
 
 
-def _said_of(kernel: KernelName, theorem: int) -> tuple[str, str, str]:
+def _wording(kernel: KernelName, theorem: int) -> tuple[str, str, str]:
     """Where the paper bounds the loss of a kernel, the claims' name, and what is bounded."""
     if kernel == "softmax":
         return f"Theorem {theorem}", f"theorem{theorem}", "the loss"
@@ -187,7 +180,7 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
     chosen = selection(values, f"kernel-theorem{theorem}").of(cells)
     stable = trained(chosen)[numbers(chosen, "stability") <= 1]
     if theorem == 2:
-        stable = meeting("8", stable)
+        stable = cells_meeting("8", stable)
     if stable.empty:
         raise inconclusive("No cell has a step size small enough to descend.")
     steps, rate = numbers(stable, "steps"), numbers(stable, f"rate_{kind}")
@@ -196,7 +189,7 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
     steps_above = pd.Series(0.0, index=stable.index)
     steps_above[~diverged] = numbers(stable[~diverged], f"violations_{kind}")
     broken = diverged | (steps_above > 0)
-    found = without_exception(
+    measured = without_exception(
         broken,
         stable["seed"],
         details={
@@ -210,18 +203,18 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
         },
     )
     if theorem == 2 and numbers(stable, "condition_8").max() > 0:
-        return unless_condition("8", stable, found)
+        return unless_condition("8", stable, measured)
     biting = stable.loc[limit <= BITES, "seed"].nunique()
     if broken.any() or biting >= FEWEST_WITHOUT_EXCEPTION:
-        return found
+        return measured
     why = (
         f"On {plural(biting, 'seed')} the bound falls below {BITES:g} of the start: elsewhere it "
         "can't be broken."
     )
-    return vacuous(found, why, {"seeds on which the bound bites": biting})
+    return vacuous(measured, why, {"seeds on which the bound bites": biting})
 
 
-def meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
+def cells_meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that meet condition (8) or (12); all of them where none does.
 
     Args:
@@ -278,7 +271,7 @@ def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Cla
 
 def zero_where(name: str, chosen: pd.DataFrame) -> Measurement:
     """Measure on how many seeds the loss goes to zero; vacuous where condition `name` isn't met."""
-    met = meeting(name, chosen)
+    met = cells_meeting(name, chosen)
     return unless_condition(name, met, zero_loss_of(met))
 
 
@@ -297,12 +290,12 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
         kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
     """
     values: Values = {"kernel": kernel, "trained": "all"}
-    said, name, _ = _said_of(kernel, 2)
+    wording, name, _ = _wording(kernel, 2)
     subject = "softmax" if kernel == "softmax" else "Gaussian"
     return [
         Claim(
             name=f"{name}-zero",
-            source=f"{SOURCE}, {said}",
+            source=f"{SOURCE}, {wording}",
             statement="Where condition (8) is met and W_Q, W_K and W_V are trained, "
             f"{subject} attention reaches zero loss.",
             holds_where=AT_BEST,
@@ -312,7 +305,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
         ),
         Claim(
             name=f"zero-{kernel}-all",
-            source=f"{SOURCE}, {said}; without condition (8), ours",
+            source=f"{SOURCE}, {wording}; without condition (8), ours",
             statement=f"With W_Q, W_K and W_V trained, {subject} attention reaches zero loss.",
             holds_where=AT_BEST,
             measure=partial(_zero_loss, values=values),
