@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.grid import Grid
 
     Point = tuple[Value, Value]
-    from overfit_cli.sweeps.executors import Staffed
     from overfit_cli.sweeps.worker import TaskRecord
 
 
@@ -302,7 +301,7 @@ class Progress:
 
     Args:
         plan: what runs.
-        executor: who trains it.
+        executor: what trains it.
         directory: where the cells are that don't run again.
         output: where to show it.
         of_all: says what is left of several sweeps, after a share of this one's work; None where
@@ -329,7 +328,6 @@ class Progress:
         self._cell_of = {cell.key: cell for cell in cells}
         self._work = sum(plan.grid.study.cost(cell) for cell in cells)
         self._work_done = 0.0
-        self._staff: Staffed | None = None
         self._time_left = TimeLeft(executor.jobs)
         self._diagram: SweepDiagram | None = None
         self._live: Live | None = None
@@ -366,13 +364,6 @@ class Progress:
                 self._diagram.add(cell, headline)
         self._show()
 
-    def count_workers(self, staff: Staffed) -> None:
-        """Take in how many workers a cluster has now, and say so at once where some are gone."""
-        gone = self._staff is not None and staff.workers < self._staff.workers
-        self._staff = staff
-        self._time_left.jobs = max(1, staff.jobs)
-        self._show(now=gone or not staff.workers)
-
     def count(self) -> str:
         """Return how many of the cells are finished, in words."""
         return f"{self.cells} of {plural(self._plan.to_run, 'cell')}"
@@ -396,11 +387,11 @@ class Progress:
         if self.cells and (diagram := self._drawn()) is not None:
             self._output.print(diagram)
 
-    def _show(self, *, now: bool = False) -> None:
+    def _show(self) -> None:
         if self._live is not None:
             with delaying_interrupts():
                 self._live.update(self._picture(), refresh=True)
-        elif now or time.monotonic() >= self._next_line:
+        elif time.monotonic() >= self._next_line:
             # Fewer lines as time goes on: an hour's log stays readable.
             elapsed = time.monotonic() - self._began
             self._next_line = time.monotonic() + max(SECONDS_BETWEEN_LINES, 0.1 * elapsed)
@@ -409,17 +400,8 @@ class Progress:
     def _sentence(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
         now = self._time() if self.cells else self._waits_for()
-        if self._staff is not None and not self._staff.workers:
-            now = f"waiting for a {self._executor.workers_are}: there is none"
-        elif self._staff is not None:
-            now += f"; {self._workers(self._staff)}"
         of_all = f"; {self._of_all(self._work_done / self._work)}" if self._of_all else ""
         return f"{self.count()}{failed}; {now}{of_all}"
-
-    def _workers(self, staff: Staffed) -> str:
-        """How many workers there are, and how many tasks they run where that is another number."""
-        jobs = "" if staff.jobs == staff.workers else f"{plural(staff.jobs, 'job')} on "
-        return f"{jobs}{plural(staff.workers, self._executor.workers_are)}"
 
     def _waits_for(self) -> str:
         """What comes before the first record: workers start, each job trains a batch."""
