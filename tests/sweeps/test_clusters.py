@@ -173,8 +173,9 @@ def test_a_worker_of_another_version_that_joins_late_ends_the_sweep_with_a_sente
 ) -> None:
     copied = tmp_path / "package" / "overfit_cli"
     shutil.copytree(Path(overfit_cli.__file__).parent, copied)
-    own_init = copied / "__init__.py"
-    own_init.write_text(own_init.read_text().replace(overfit_cli.__version__, "0.0.1"))
+    names_version = copied / "core" / "text.py"
+    text = names_version.read_text()
+    names_version.write_text(text.replace(overfit_cli.__version__, "0.0.1"))
     with dask_cluster(tmp_path / "cluster", "one") as own:
         process = start("sweep", "toy", *LONG, *on(own), "--out", "out", cwd=tmp_path)
         wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))

@@ -286,7 +286,7 @@ def worker_check(module: str, device: Device) -> Callable[[], str]:
         for name in ("overfit_cli", module):
             try:
                 imported = importlib.import_module(name)
-                installed = imported.VERSION if name == "overfit_cli" else version
+                installed = imported.__version__ if name == "overfit_cli" else version
             except Exception as error:  # whatever a module raises
                 shown = "overfit-cli" if name == "overfit_cli" else name
                 return f"can't import {shown} ({type(error).__name__}: {error})"
