@@ -240,53 +240,6 @@ def _headlines(plan: Plan, directory: RunDirectory) -> dict[str, float]:
     return {}
 
 
-WARM_UP = 2.0
-"""Seconds that each job trains, at least, before the time left is known."""
-
-
-LONG = 10.0
-"""Seconds of a first task in which the imports of its worker hardly count."""
-
-
-@dataclass
-class TimeLeft:
-    """The speed of a sweep, learned from its tasks.
-
-    It counts the seconds that tasks took, not those since the start: workers that start, and
-    tasks that other jobs still work on, don't make it slower.
-
-    Args:
-        jobs: how many tasks run at a time.
-    """
-
-    jobs: int
-    _tasks: int = 0
-    _seconds: float = 0.0
-    _work: float = 0.0
-
-    def learn(self, work: float, seconds: float) -> None:
-        """Take in a task: its cost, in the study's unit, and how long it took.
-
-        The first task of each job is passed over, unless it is long: a worker that has just
-        started spends most of it on importing PyTorch.
-        """
-        self._tasks += 1
-        if self._tasks > self.jobs or seconds >= LONG:
-            self._work += work
-            self._seconds += seconds
-
-    def seconds(self, work: float, batches: int) -> float | None:
-        """Return about how many seconds are left; None while too little is known.
-
-        Args:
-            work: the cost of what is left.
-            batches: how many batches that is; where they are fewer than jobs, some jobs idle.
-        """
-        if self._work <= 0 or self._seconds < WARM_UP * self.jobs:
-            return None
-        return self._seconds / self._work * max(0.0, work) / max(1, min(self.jobs, batches))
-
-
 SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -328,7 +281,6 @@ class Progress:
         self._cell_of = {cell.key: cell for cell in cells}
         self._work = sum(plan.grid.study.cost(cell) for cell in cells)
         self._work_done = 0.0
-        self._time_left = TimeLeft(executor.jobs)
         self._diagram: SweepDiagram | None = None
         self._live: Live | None = None
 
@@ -356,8 +308,6 @@ class Progress:
         self._failed += record.reasons.total()
         self._batches += len(record.batches)
         self._work_done += work
-        if record.seconds:  # none, where workers were killed before they could tell
-            self._time_left.learn(work, record.seconds)
         if self._diagram is not None:
             self._diagram.headline = record.headline or self._diagram.headline
             for cell, (_, headline) in zip(cells, record.headlines, strict=True):
@@ -413,12 +363,12 @@ class Progress:
         return f"waiting for {plural(self._executor.jobs, 'worker')} to start and train {first}"
 
     def _time(self) -> str:
-        """The time so far, and about how much is left once that is known."""
-        so_far = f"{duration(time.monotonic() - self._began)} so far"
-        batches = len(self._plan.batches) - self._batches
-        left = self._time_left.seconds(self._work - self._work_done, batches)
-        if left is None or not batches:
+        """The time so far and, by the cost of what is done and what is left, the time left."""
+        elapsed = time.monotonic() - self._began
+        so_far = f"{duration(elapsed)} so far"
+        if self._work_done <= 0 or self._batches == len(self._plan.batches):
             return so_far
+        left = elapsed * max(0.0, self._work - self._work_done) / self._work_done
         about = f"about {duration(left)}" if left >= 1 else "less than 1 s"
         return f"{so_far}, {about} left"
 
