@@ -126,7 +126,7 @@ class RayCluster:
 
     def kill_a_worker(self) -> None:
         """Kill a process that trains."""
-        training = (one for one in self._all() if one.name().startswith("ray::run_th"))
+        training = (one for one in self._all() if one.name().startswith("ray::run_re"))
         next(training).kill()
 
     def end(self) -> None:

@@ -21,12 +21,13 @@ import pytest
 from rich.console import Console
 
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.text import duration
 from overfit_cli.sweeps import progress
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.load import load_headlines
 from overfit_cli.sweeps.plan import Plan, make_plan
-from overfit_cli.sweeps.progress import Progress, SweepDiagram, TimeLeft, diagram_of
+from overfit_cli.sweeps.progress import Progress, SweepDiagram, diagram_of
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
 from tests.command import call, environment
@@ -260,52 +261,36 @@ def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_mea
 # The time that is left
 
 
-def said(
-    seconds: Sequence[float], folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int = 2
-) -> list[str]:
-    """What a sweep of one cell per task says after each, where workers take 100 s to start."""
-    clock = itertools.count(0.0, 100.0)
-    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: next(clock))
-    plan, output = toy_plan(folder, n=f"1:{len(seconds) // 2}"), io.StringIO()
-    console = Console(file=output, force_terminal=True, width=200)
-    shows = Progress(plan, Local(jobs), RunDirectory(folder), console)
-    with shows.shown():
-        for index, (batch, one) in enumerate(zip(plan.batches, seconds, strict=True)):
-            headlines = tuple((cell.key, 0.5) for cell in batch)
-            shows.add(TaskRecord((index,), headlines, Counter(), one))
-    sentences = re.findall(r"[1-9] of 8 cells; [^,\r]* so far([^\r]*)", output.getvalue())
-    return sentences[: len(seconds)]
-
-
-def test_the_time_left_warms_up_and_counts_only_what_tasks_took(
+def test_the_time_left_is_that_so_far_by_the_cost_of_what_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert said([9.0, 9.0, *[3.0] * 6], tmp_path, monkeypatch) == [
-        *("", "", ""),
-        *(f", about {left} s left" for left in ("6.0", "4.5", "3.0", "3.0")),
-        "",
-    ]
+    clock = [0.0]
+    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
+    plan, output = toy_plan(tmp_path, n="1:4"), io.StringIO()
+    console = Console(file=output, force_terminal=True, width=200)
+    shows = Progress(plan, Local(2), RunDirectory(tmp_path), console)
+    with shows.shown():
+        for index, (batch, took) in enumerate(
+            zip(plan.batches, [8.0, *[4.0] * 5, 0.1, 1.0], strict=True)
+        ):
+            clock[0] += took
+            headlines = tuple((cell.key, 0.5) for cell in batch)
+            shows.add(TaskRecord((index,), headlines, Counter(), took))
+    sentences = re.findall(r"[1-9] of 8 cells; [^,\r]* so far([^\r]*)", output.getvalue())
+    expected = [56.0, 36.0, 80 / 3, 20.0, 14.4, 28 / 3, 28.1 / 7]
+    assert sentences[:8] == [*(f", about {duration(left)} left" for left in expected), ""]
 
 
 def test_while_cells_run_it_is_never_nothing_that_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert said([0.4] * 8, tmp_path, monkeypatch, jobs=1) == [
-        *("", "", "", "", ""),
-        *(", less than 1 s left", ", less than 1 s left"),
-        "",
-    ]
-
-
-def test_a_long_first_task_is_enough_to_go_by() -> None:
-    left = TimeLeft(jobs=2)
-    left.learn(1.0, 60.0)
-    assert left.seconds(11.0, 11) == 330.0
-
-
-def test_work_that_sums_to_more_than_all_or_to_nothing_gives_no_negative_time() -> None:
-    left = TimeLeft(jobs=1)
-    left.learn(0.0, 60.0)
-    assert left.seconds(0.0, 3) is None
-    left.learn(0.1, 60.0)
-    assert left.seconds(-1e-17, 1) == 0.0
+    clock = [0.0]
+    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
+    plan, output = toy_plan(tmp_path, n="1:4"), io.StringIO()
+    shows = Progress(
+        plan, Local(1), RunDirectory(tmp_path), Console(file=output, force_terminal=True, width=200)
+    )
+    with shows.shown():
+        clock[0] = 0.1
+        shows.add(TaskRecord((0,), tuple((cell.key, 0.5) for cell in plan.batches[0]), Counter()))
+    assert "1 of 8 cells; 0.1 s so far, less than 1 s left" in output.getvalue()

@@ -593,33 +593,30 @@ def _words_of(error: ValueError) -> str:
 
 
 @dataclass(frozen=True)
-class Luggage:
-    """A function's study with the user's files that it needs.
+class SentFunction:
+    """A function's study with the user's files that it imports, as it is sent to a cluster.
 
     Attributes:
         record, source_digest: of the study.
-        place: the function's file among the files; empty for a module, which has its name.
+        file: the function's file among the files; empty for a module, which has its name.
         files: each file's content, by its path from the folder that imports find it in.
     """
 
     record: FunctionRecord
     source_digest: str
-    place: str
+    file: str
     files: tuple[tuple[str, bytes], ...]
 
-    def import_from(self) -> None:
-        """Find imports among these files, and no more among those of other luggage."""
-        _import_from(_folder(self))
-
-    def unpacked(self) -> FunctionStudy:
+    def study(self) -> FunctionStudy:
         """Return the study, made of these files; with a problem where they can't be used here.
 
-        Imports must be found among them.
+        From now on imports find these files, and no more those of another function.
         """
-        return _unpacked(self)
+        _import_from(_folder(self))
+        return _loaded(self)
 
 
-def packed(study: FunctionStudy) -> Luggage | FunctionStudy:
+def packed(study: FunctionStudy) -> SentFunction | FunctionStudy:
     """Return a study as it travels: with its files, or as it is where it comes from none.
 
     Raises:
@@ -641,8 +638,8 @@ def packed(study: FunctionStudy) -> Luggage | FunctionStudy:
         )
     except OSError as error:
         raise UserError(f"{error.filename}: it can't be read ({error.strerror}).") from error
-    place = file.name if where.endswith(".py") else ""
-    return Luggage(study.record, study.source_digest, place, files)
+    name = file.name if where.endswith(".py") else ""
+    return SentFunction(study.record, study.source_digest, name, files)
 
 
 def _path_in_root(file: OwnFile) -> Path:
@@ -652,37 +649,39 @@ def _path_in_root(file: OwnFile) -> Path:
 
 
 @functools.cache
-def _folder(luggage: Luggage) -> Path:
+def _folder(sent: SentFunction) -> Path:
     """A folder of this process with the files."""
-    folder = Path(tempfile.mkdtemp(prefix=_LUGGAGE_PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for name, content in luggage.files:
+    for name, content in sent.files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     return folder
 
 
 @functools.lru_cache(maxsize=16)
-def _unpacked(luggage: Luggage) -> FunctionStudy:
-    folder = _folder(luggage)
-    where, name = parts_of(luggage.record.reference)
-    reference = f"{folder / luggage.place if luggage.place else where}:{name}"
-    study = FunctionStudy(luggage.record, source_digest=luggage.source_digest)
+def _loaded(sent: SentFunction) -> FunctionStudy:
+    folder = _folder(sent)
+    where, name = parts_of(sent.record.reference)
+    reference = f"{folder / sent.file if sent.file else where}:{name}"
+    study = FunctionStudy(sent.record, source_digest=sent.source_digest)
     try:
-        found = study_loaded_from(reference)
+        loaded = study_loaded_from(reference)
     except UserError as error:
-        study.problem = f"{luggage.record.name} can't be loaded on a worker: {error}"
+        study.problem = f"{sent.record.name} can't be loaded on a worker: {error}"
         return study
-    study.function = found.function
-    if found.source_digest != luggage.source_digest:
-        study.problem = f"{luggage.record.name}: its source isn't the same on a worker."
+    study.function = loaded.function
+    if loaded.source_digest != sent.source_digest:
+        study.problem = f"{sent.record.name}: its source isn't the same on a worker."
     return study
 
 
 def _import_from(folder: Path) -> None:
-    earlier = [path for path in sys.path if Path(path).name.startswith(_LUGGAGE_PREFIX)]
+    earlier = [path for path in sys.path if Path(path).name.startswith(_FOLDER_PREFIX)]
+    if earlier == [str(folder)]:
+        return
     forget({str(file) for path in earlier for file in Path(path).rglob("*.py")})
     sys.path[:] = [*(path for path in sys.path if path not in earlier), str(folder)]
 
 
-_LUGGAGE_PREFIX = "overfit-luggage-"
+_FOLDER_PREFIX = "overfit-function-"

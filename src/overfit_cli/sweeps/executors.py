@@ -1,53 +1,37 @@
-"""Executors: joblib on this machine, dask and ray clusters.
+"""Executors: joblib on this machine, a dask or a ray cluster.
 
-The seam between a sweep and those who train it: tasks go out, records come back.
+Tasks go out and records with their rows come back; this process writes them. On a cluster a study
+travels with the user's files that its function imports.
 
-This machine's own workers: joblib's processes or threads.
-
-A look at a worker of a cluster. It travels by value: the worker may have nothing of ours.
-
-A process that trains tasks of several sweeps: what is global in it belongs to one at a time.
-
-What travels to a worker that may share no disk with this process, and what it does there.
-
-What all clusters share: tasks that travel, and workers that come and go.
-
-A dask cluster that is there already, as an executor.
-
-A ray cluster that is there already, as an executor.
-
-The executor that `--backend` names.
+Dask is asked through its own client: joblib's dask backend never calls back for a task whose worker
+was killed, and would wait for it for good.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import logging
 import os
-import pickle
 import queue
 import socket
 import sys
 import threading
 import time
-import uuid
 import warnings
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import cloudpickle
 import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from overfit_cli.core.files import DATA_VARIABLE, TEMPORARY_PREFIX, require_extra
+from overfit_cli.core.files import DATA_VARIABLE, require_extra
 from overfit_cli.core.processes import (
     delaying_interrupts,
     ignoring_interrupts,
@@ -56,8 +40,8 @@ from overfit_cli.core.processes import (
 )
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, UserError, plural
-from overfit_cli.core.training import Device, DeviceChoice, resolve_device
-from overfit_cli.functions.function_study import FunctionStudy, Luggage, packed
+from overfit_cli.core.training import Device, DeviceChoice, Execution, resolve_device
+from overfit_cli.functions.function_study import FunctionStudy, SentFunction, packed
 from overfit_cli.sweeps.worker import Task, TaskRecord, Work, run_task, unable
 
 if TYPE_CHECKING:
@@ -77,24 +61,11 @@ class Lost:
     kills: int = 1
 
 
-@dataclass(frozen=True)
-class Staffed:
-    """How many workers a cluster has now.
-
-    Attributes:
-        workers: how many; 0 where none is there yet, or none is left.
-        jobs: how many tasks run on them at a time.
-    """
-
-    workers: int
-    jobs: int
-
-
-Event = TaskRecord | Lost | Staffed
+Event = TaskRecord | Lost
 
 
 class Executor(ABC):
-    """Who trains tasks, and where.
+    """What trains tasks, and where.
 
     It is a context: what it holds on to, such as a connection, is given up at its end.
     """
@@ -104,7 +75,7 @@ class Executor(ABC):
     device: Device
     """What cells train on."""
     workers_are: str = "worker"
-    """What those who train are called: a worker, or a node of a cluster."""
+    """What its machines are called: a worker, or a node of a cluster."""
 
     @property
     @abstractmethod
@@ -114,7 +85,7 @@ class Executor(ABC):
     @property
     @abstractmethod
     def in_words(self) -> str:
-        """Who trains, for the plan: `2 jobs on loky`."""
+        """Its jobs and its name, for the plan: `2 jobs on loky`."""
 
     @property
     def jobs_asked(self) -> int:
@@ -140,7 +111,7 @@ class Executor(ABC):
 
     @abstractmethod
     def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[Event]:
-        """Hand out tasks, and give a record of each as it ends; tell of those that never will.
+        """Hand out tasks; give a record of each as it ends, and the batches of killed workers.
 
         It may end after workers were lost, with tasks left that it hasn't taken.
 
@@ -294,185 +265,98 @@ def in_parallel(local: Local, calls: Iterable[Call], ahead: int) -> Iterator[Any
             raise
 
 
-Seen = tuple[str, bool]
-"""The end of a sentence about what keeps a worker from training, empty where nothing does; and
-whether it sees the file."""
+def worker_check(module: str, device: Device) -> Callable[[], str]:
+    """Return a function that says what keeps its process from training; empty where nothing does.
 
+    It travels by value and requires Python alone: the worker may have no overfit-cli.
 
-class Asked(NamedTuple):
-    """What a worker must have.
-
-    Attributes:
-        version: of this package, which it must have too.
-        python: the version of Python, which must be the same: functions travel as byte code.
-        module: the module of the study, which it must be able to import.
-        device: what it must train on.
-        token: the path of a file that it may see.
+    Args:
+        module: of the study, which must be importable.
+        device: what cells train on.
     """
+    version, python = VERSION, sys.version_info[:2]
 
-    version: str
-    python: tuple[int, int]
-    module: str
-    device: str
-    token: str
+    def problem() -> str:
+        import importlib
+        import sys
 
+        if sys.version_info[:2] != python:
+            versions = (".".join(map(str, pair)) for pair in (sys.version_info[:2], python))
+            return "has Python {}, and this is {}".format(*versions)
+        for name in ("overfit_cli", module):
+            try:
+                imported = importlib.import_module(name)
+                installed = imported.__version__ if name == "overfit_cli" else version
+            except Exception as error:  # whatever a module raises
+                shown = "overfit-cli" if name == "overfit_cli" else name
+                return f"can't import {shown} ({type(error).__name__}: {error})"
+            if installed != version:
+                return f"has overfit {installed}, and this is {version}"
+        if device == "cuda" and not importlib.import_module("torch").cuda.is_available():
+            return "has no CUDA device"
+        return ""
 
-def traveller(asked: Asked) -> Callable[[], Seen]:
-    """Return a function that looks at the process in which it is called.
-
-    It needs Python and cloudpickle there, and nothing of this package.
-    """
-    this_module = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(this_module)
-    try:
-        pickled = cloudpickle.dumps(functools.partial(look, asked))
-    finally:
-        cloudpickle.unregister_pickle_by_value(this_module)
-
-    def look_there() -> Seen:
-        found: Seen = pickle.loads(pickled)()
-        return found
-
-    return look_there
+    return problem
 
 
-def look(asked: Asked) -> Seen:
-    """Return what keeps this process from training, and whether it sees the file."""
-    return _problem(asked), Path(asked.token).exists()
-
-
-def _problem(asked: Asked) -> str:
-    if sys.version_info[:2] != asked.python:
-        found, wanted = (".".join(map(str, one)) for one in (sys.version_info[:2], asked.python))
-        return f"has Python {found}, and this is {wanted}"
-    try:
-        installed = importlib.import_module("overfit_cli").VERSION
-    except Exception as error:  # whatever a module raises
-        return f"can't import overfit-cli ({type(error).__name__}: {error})"
-    if installed != asked.version:
-        return f"has overfit {installed}, and this is {asked.version}"
-    try:
-        importlib.import_module(asked.module)
-    except Exception as error:  # whatever a module raises
-        return f"can't import {asked.module} ({type(error).__name__}: {error})"
-    if asked.device == "cuda" and not importlib.import_module("torch").cuda.is_available():
-        return "has no CUDA device"
-    return ""
-
-
-class Stage:
-    """Sets a process up for one sweep at a time.
-
-    Threads that train tasks of the same sweep go on side by side. A task of another one waits until
-    they have ended.
-    """
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._sweep: Hashable = None
-        self._acting = 0
-
-    @contextlib.contextmanager
-    def set_for(self, sweep: Hashable, prepare: Callable[[], None]) -> Iterator[None]:
-        """Be set up for a sweep while inside.
-
-        Args:
-            sweep: which; equal ones share what is set up.
-            prepare: sets the process up, when it wasn't for this sweep.
-        """
-        with self._changed:
-            self._changed.wait_for(lambda: not self._acting or self._sweep == sweep)
-            if self._sweep != sweep:
-                self._sweep = None  # where preparing fails
-                prepare()
-                self._sweep = sweep
-            self._acting += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._acting -= 1
-                self._changed.notify_all()
-
-
-@dataclass(frozen=True)
-class Parcel:
-    """What all tasks of a sweep share, as it travels.
-
-    Attributes:
-        version: of this package.
-        work: pickled; a function's files travel along.
-        token: a file in the run directory, by which a worker knows that it sees the directory.
-        data: the data folder; empty where none was named.
-    """
-
-    version: str
-    work: bytes
-    token: str
-    data: str
-
-
-def parcel_of(work: Work, token: Path) -> Parcel:
-    """Return a sweep's work as it travels.
+def pickled_work(work: Work) -> bytes:
+    """Return a sweep's work with its function's files and the path of its data, to be sent.
 
     Raises:
         Exception: whatever pickling something in the study raises.
     """
     study = packed(work.study) if isinstance(work.study, FunctionStudy) else work.study
-    pickled = cloudpickle.dumps((study, work.directory, work.execution, work.data))
-    return Parcel(VERSION, pickled, str(token), os.environ.get(DATA_VARIABLE, ""))
+    folder = os.environ.get(DATA_VARIABLE, "")
+    pickled: bytes = cloudpickle.dumps((study, work.execution, work.data, folder))
+    return pickled
 
 
-def run_there(parcel: Parcel, task: Task) -> TaskRecord:
-    """Train a task in this process; the record carries the rows if the directory isn't seen here.
+def run_remotely(version: str, pickled: bytes, task: Task) -> TaskRecord:
+    """Train a task in this process of a cluster.
 
-    A worker that joined late may have another version of this package.
+    Args:
+        version: of overfit in the process that sent it; a worker that joined late may have another.
+        pickled: what `pickled_work` returned.
+        task: its batches.
     """
-    if parcel.version != VERSION:
-        return unable(task, f"A worker has overfit {VERSION}, and this is {parcel.version}.")
-    with _STAGE.set_for(parcel, lambda: _prepare(parcel)):
-        work = _opened(parcel)
-        if problem := _problem_with_data(work, task):
-            return unable(task, problem)
-        return run_task(work, task, writes=Path(parcel.token).exists())
-
-
-_STAGE = Stage()
-_OWN_DATA = os.environ.get(DATA_VARIABLE, "")
-"""Where this process has data, if nobody says so."""
-
-
-def _prepare(parcel: Parcel) -> None:
-    """Set this process up for a sweep: its data folder, and where its function imports from."""
-    there = parcel.data and Path(parcel.data).exists()
-    os.environ[DATA_VARIABLE] = parcel.data if there else _OWN_DATA
+    if version != VERSION:
+        return unable(task, f"A worker has overfit {VERSION}, and this is {version}.")
+    sent, execution, data, folder = _unpickled(pickled)
+    os.environ[DATA_VARIABLE] = folder if folder and Path(folder).exists() else _OWN_DATA
     if not os.environ[DATA_VARIABLE]:
         del os.environ[DATA_VARIABLE]
-    study, *_ = cloudpickle.loads(parcel.work)
-    if isinstance(study, Luggage):
-        study.import_from()
-    _opened(parcel)  # here, where no other thread does it too
+    # The path that imports are found on is global: cells of functions with files train in turn.
+    with _IMPORTS if isinstance(sent, SentFunction) else contextlib.nullcontext():
+        study: AnyStudy = sent.study() if isinstance(sent, SentFunction) else sent
+        work = Work(study, execution, data)
+        if problem := _problem_with_data(work, task):
+            return unable(task, problem)
+        return run_task(work, task)
+
+
+_IMPORTS = threading.Lock()
+_OWN_DATA = os.environ.get(DATA_VARIABLE, "")
+"""The data folder of this process, for sweeps that name none."""
 
 
 @functools.lru_cache(maxsize=4)
-def _opened(parcel: Parcel) -> Work:
-    study, directory, execution, data = cloudpickle.loads(parcel.work)
-    opened: AnyStudy = study.unpacked() if isinstance(study, Luggage) else study
-    return Work(opened, directory, execution, data)
+def _unpickled(pickled: bytes) -> tuple[Any, Execution, Mapping[str, str], str]:
+    unpickled: tuple[Any, Execution, Mapping[str, str], str] = cloudpickle.loads(pickled)
+    return unpickled
 
 
 def _problem_with_data(work: Work, task: Task) -> str:
-    """How the data here isn't what the sweep has read; empty where it is, or where it reads none.
+    """How the data here differs from what the sweep has read; empty where it doesn't.
 
     A worker keeps what it has read, so it notices too that a file has changed since.
     """
     if not work.data:
         return ""
     try:
-        found = work.study.prepare([cell for _, batch in task for cell in batch])
+        read = work.study.prepare([cell for _, batch in task for cell in batch])
     except UserError as error:
         return f"A worker lacks what {work.study.name} needs: {error}"
-    for name, fingerprint in found.items():
+    for name, fingerprint in read.items():
         if work.data.get(name) != fingerprint:
             return (
                 f"A worker has other data than this process: its {name} held something else when "
@@ -505,12 +389,11 @@ class Cluster(Executor, Generic[Handle]):
         self.address = address
         self.device = device
         self._most = most
-        self._seeing: Counter[bool] = Counter()
 
     @property
     def jobs(self) -> int:
         """How many tasks run at a time now."""
-        return max(1, self._staff().jobs)
+        return max(1, self._jobs())
 
     @property
     def jobs_asked(self) -> int:
@@ -519,45 +402,31 @@ class Cluster(Executor, Generic[Handle]):
 
     @property
     def in_words(self) -> str:
-        """How many jobs, where, and who writes the rows."""
-        jobs, where = self._staff().jobs, f"on {self.name} at {self.address}"
+        """How many jobs, and where."""
+        jobs, where = self._jobs(), f"on {self.name} at {self.address}"
         if not jobs:
             return f"{where}, which has no {self.workers_are} yet"
-        return f"{plural(jobs, 'job')} {where}{self._who_writes()}"
+        return f"{plural(jobs, 'job')} {where}"
 
-    def _who_writes(self) -> str:
-        """Who writes the rows, once that is known."""
-        seeing, blind = self._seeing[True], self._seeing[False]
-        if seeing and blind:
-            return (
-                f", where {seeing} of {seeing + blind} {self.workers_are}s share the disk; the "
-                "rows of the others are written by this process"
-            )
-        if blind:
-            return (
-                f", whose {self.workers_are}s share no disk with this process, which writes their "
-                "rows"
-            )
-        return f", whose {self.workers_are}s write their rows themselves" if seeing else ""
+    def _jobs(self) -> int:
+        """How many tasks run at a time; 0 where there is no worker."""
+        slots = self._slots()
+        return slots if self._most is None else min(slots, self._most)
 
     def check(self, work: Work) -> None:
         """Refuse a study that can't travel, and workers that can't train it."""
-        with _token_in(work.directory) as token:
-            try:
-                parcel_of(work, token.path)
-            except UserError:
-                raise
-            except Exception as error:  # whatever is in it may raise what it likes
-                raise UserError(
-                    f"{work.study.name} can't be sent to workers ({type(error).__name__}: {error})."
-                ) from error
-            module = type(work.study).__module__
-            asked = Asked(
-                VERSION, sys.version_info[:2], module, work.execution.device, str(token.path)
-            )
-            looks = self._look(asked)
-        self._seeing = Counter(sees for _, sees in looks.values())
-        wrong = [f"{worker} {what}" for worker, (what, _) in looks.items() if what]
+        try:
+            pickled_work(work)
+        except UserError:
+            raise
+        except Exception as error:  # whatever is in it may raise what it likes
+            raise UserError(
+                f"{work.study.name} can't be sent to workers ({type(error).__name__}: {error})."
+            ) from error
+        problems = self._on_workers(
+            worker_check(type(work.study).__module__, work.execution.device)
+        )
+        wrong = [f"{worker} {problem}" for worker, problem in problems.items() if problem]
         if wrong:
             others = len(wrong) - MOST_NAMED
             more = f"; so it is with {plural(others, 'other')}" if others > 0 else ""
@@ -569,26 +438,22 @@ class Cluster(Executor, Generic[Handle]):
 
     def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[Event]:
         """Hand out tasks while there is room, and give their records; see `Executor.run`."""
-        with _token_in(work.directory) as token:
-            parcel, waiting = parcel_of(work, token.path), iter(tasks)
-            out: dict[Handle, tuple[int, ...]] = {}
-            staff, counts_again = Staffed(-1, 0), 0.0
-            try:
-                while True:
-                    if time.monotonic() >= counts_again:
-                        counts_again = time.monotonic() + SECONDS_BETWEEN_COUNTS
-                        token.keep()
-                        if staff != (staff := self._staff()):
-                            yield staff
-                    most = self._most or ahead * max(1, staff.jobs)
-                    while len(out) < most and (task := next(waiting, None)):
-                        out[self._submit(parcel, task)] = tuple(number for number, _ in task)
-                    if not out:
-                        return
-                    for handle in self._finished(out, SECONDS_BETWEEN_COUNTS):
-                        yield self._record(handle, out.pop(handle))
-            finally:
-                self._take_back(out)
+        pickled, waiting = pickled_work(work), iter(tasks)
+        in_flight: dict[Handle, tuple[int, ...]] = {}
+        jobs, count_at = 1, 0.0
+        try:
+            while True:
+                if time.monotonic() >= count_at:
+                    jobs, count_at = self.jobs, time.monotonic() + SECONDS_BETWEEN_COUNTS
+                room = self._most or ahead * jobs
+                while len(in_flight) < room and (task := next(waiting, None)):
+                    in_flight[self._submit(pickled, task)] = tuple(number for number, _ in task)
+                if not in_flight:
+                    return
+                for handle in self._finished(in_flight, SECONDS_BETWEEN_COUNTS):
+                    yield self._record(handle, in_flight.pop(handle))
+        finally:
+            self._take_back(in_flight)
 
     def _gone(self) -> UserError:
         """The error of a cluster that doesn't answer any more."""
@@ -606,37 +471,32 @@ class Cluster(Executor, Generic[Handle]):
             exit_code=1,
         )
 
-    def _staff(self) -> Staffed:
-        slots = self._slots()
-        jobs = sum(slots)
-        return Staffed(len(slots), jobs if self._most is None else min(jobs, self._most))
-
     @abstractmethod
-    def _slots(self) -> Sequence[int]:
-        """How many tasks each worker that is there can run at a time.
+    def _slots(self) -> int:
+        """How many tasks all workers can run at a time.
 
         Raises:
             UserError: if the cluster is gone.
         """
 
     @abstractmethod
-    def _look(self, asked: Asked) -> Mapping[str, Seen]:
-        """What is found on each worker, by its name."""
+    def _on_workers(self, check: Callable[[], str]) -> Mapping[str, str]:
+        """What a function returns on each worker, by its name."""
 
     @abstractmethod
-    def _submit(self, parcel: Parcel, task: Task) -> Handle:
+    def _submit(self, pickled: bytes, task: Task) -> Handle:
         """Hand a task out."""
 
     @abstractmethod
-    def _finished(self, handles: Collection[Handle], within: float) -> list[Handle]:
-        """Those that have ended, as soon as one has; none where none has in time.
+    def _finished(self, handles: Collection[Handle], timeout: float) -> list[Handle]:
+        """Those that have ended, as soon as one has; none after so many seconds.
 
         Raises:
             UserError: if the cluster is gone.
         """
 
     @abstractmethod
-    def _record(self, handle: Handle, batches: tuple[int, ...]) -> TaskRecord | Lost:
+    def _record(self, handle: Handle, batches: tuple[int, ...]) -> Event:
         """The record of a task of these batches, which has ended; or that its worker was killed.
 
         Raises:
@@ -648,36 +508,8 @@ class Cluster(Executor, Generic[Handle]):
         """Take back what waits for a worker; what runs may end."""
 
 
-@contextlib.contextmanager
-def _token_in(directory: Path) -> Iterator[_Token]:
-    """A token in a run directory, or in the nearest folder around it that there is."""
-    folder = next(one for one in (directory, *directory.parents) if one.is_dir())
-    token = _Token(folder / f"{TEMPORARY_PREFIX}seen-{uuid.uuid4().hex}")
-    token.keep()
-    try:
-        yield token
-    finally:
-        with contextlib.suppress(OSError):
-            token.path.unlink(missing_ok=True)
-
-
-@dataclass(frozen=True)
-class _Token:
-    """An empty file by which workers know that they see its folder; its name is nobody else's."""
-
-    path: Path
-
-    def keep(self) -> None:
-        """Have it there: another sweep that puts the directory in order clears it away.
-
-        Where it can't be written, nobody sees it, and this process writes the rows.
-        """
-        with contextlib.suppress(OSError):
-            self.path.touch()
-
-
 SECONDS_TO_CONNECT = 10
-SECONDS_TO_LOOK = 60
+SECONDS_TO_CHECK = 60
 
 
 class Dask(Cluster["Future"]):
@@ -718,7 +550,7 @@ class Dask(Cluster["Future"]):
         with contextlib.suppress(Exception):  # the scheduler may be gone
             self._client.close()
 
-    def _slots(self) -> list[int]:
+    def _slots(self) -> int:
         try:
             # Ctrl-C in the midst of a call would have dask log an error of its own.
             with delaying_interrupts():
@@ -729,36 +561,36 @@ class Dask(Cluster["Future"]):
             raise self._gone() from error
         if self._client.status != "running":  # what it says is old then
             raise self._gone()
-        return list(threads.values())
+        return sum(threads.values())
 
-    def _look(self, asked: Asked) -> Mapping[str, Seen]:
+    def _on_workers(self, check: Callable[[], str]) -> Mapping[str, str]:
         try:
-            found: dict[str, Any] = self._client.run(
-                traveller(asked), on_error="return", callback_timeout=SECONDS_TO_LOOK
+            answers: dict[str, Any] = self._client.run(
+                check, on_error="return", callback_timeout=SECONDS_TO_CHECK
             )
         except TimeoutError as error:
             raise UserError(
                 f"--scheduler {self.address}: not all of its workers answer within "
-                f"{SECONDS_TO_LOOK} s."
+                f"{SECONDS_TO_CHECK} s."
             ) from error
         return {
-            worker: (f"fails ({one})", False) if isinstance(one, Exception) else one
-            for worker, one in found.items()
+            worker: f"fails ({answer})" if isinstance(answer, Exception) else answer
+            for worker, answer in answers.items()
         }
 
-    def _submit(self, parcel: Parcel, task: Task) -> Future:
-        future: Future = self._client.submit(run_there, parcel, task, pure=False)
+    def _submit(self, pickled: bytes, task: Task) -> Future:
+        future: Future = self._client.submit(run_remotely, VERSION, pickled, task, pure=False)
         future.add_done_callback(self._ended.put)
         return future
 
-    def _finished(self, handles: Collection[Future], within: float) -> list[Future]:
+    def _finished(self, handles: Collection[Future], timeout: float) -> list[Future]:
         try:
-            ended = self._ended.get(timeout=within)
+            ended = self._ended.get(timeout=timeout)
         except queue.Empty:
             return []
         return [ended] if ended in handles else []
 
-    def _record(self, handle: Future, batches: tuple[int, ...]) -> TaskRecord | Lost:
+    def _record(self, handle: Future, batches: tuple[int, ...]) -> Event:
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
@@ -809,7 +641,7 @@ class Ray(Cluster[Any]):
                 f"--address {address}: this process is connected to the ray cluster at "
                 f"{self._head}; name that one or auto, or call ray.shutdown()."
             )
-        self._run = ray.remote(num_cpus=1, max_retries=0)(run_there)
+        self._run = ray.remote(num_cpus=1, max_retries=0)(run_remotely)
 
     def close(self) -> None:
         """Leave the cluster; it stays as it is."""
@@ -839,45 +671,44 @@ class Ray(Cluster[Any]):
                 "starts a cluster and says its address."
             ) from error
 
-    def _slots(self) -> list[int]:
+    def _slots(self) -> int:
         try:
             _knock(self._head)
         except OSError as error:  # ray itself would wait for it, and then end this process
             raise self._gone() from error
-        return [_cpus(node) for node in self._nodes()]
+        return sum(_cpus(node) for node in self._nodes())
 
     def _nodes(self) -> list[Any]:
         """The nodes that can train."""
         return [node for node in self._ray.nodes() if node["Alive"] and _cpus(node)]
 
-    def _look(self, asked: Asked) -> Mapping[str, Seen]:
+    def _on_workers(self, check: Callable[[], str]) -> Mapping[str, str]:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        task = self._ray.remote(num_cpus=0, max_retries=0)(traveller(asked))
-        looks = {
+        task = self._ray.remote(num_cpus=0, max_retries=0)(check)
+        answers = {
             node["NodeName"]: task.options(
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             ).remote()
             for node in self._nodes()
         }
-        return {name: self._seen(one) for name, one in looks.items()}
+        return {name: self._answer(reference) for name, reference in answers.items()}
 
-    def _seen(self, reference: Any) -> Seen:
+    def _answer(self, reference: Any) -> str:
         """What a node says of itself."""
         try:
-            found: Seen = self._ray.get(reference, timeout=SECONDS_TO_LOOK)
+            return str(self._ray.get(reference, timeout=SECONDS_TO_CHECK))
         except Exception as error:  # whatever a node does
-            return f"fails ({type(error).__name__})", False
-        return found
+            return f"fails ({type(error).__name__})"
 
-    def _submit(self, parcel: Parcel, task: Task) -> Any:
-        return self._run.remote(parcel, task)
+    def _submit(self, pickled: bytes, task: Task) -> Any:
+        return self._run.remote(VERSION, pickled, task)
 
-    def _finished(self, handles: Collection[Any], within: float) -> list[Any]:
-        done, _ = self._ray.wait(list(handles), timeout=within)
+    def _finished(self, handles: Collection[Any], timeout: float) -> list[Any]:
+        done, _ = self._ray.wait(list(handles), timeout=timeout)
         return list(done)
 
-    def _record(self, handle: Any, batches: tuple[int, ...]) -> TaskRecord | Lost:
+    def _record(self, handle: Any, batches: tuple[int, ...]) -> Event:
         from ray.exceptions import RayError, RayTaskError
 
         try:

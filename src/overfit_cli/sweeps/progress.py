@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.grid import Grid
 
     Point = tuple[Value, Value]
-    from overfit_cli.sweeps.executors import Staffed
     from overfit_cli.sweeps.worker import TaskRecord
 
 
@@ -241,53 +240,6 @@ def _headlines(plan: Plan, directory: RunDirectory) -> dict[str, float]:
     return {}
 
 
-WARM_UP = 2.0
-"""Seconds that each job trains, at least, before the time left is known."""
-
-
-LONG = 10.0
-"""Seconds of a first task in which the imports of its worker hardly count."""
-
-
-@dataclass
-class TimeLeft:
-    """The speed of a sweep, learned from its tasks.
-
-    It counts the seconds that tasks took, not those since the start: workers that start, and
-    tasks that other jobs still work on, don't make it slower.
-
-    Args:
-        jobs: how many tasks run at a time.
-    """
-
-    jobs: int
-    _tasks: int = 0
-    _seconds: float = 0.0
-    _work: float = 0.0
-
-    def learn(self, work: float, seconds: float) -> None:
-        """Take in a task: its cost, in the study's unit, and how long it took.
-
-        The first task of each job is passed over, unless it is long: a worker that has just
-        started spends most of it on importing PyTorch.
-        """
-        self._tasks += 1
-        if self._tasks > self.jobs or seconds >= LONG:
-            self._work += work
-            self._seconds += seconds
-
-    def seconds(self, work: float, batches: int) -> float | None:
-        """Return about how many seconds are left; None while too little is known.
-
-        Args:
-            work: the cost of what is left.
-            batches: how many batches that is; where they are fewer than jobs, some jobs idle.
-        """
-        if self._work <= 0 or self._seconds < WARM_UP * self.jobs:
-            return None
-        return self._seconds / self._work * max(0.0, work) / max(1, min(self.jobs, batches))
-
-
 SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -302,7 +254,7 @@ class Progress:
 
     Args:
         plan: what runs.
-        executor: who trains it.
+        executor: what trains it.
         directory: where the cells are that don't run again.
         output: where to show it.
         of_all: says what is left of several sweeps, after a share of this one's work; None where
@@ -329,8 +281,6 @@ class Progress:
         self._cell_of = {cell.key: cell for cell in cells}
         self._work = sum(plan.grid.study.cost(cell) for cell in cells)
         self._work_done = 0.0
-        self._staff: Staffed | None = None
-        self._time_left = TimeLeft(executor.jobs)
         self._diagram: SweepDiagram | None = None
         self._live: Live | None = None
 
@@ -358,20 +308,11 @@ class Progress:
         self._failed += record.reasons.total()
         self._batches += len(record.batches)
         self._work_done += work
-        if record.seconds:  # none, where workers were killed before they could tell
-            self._time_left.learn(work, record.seconds)
         if self._diagram is not None:
             self._diagram.headline = record.headline or self._diagram.headline
             for cell, (_, headline) in zip(cells, record.headlines, strict=True):
                 self._diagram.add(cell, headline)
         self._show()
-
-    def count_workers(self, staff: Staffed) -> None:
-        """Take in how many workers a cluster has now, and say so at once where some are gone."""
-        gone = self._staff is not None and staff.workers < self._staff.workers
-        self._staff = staff
-        self._time_left.jobs = max(1, staff.jobs)
-        self._show(now=gone or not staff.workers)
 
     def count(self) -> str:
         """Return how many of the cells are finished, in words."""
@@ -396,11 +337,11 @@ class Progress:
         if self.cells and (diagram := self._drawn()) is not None:
             self._output.print(diagram)
 
-    def _show(self, *, now: bool = False) -> None:
+    def _show(self) -> None:
         if self._live is not None:
             with delaying_interrupts():
                 self._live.update(self._picture(), refresh=True)
-        elif now or time.monotonic() >= self._next_line:
+        elif time.monotonic() >= self._next_line:
             # Fewer lines as time goes on: an hour's log stays readable.
             elapsed = time.monotonic() - self._began
             self._next_line = time.monotonic() + max(SECONDS_BETWEEN_LINES, 0.1 * elapsed)
@@ -409,17 +350,8 @@ class Progress:
     def _sentence(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
         now = self._time() if self.cells else self._waits_for()
-        if self._staff is not None and not self._staff.workers:
-            now = f"waiting for a {self._executor.workers_are}: there is none"
-        elif self._staff is not None:
-            now += f"; {self._workers(self._staff)}"
         of_all = f"; {self._of_all(self._work_done / self._work)}" if self._of_all else ""
         return f"{self.count()}{failed}; {now}{of_all}"
-
-    def _workers(self, staff: Staffed) -> str:
-        """How many workers there are, and how many tasks they run where that is another number."""
-        jobs = "" if staff.jobs == staff.workers else f"{plural(staff.jobs, 'job')} on "
-        return f"{jobs}{plural(staff.workers, self._executor.workers_are)}"
 
     def _waits_for(self) -> str:
         """What comes before the first record: workers start, each job trains a batch."""
@@ -431,12 +363,12 @@ class Progress:
         return f"waiting for {plural(self._executor.jobs, 'worker')} to start and train {first}"
 
     def _time(self) -> str:
-        """The time so far, and about how much is left once that is known."""
-        so_far = f"{duration(time.monotonic() - self._began)} so far"
-        batches = len(self._plan.batches) - self._batches
-        left = self._time_left.seconds(self._work - self._work_done, batches)
-        if left is None or not batches:
+        """The time so far and, by the cost of what is done and what is left, the time left."""
+        elapsed = time.monotonic() - self._began
+        so_far = f"{duration(elapsed)} so far"
+        if self._work_done <= 0 or self._batches == len(self._plan.batches):
             return so_far
+        left = elapsed * max(0.0, self._work - self._work_done) / self._work_done
         about = f"about {duration(left)}" if left >= 1 else "less than 1 s"
         return f"{so_far}, {about} left"
 

@@ -1,4 +1,4 @@
-"""The run of a plan: tasks for workers that write their own parts, restarts, interruption."""
+"""The run of a plan: tasks for an executor, part files, restarts, interruption."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.processes import answering_interrupts
+from overfit_cli.core.files import reason_of
+from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, training_conditions
-from overfit_cli.sweeps.executors import Executor, Lost, Staffed
+from overfit_cli.sweeps.executors import Executor, Lost
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import (
     MOST_BATCHES,
     Batch,
     Task,
+    TaskInterrupted,
     TaskRecord,
     TaskSize,
     Work,
-    write_results,
+    record_of,
 )
 
 CHANCES = 3
@@ -68,7 +70,6 @@ def execute(
     *,
     data: Mapping[str, str] | None = None,
     on_record: Callable[[TaskRecord], None] = lambda record: None,
-    on_staff: Callable[[Staffed], None] = lambda staff: None,
 ) -> Summary:
     """Run the plan's batches; what is finished is on disk when this returns or raises.
 
@@ -76,10 +77,9 @@ def execute(
         plan: what to run.
         directory: where to write; it is prepared.
         execution: device, logging, and whether the first failed cell ends it.
-        executor: who trains them.
+        executor: what trains them.
         data: fingerprints of the data that was read for it, to which workers are held.
         on_record: called in this process after each task.
-        on_staff: called when workers of a cluster come or go.
 
     Raises:
         UserError: with exit code 1, if a part can't be written (a full disk), or if workers are
@@ -87,25 +87,41 @@ def execute(
         KeyboardInterrupt: when interrupted; the workers are gone then.
     """
     began = time.monotonic()
-    work = Work(plan.grid.study, directory.path.absolute(), execution, data or {})
-    run = _Run(plan, work, executor)
+    # A cell that is trained in this process may change the folder.
+    absolute = RunDirectory(directory.path.absolute(), directory.flag)
+    run = _Run(plan, Work(plan.grid.study, execution, data or {}), executor)
     problems, written = [], set[str]()
+
+    def write(record: TaskRecord) -> str:
+        """Write a record's rows; return what is wrong with it, if anything."""
+        if record.problem:
+            return record.problem
+        try:
+            with delaying_interrupts():
+                written.update(absolute.write_tables(record.cells, record.steps))
+        except OSError as error:
+            return (
+                f"{absolute.path} can't be written to ({reason_of(error)}); "
+                "what was written is kept, and the same command goes on from there."
+            )
+        return ""
+
     with answering_interrupts(), training_conditions():
-        for record in run.records():
-            if isinstance(record, Staffed):
-                on_staff(record)
-                continue
-            if record.problem:
-                problems.append(record.problem)
-                run.stop.set()
-                continue
-            written.update(record.parts)
-            run.summary.trained += record.trained
-            run.summary.failed.update(record.reasons)
-            run.summary.seconds = time.monotonic() - began
-            on_record(record)
-            if execution.fail_fast and record.reasons:
-                run.stop.set()
+        try:
+            for record in run.records():
+                if problem := write(record):
+                    problems.append(problem)
+                    run.stop.set()
+                    continue
+                run.summary.trained += record.trained
+                run.summary.failed.update(record.reasons)
+                run.summary.seconds = time.monotonic() - began
+                on_record(record)
+                if execution.fail_fast and record.reasons:
+                    run.stop.set()
+        except TaskInterrupted as interrupted:
+            write(interrupted.record)
+            raise
         with contextlib.suppress(OSError):  # cells that stand twice are no loss
             directory.finish(written, replaced=bool(plan.again))
     if problems:
@@ -130,30 +146,24 @@ class _Run:
         self._strikes: Counter[int] = Counter()
         self._losses = 0
 
-    def records(self) -> Iterator[TaskRecord | Staffed]:
+    def records(self) -> Iterator[TaskRecord]:
         """Give a record for each task; after a killed worker go on with what is missing."""
         # Tasks that wait for a worker couldn't be taken back.
         ahead = 1 if self._work.execution.fail_fast else 2
         while self._waiting and not self.stop.is_set():
-            for found in self._executor.run(self._work, self._tasks(), ahead):
-                if isinstance(found, Lost):
-                    yield from self._after_a_kill(found)
-                elif isinstance(found, Staffed):
-                    self._size.jobs = max(1, found.jobs)
-                    yield found
+            for event in self._executor.run(self._work, self._tasks(), ahead):
+                if isinstance(event, Lost):
+                    yield from self._after_a_kill(event)
                 else:
-                    yield self._written(found)
+                    self._learn(event)
+                    yield event
 
-    def _written(self, record: TaskRecord) -> TaskRecord:
-        """The record of a finished task, whose rows are on disk if its worker had one."""
+    def _learn(self, record: TaskRecord) -> None:
+        """Take a finished task's batches off those that wait, and learn from its time."""
         for index in record.batches:
             del self._waiting[index]
         cost = sum(self._costs[index] for index in record.batches)
         self._size.learn(cost, record.seconds)
-        if not record.results:
-            return record
-        written = write_results(self._work, record.batches, record.results)
-        return replace(written, seconds=record.seconds)
 
     def _tasks(self) -> Iterator[Task]:
         """The batches that wait, a task at a time.
@@ -195,4 +205,4 @@ class _Run:
             if self._strikes[index] >= CHANCES:
                 batch = self._waiting.pop(index)
                 failures = [CellResult(cell, reason="worker killed") for cell in batch]
-                yield write_results(self._work, [index], failures)
+                yield record_of(self._work.study, [index], failures)

@@ -52,7 +52,7 @@ class Runner:
     Attributes:
         output: where to say things.
         directory: where to write.
-        executor: who trains them.
+        executor: what trains them.
         shard: which part of the cells to run; None for all.
         trajectories: whether steps are logged.
         fresh: whether cells run again that are there.
@@ -107,7 +107,7 @@ class Runner:
         )
 
     def executor_for(self, plan: Plan) -> Executor:
-        """Return who trains a plan."""
+        """Return the executor of a plan."""
         return self.executor.for_batches(plan.of_all(len(plan.batches)))
 
     @property
@@ -125,7 +125,7 @@ class Runner:
         study = plan.grid.study
         if not plan.batches:
             return {}
-        work = Work(study, self.directory.path.absolute(), self.execution)
+        work = Work(study, self.execution)
         self.executor_for(plan).check(work)
         with blaming(study, "preparing its data"):
             read = study.prepare([cell for batch in plan.batches for cell in batch])
@@ -186,7 +186,6 @@ class Runner:
                     executor,
                     data=read,
                     on_record=progress.add,
-                    on_staff=progress.count_workers,
                 )
         except KeyboardInterrupt:
             self.output.print(

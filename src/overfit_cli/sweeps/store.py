@@ -438,11 +438,18 @@ class RunDirectory:
         Raises:
             OSError: if they can't be written; what was there is untouched.
         """
-        cells, steps = cell_table(study, results), trajectory_table(study, results)
+        if not results:
+            return []
+        return self.write_tables(cell_table(study, results), trajectory_table(study, results))
+
+    def write_tables(self, cells: pa.Table | None, steps: pa.Table | None) -> list[str]:
+        """Write rows of cells and of their trajectories, as `write` does."""
+        if cells is None:
+            return []
         with locked(self.path):
             # Trajectories first: a cell that is there has its trajectory.
-            names = [self.trajectories.add(steps)] if steps.num_rows else []
-            return [*names, self.cells.add(cells)] if results else names
+            names = [self.trajectories.add(steps)] if steps is not None and steps.num_rows else []
+            return [*names, self.cells.add(cells)]
 
     def finish(self, written: Collection[str], *, replaced: bool) -> None:
         """Leave every cell there once, at the end of a sweep.

@@ -1,32 +1,28 @@
-"""Work in a worker process: tasks, their training, one result for each cell.
+"""Tasks of a sweep: how many batches each has, and the training of one.
 
-Results of cells, whatever their study does: one for each, or the reason why it failed.
-
-Tasks: how many batches a worker takes at a time, so that each is about a second's work.
-
-The work of one worker: it trains a task, writes its own part, and returns a small record.
+A study may raise, exit or return anything: each cell still gives one result, or the reason why it
+failed. A task's rows return as tables, which the process that the user started writes.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.core.cell import Cell, CellResult, taken_columns
-from overfit_cli.core.files import reason_of
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import MissingError, visible
 from overfit_cli.core.training import Execution, Training, training_conditions
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
-from overfit_cli.sweeps.store import RunDirectory
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LONGEST_REASON = 200
 FOUND_HERE = ("error: ", "diverged: ")
@@ -223,40 +219,38 @@ class Work:
 
     Attributes:
         study: whose cells they are.
-        directory: the run directory, as an absolute path: a cell may change the folder.
         execution: device, logging, and whether a failed cell ends the task that it is in.
         data: fingerprints of the data that the sweep has read, by name; see `Study.prepare`.
     """
 
     study: AnyStudy
-    directory: Path
     execution: Execution
     data: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """What the parent needs to know of a finished task.
+    """What a finished task gave.
 
     Attributes:
         batches: the numbers of its batches.
         headlines: for each cell, its key and its headline measurement; None where it failed.
-        headline: the column that these are of; empty where nothing was measured.
         reasons: why cells failed, counted.
         seconds: how long the training took.
-        parts: names of the part files that were written.
-        problem: a sentence, if the part couldn't be written; empty otherwise.
-        results: the rows, where the worker can't write them itself; empty otherwise.
+        problem: a sentence, if it couldn't be trained; empty otherwise.
+        headline: the column of the headlines; empty where nothing was measured.
+        cells: the rows, one per cell; None where there is none.
+        steps: the rows of the trajectories, one per cell and logged step.
     """
 
     batches: tuple[int, ...]
     headlines: tuple[tuple[str, float | None], ...]
     reasons: Counter[str]
     seconds: float = 0.0
-    parts: tuple[str, ...] = ()
     problem: str = ""
     headline: str = ""
-    results: tuple[CellResult, ...] = ()
+    cells: pa.Table | None = None
+    steps: pa.Table | None = None
 
     @property
     def trained(self) -> int:
@@ -264,13 +258,19 @@ class TaskRecord:
         return len(self.headlines) - self.reasons.total()
 
 
-def run_task(work: Work, task: Task, *, writes: bool = True) -> TaskRecord:
-    """Train a task and write its part. Errors in training become failed cells.
+class TaskInterrupted(Interrupted):
+    """Ctrl-C in a task that the parent itself trains; `record` is of what was finished."""
 
-    Args:
-        work: what it is a task of.
-        task: its batches.
-        writes: whether to write the part; else the record carries the rows.
+    def __init__(self, record: TaskRecord) -> None:
+        super().__init__()
+        self.record = record
+
+
+def run_task(work: Work, task: Task) -> TaskRecord:
+    """Train a task. Errors in training become failed cells.
+
+    Raises:
+        TaskInterrupted: when interrupted, with the record of the finished cells.
     """
     numbers = tuple(number for number, _ in task)
     study, execution = work.study, work.execution
@@ -288,14 +288,10 @@ def run_task(work: Work, task: Task, *, writes: bool = True) -> TaskRecord:
                     break
     except MissingError as error:  # another machine than the one where the sweep was prepared
         return unable(task, f"A worker lacks what {study.name} needs: {error}")
-    except Interrupted:
-        # In the parent itself (one job): keep what is finished.
-        write_results(work, numbers, results)
-        raise
+    except Interrupted as error:
+        raise TaskInterrupted(record_of(study, numbers, results)) from error
     seconds = time.perf_counter() - began
-    if not writes:
-        return TaskRecord(numbers, (), Counter(), seconds, results=tuple(results))
-    return replace(write_results(work, numbers, results), seconds=seconds)
+    return replace(record_of(study, numbers, results), seconds=seconds)
 
 
 def unable(task: Task, why: str) -> TaskRecord:
@@ -305,44 +301,31 @@ def unable(task: Task, why: str) -> TaskRecord:
     return TaskRecord(numbers, (), Counter(), problem=f"{why} {kept}")
 
 
-def write_results(work: Work, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:
-    """Write results as a part file and return their record; say so where it can't be written."""
-    study, directory = work.study, work.directory
-    store = _store(directory)
-    problem, parts = "", list[str]()
+def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:
+    """Return the record of a task; a result that fits no row is a failed cell."""
     try:
-        try:
-            parts = store.write(study, results)
-        except OSError:
-            raise
-        except Exception:  # a result that is no row: the others are kept
-            results = [storable(study, result) for result in results]
-            parts = store.write(study, results)
-    except OSError as error:
-        problem = (
-            f"{directory} can't be written to ({reason_of(error)}); "
-            "what was written is kept, and the same command goes on from there."
-        )
+        cells, steps = cell_table(study, results), trajectory_table(study, results)
+    except Exception:  # a result may hold anything; the others are kept
+        results = [storable(study, result) for result in results]
+        cells, steps = cell_table(study, results), trajectory_table(study, results)
     headline = study.headline or _first_measurement(results)
     return TaskRecord(
         batches=tuple(batches),
-        headlines=tuple(
-            (one.cell.key, None if one.reason else one.measurements.get(headline))
-            for one in results
-        ),
-        reasons=Counter(one.reason for one in results if one.reason),
-        parts=tuple(parts),
-        problem=problem,
+        headlines=tuple((result.cell.key, _headline(result, headline)) for result in results),
+        reasons=Counter(result.reason for result in results if result.reason),
         headline=headline,
+        cells=cells if results else None,
+        steps=steps,
     )
+
+
+def _headline(result: CellResult, name: str) -> float | None:
+    """A cell's headline as a plain number, which any process can unpickle."""
+    value = None if result.reason else result.measurements.get(name)
+    return None if value is None else float(value)
 
 
 def _first_measurement(results: Sequence[CellResult]) -> str:
     """The first column of the first cell that is done; empty where none is."""
-    done = (one.measurements for one in results if not one.reason)
+    done = (result.measurements for result in results if not result.reason)
     return next((name for measurements in done for name in measurements), "")
-
-
-@functools.cache
-def _store(directory: Path) -> RunDirectory:
-    return RunDirectory(directory)
