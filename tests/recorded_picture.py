@@ -8,9 +8,9 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.picture import Picture, new_figure, styled
 from overfit_cli.figures.record import (
     ComparisonRecord,
+    FigureRecord,
     FileRecord,
     LookRecord,
-    Provenance,
     RunRecord,
 )
 
@@ -25,7 +25,7 @@ RUN = RunRecord(
     data="ab" * 32,
 )
 OTHER = RUN.model_copy(update={"path": "b", "name": "b"})
-RECORD = Provenance(
+RECORD = FigureRecord(
     schema=1,
     overfit="0.1.0",
     packages={"matplotlib": "3.10.0", "numpy": "2.0"},
@@ -42,7 +42,7 @@ RECORD = Provenance(
     runs=(RUN, OTHER),
     minus=OTHER,
 )
-COMPARED = Provenance(
+COMPARED = FigureRecord(
     schema=1,
     overfit="0.1.0",
     packages={"numpy": "2.0"},
@@ -61,9 +61,9 @@ COMPARED = Provenance(
 
 
 @styled
-def picture(record: Provenance | None = RECORD) -> Picture:
+def picture(record: FigureRecord | None = RECORD) -> Picture:
     figure, axes = new_figure()
     figure.look = replace(figure.look, dpi=50)
     axes.plot([0, 1, 4])
-    figure.record = record
+    figure.metadata = record.metadata() if record is not None else {}
     return figure

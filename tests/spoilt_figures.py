@@ -21,8 +21,8 @@ from tests.toy_runs import parts_in
 
 
 def verify(*words: str, cwd: Path, expect: int = 0) -> str:
-    """What `overfit verify` says, held to an exit code."""
-    return call("verify", *words, cwd=cwd, expect=expect).stdout
+    """What `overfit verify --redraw` says, held to an exit code."""
+    return call("verify", "--redraw", *words, cwd=cwd, expect=expect).stdout
 
 
 def rewritten(folder: Path, change: Callable[[pa.Table], pa.Table]) -> None:

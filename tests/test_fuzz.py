@@ -24,7 +24,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import UserError, in_markdown, is_text, visible
 from overfit_cli.figures.look import look_of_record
 from overfit_cli.figures.picture import image
-from overfit_cli.figures.record import read_provenance, read_record
+from overfit_cli.figures.record import parse_record, read_record
 from overfit_cli.report.published import read_published
 from overfit_cli.stats.equations import parse_equation
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
@@ -300,7 +300,7 @@ def test_a_mangled_figure_is_read_or_refused_in_a_sentence(content: bytes) -> No
         one_line(error)
         return
     assert kind in FIGURES
-    assert read_provenance(record.text()) == record
+    assert parse_record(record.text()) == record
 
 
 WHOLE, OF_SIDES = (json.loads(record.text()) for record in (RECORD, COMPARED))
@@ -319,7 +319,7 @@ def test_an_edited_record_is_read_or_refused_in_a_sentence(
 ) -> None:
     given = {**WHOLE, **changed, "look": {**WHOLE["look"], "settings": style, **look}}
     try:
-        record = read_provenance(json.dumps(given))
+        record = parse_record(json.dumps(given))
         look_of_record(record.look)
     except UserError as error:
         one_line(error)
@@ -332,7 +332,7 @@ def test_an_edited_record_of_a_comparison_is_too(
 ) -> None:
     compared = {**HOW, "published": {**HOW["published"], **file}, **how}
     try:
-        read_provenance(json.dumps({**OF_SIDES, "compared": compared}))
+        parse_record(json.dumps({**OF_SIDES, "compared": compared}))
     except UserError as error:
         one_line(error)
 

@@ -52,7 +52,7 @@ BAD = [
     (f"{HEATMAP} --style out", "--style out: there is no such file; it takes a .mplstyle file."),
     (f"{HEATMAP} --style bad.mplstyle", "--style bad.mplstyle: it is no style sheet of matplotlib"),
     (f"{HEATMAP} --style unknown.mplstyle", "Bad key fnt.size, line 1"),
-    (f"{HEATMAP} --title $\\foo$", "--title $\\foo$: what stands between dollar signs is no mat"),
+    (f"{HEATMAP} --title $\\foo$", "--title $\\foo$: the text between dollar signs is no mat"),
     (f"{HEATMAP} --title a --title b", "--title is given 2 times; give it once."),
     # What it shows
     (f"{HEATMAP} --law n=3 --no-law", "--law n=3: --no-law leaves out every equation; give one"),

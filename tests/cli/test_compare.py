@@ -232,7 +232,7 @@ def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) ->
 
 def test_a_single_cell_has_no_figure(tmp_path: Path) -> None:
     a, b = (write_run(tmp_path / one, loss(lambda *_: 1), (1,), (1.0,)) for one in "ab")
-    with pytest.raises(UserError, match="--out: no parameter varies in the pairs"):
+    with pytest.raises(UserError, match="out: no parameter varies in the pairs"):
         overfit_cli.compare(a, b, out=tmp_path / "a.png")
     assert "Next:" not in call("compare", str(a), str(b), cwd=tmp_path).stdout
 

@@ -18,9 +18,9 @@ from PIL.PngImagePlugin import PngInfo
 
 import overfit_cli
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.draw import Request, figure_and_data
+from overfit_cli.figures.draw import Request, figure_and_data, record_of
 from overfit_cli.figures.picture import image
-from overfit_cli.figures.record import RunRecord, read_record, record_of
+from overfit_cli.figures.record import RunRecord, read_record
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.spoilt_figures import edit, rewritten, verify, with_column
@@ -164,15 +164,23 @@ def test_cells_that_a_figure_was_not_drawn_from_may_come(folder: Path) -> None:
     assert "results/toy has changed: the figure would be drawn from 30 cells." in said
 
 
+def test_the_picture_is_compared_only_where_that_is_asked_for(folder: Path) -> None:
+    edit(folder / "heatmap.png", pixels=True)
+    said = call("verify", "heatmap.png", cwd=folder).stdout
+    assert said.startswith("heatmap.png: verified.\n")
+    assert said.endswith("The picture isn't compared; --redraw draws it again.\n")
+    rewritten(folder / "results/toy/cells", with_column("test_loss", lambda losses: losses / 2))
+    said = call("verify", "heatmap.png", cwd=folder, expect=1).stdout
+    assert "results/toy has changed: the same cells have other numbers." in said
+
+
 # Where the data is
 
 
-def test_a_renamed_run_is_found_beside_its_figure_and_by_its_cells(folder: Path) -> None:
+def test_a_renamed_run_is_found_beside_its_figure(folder: Path) -> None:
     (folder / "results/toy").rename(folder / "results/renamed")
     inside = verify("results/renamed/figures/heatmap.png", cwd=folder)
     assert "These cells are in results/renamed, unchanged." in inside
-    by_key = verify("heatmap.png", cwd=folder)
-    assert "These cells are in results/renamed, unchanged." in by_key
     elsewhere = verify(str(folder / "results/renamed/figures/heatmap.png"), cwd=folder / "one")
     assert f"These cells are in {folder / 'results/renamed'}, unchanged." in elsewhere
 
@@ -186,16 +194,10 @@ def test_a_run_that_is_nowhere_is_missing_until_it_is_named(folder: Path, tmp_pa
     shutil.move(folder / "results/toy", tmp_path / "away")
     said = verify("heatmap.png", cwd=folder, expect=1)
     assert said.startswith("heatmap.png: not verified.\n")
-    assert "No run directory here holds these cells: results/toy isn't one, and none in res" in said
-    assert "Without its data the picture isn't drawn again." in said
+    assert "No run directory here holds these cells: results/toy isn't one; name it" in said
+    assert "Without its data the picture isn't drawn." in said
     named = verify("heatmap.png", "--from=../away", cwd=folder)
     assert "These cells are in ../away, unchanged." in named
-
-
-def test_another_run_in_its_place_is_passed_over_for_the_one_with_its_cells(folder: Path) -> None:
-    (folder / "results/toy").rename(folder / "results/before")
-    call("sweep", "toy", "--n=7:8", *TOY[3:], "--out=results/toy", cwd=folder)
-    assert "These cells are in results/before," in verify("heatmap.png", cwd=folder)
 
 
 @pytest.mark.parametrize(
@@ -231,10 +233,11 @@ def test_another_run_that_is_named_is_told_from_the_figures_own(folder: Path) ->
         key[name], data[name] = run.key, run.data[:12]
     said = verify("heatmap.png", "--from=results/other", cwd=folder, expect=1).splitlines()
     assert said[0] == "heatmap.png: not verified."
-    assert said[3:] == [
-        f"  --from results/other is another run, with 12 cells of toy, key {key['other']}, data "
-        f"{data['other']}; the figure is of results/toy, key {key['toy']}, data {data['toy']}.",
-        "  Without its data the picture isn't drawn again.",
+    assert said[4:] == [
+        "  --from results/other isn't the figure's data, with 12 cells of toy, "
+        f"key {key['other']}, data {data['other']}; "
+        f"the figure is of results/toy, key {key['toy']}, data {data['toy']}.",
+        "  Without its data the picture isn't drawn.",
     ]
     call("sweep", *TOY[1:2], "--n=9", *TOY[3:], "--out=results/toy", cwd=folder)
     grown = verify("heatmap.png", "--from=results/toy", cwd=folder, expect=1)
@@ -414,7 +417,7 @@ def test_bad_input_is_one_sentence(drawn: Path, words: list[str], sentence: str)
 
 def test_one_bad_file_does_not_hide_the_others(folder: Path) -> None:
     edit(folder / "heatmap.png", pixels=True)
-    done = call("verify", "none.png", "heatmap.png", "curves.png", cwd=folder, expect=2)
+    done = call("verify", "--redraw", "none.png", "heatmap.png", "curves.png", cwd=folder, expect=2)
     assert "overfit: FILE none.png: " in done.stderr
     assert "heatmap.png: not verified." in done.stdout
     assert "curves.png: verified." in done.stdout
@@ -424,13 +427,13 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
     ({"figure": "nothing"}, "toy has no figure 'nothing'"),
     ({"where": ["n=9"]}, "results/toy can't be used: --where n=9: no cell has that"),
     ({"where": ["\u202e"]}, "results/toy can't be used: --where \\u202e: write NAME=VALUE"),
-    ({"options": {"cmap": "\x1b[31m"}}, "can't be drawn again here: --cmap \\x1b[31m"),
+    ({"options": {"cmap": "\x1b[31m"}}, "can't be drawn again here: cmap='\\x1b[31m'"),
     ({"options": {"law": ["n = __import__('os')"]}}, "can't be drawn again here: --law"),
     ({"options": {"x": "n", "y": "n"}}, "can't be drawn again here: --x n --y n: the two axes"),
     ({"look": {"width": 60.0, "height": 60.0, "dpi": 2400}}, "144000 × 144000 pixels."),
     ({"look": {"settings": {"savefig.bbox": "tight", "savefig.pad_inches": 500}}}, " pixels."),
     ({"look": {"settings": {"axes.prop_cycle": "(lambda: 0)()"}}}, "as a text, which some mat"),
-    ({"look": {"settings": {"font.size": 1e5}}}, "can't be drawn again here (RuntimeError: "),
+    ({"look": {"settings": {"font.size": 1e5}}}, "can't be drawn again here: RuntimeError: "),
 ]
 
 

@@ -85,7 +85,7 @@ def test_a_size_is_a_papers_or_inches_or_millimetres(
     "text", ["colum", "3.4", "3.4x", "x2", "-3x2", "3x2px", "0x3", "0.4x3", "3x61", "1e3x2", ""]
 )
 def test_another_size_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match=f"^--size {text}: (it takes column|both sides are at lea)"):
+    with pytest.raises(UserError, match=f"^size={text!r}: (it takes column|both sides are at lea)"):
         read_look(None, text, None, None)
 
 
@@ -94,7 +94,7 @@ def test_a_size_too_small_for_the_figure_is_a_sentence(tmp_path: Path) -> None:
         figure = draw_heatmap(data_of(CELLS), replace(SIDES, law=(LAW,)))
     with pytest.raises(UserError) as refused:
         save(figure, tmp_path / "a.png")
-    sentence = "--size 0.5x0.5: the figure needs more room, such as --size page."
+    sentence = "size='0.5x0.5': the figure needs more room, such as --size page."
     assert str(refused.value) == sentence
     assert not list(tmp_path.iterdir())
 
@@ -107,7 +107,7 @@ def test_dots_per_inch_are_those_of_the_file(tmp_path: Path) -> None:
         sides = int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")
         assert sides == pixels
     for dpi in (19, 2401):
-        with pytest.raises(UserError, match=f"^--dpi {dpi}: .* at least 20 and up to 2400"):
+        with pytest.raises(UserError, match=f"^dpi={dpi}: .* at least 20 and up to 2400"):
             read_look(None, None, dpi, None)
 
 
@@ -134,9 +134,9 @@ def test_a_long_title_is_broken_into_lines_that_fit(tmp_path: Path) -> None:
 
 
 def test_a_title_that_matplotlib_cannot_draw_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^--title \$\\foo\$: .* no mathtext: Unknown symbol"):
+    with pytest.raises(UserError, match=r"^title=.*foo\$': .* no mathtext: Unknown symbol"):
         read_look(r"$\foo$", None, None, None)
-    with pytest.raises(UserError, match=r"^--title: it isn't text"):
+    with pytest.raises(UserError, match=r"^title: it isn't text"):
         read_look("\udcff", None, None, None)
     with look(title=r"5$ and 6\$"):  # a sign alone is a sign
         assert "\n5$ and 6$\n" in words(draw_heatmap(data_of(CELLS), OPTIONS), tmp_path)
@@ -152,7 +152,7 @@ def test_a_map_of_colours_is_matplotlibs_of_that_name() -> None:
     figure = draw_heatmap(data_of(CELLS), OPTIONS)
     assert figure.axes[0].collections[0].get_cmap().name == "viridis"
     for name, hint in (("magmaa", "did you mean 'magma'"), ("qqq", "viridis, cividis and RdBu")):
-        with pytest.raises(UserError, match=f"^--cmap {name}: matplotlib has no .*{hint}"):
+        with pytest.raises(UserError, match=f"^cmap={name!r}: matplotlib has no .*{hint}"):
             checked_colour_map(name)
 
 
@@ -180,7 +180,7 @@ def test_axes_are_logarithmic_as_asked(text: str | None, scales: tuple[str, str,
 
 def test_what_has_no_logarithm_is_refused() -> None:
     for text in ("z", "x,z", "", "none,x", "X"):
-        with pytest.raises(UserError, match=f"^--log {text}: it takes some of x, y, value"):
+        with pytest.raises(UserError, match=f"^log={text!r}: it takes some of x, y, value"):
             read_log(text)
     zero = FEW.assign(test_loss=FEW["test_loss"] - FEW["test_loss"].min())
     both = FigureOptions(x="snr", y="n", value="test_loss", log=frozenset({"value"}))
@@ -254,7 +254,7 @@ def test_a_bad_style_sheet_is_refused_in_a_sentence(
     with pytest.raises(UserError) as refused:
         read_look(None, None, None, path)
     said = str(refused.value)
-    assert said.startswith(f"--style {path}: ")
+    assert said.startswith(f"style={str(path)!r}: ")
     assert why in said
     assert "\n" not in said
     assert capfd.readouterr() == ("", ""), "matplotlib says nothing of its own beside"

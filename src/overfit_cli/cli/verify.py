@@ -1,22 +1,16 @@
-"""The command `verify`.
+"""The command `verify`: the data of figures compared with their records, and figures drawn again.
 
-The run directories of a figure, and its file of published numbers, found where they lie now.
-
-Figures drawn again from their records, by the code that drew them.
-
-A figure held to its record: its cells compared, its picture drawn again.
-
-The command `overfit verify`: figures held to the data that they were drawn from.
+The record of a figure names its run directories and the digests of the cells that were drawn. Each
+directory is searched for, loaded by the code that draws the figure, and its digest compared.
 """
 
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,361 +22,68 @@ from overfit_cli.core.text import VERSION, UserError, plural, visible
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Picture
-    from overfit_cli.figures.record import ComparisonRecord, FileRecord, Provenance, RunRecord
-
-
-SAME, SAME_CELLS, OTHER, UNUSABLE = 3, 2, 1, 0
-"""How well what lies somewhere fits a run, best first."""
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A run directory that a figure was drawn from, where it lies now.
-
-    Attributes:
-        path: where.
-        held: what it holds, of the chosen cells, as the figure takes it.
-        now: what a record would say of it.
-    """
-
-    path: Path
-    held: Any
-    now: RunRecord
-
-
-@dataclass(frozen=True)
-class FoundFile:
-    """A file of published numbers, where it lies now.
-
-    Attributes:
-        path: where.
-        is_same: whether it has the content that it had.
-    """
-
-    path: Path
-    is_same: bool
-
-
-class Redrawing(Protocol):
-    """How a figure is drawn again.
-
-    Attributes:
-        record: the figure's.
-        points: its file of published numbers, or why there is none; None where it has none.
-    """
-
-    record: Provenance
-    points: FoundFile | str | None
-
-    def load(self, path: Path) -> list[Found | str]:
-        """Return what each of the figure's runs would be if it were at `path`, or why it can't."""
-
-    def draw(self, found: Sequence[Found]) -> Picture:
-        """Draw the figure from all of its runs."""
-
-
-def find_runs(redrawing: Redrawing, file: Path, named: Sequence[Path]) -> list[Found | str]:
-    """Return the run directories of a figure, in the record's order, each or why there is none.
-
-    Each is the named directory that has its cells, or else one that has none of the others'. One
-    that none is left for is looked for where the record says, and in `results/`. Both sides of a
-    comparison may be one directory.
-
-    Args:
-        redrawing: what loads a directory.
-        file: the figure.
-        named: directories that the user named.
-    """
-    record = redrawing.record
-    spare, found = [redrawing.load(path) for path in named], dict[int, Found | str]()
-    for least in (SAME, SAME_CELLS, UNUSABLE):
-        for places in _by_directory(record):
-            fitting = [one for one in spare if _fit(record, places, one) >= least]
-            if places[0] not in found and fitting:
-                found |= {place: fitting[0][place] for place in places}
-                spare.remove(fitting[0])
-    for places in _by_directory(record):
-        if places[0] not in found:
-            best = _search(redrawing, places, file)
-            found |= {place: best[place] for place in places}
-    return [found[place] for place in sorted(found)]
-
-
-def _by_directory(record: Provenance) -> list[list[int]]:
-    """The places of the record's runs, those of one directory together."""
-    found: dict[str, list[int]] = {}
-    for place, run in enumerate(record.sources):
-        found.setdefault(run.path, []).append(place)
-    return list(found.values())
-
-
-def _fit(record: Provenance, places: Sequence[int], there: Sequence[Found | str]) -> int:
-    """How well what lies somewhere fits the runs at these places, all of them."""
-    return min(_fit_of(record.sources[place], there[place]) for place in places)
-
-
-def _fit_of(run: RunRecord, one: Found | str) -> int:
-    if isinstance(one, str):
-        return UNUSABLE
-    if one.now.key != run.key:
-        return OTHER
-    return SAME if one.now.data == run.data else SAME_CELLS
-
-
-def _search(redrawing: Redrawing, places: Sequence[int], file: Path) -> list[Found | str]:
-    """What fits the runs at these places best: where the record says, or else in `results/`."""
-    from overfit_cli.core.files import RESULTS
-
-    record = redrawing.record
-    run = record.sources[places[0]]
-    best: list[Found | str] = []
-    for path in filter(holds_cells, _places_of(run, file)):
-        there = redrawing.load(path)
-        if _fit(record, places, there) == SAME:
-            return there
-        if not best or _fit(record, places, there) > _fit(record, places, best):
-            best = there
-    for path in filter(holds_cells, sorted(RESULTS.glob("*"))):
-        there = _copy(redrawing, run, path)
-        least = max(_fit(record, places, best), OTHER) if best else OTHER
-        best = there if there and _fit(record, places, there) > least else best
-    missing = (
-        f"No run directory here holds these cells: {run.path} isn't one, and none in {RESULTS}/ "
-        "has them; name it with --from DIR."
-    )
-    return best or [missing] * len(record.sources)
-
-
-def _places_of(source: RunRecord | FileRecord, file: Path) -> Iterator[Path]:
-    """Where the record of a figure says that a source lies."""
-    yield Path(source.path)
-    if source.beside:
-        yield _shown(file.resolve().parent / source.beside)
-
-
-def holds_cells(path: Path) -> bool:
-    """Whether a path is that of a run directory."""
-    try:
-        return (path / "cells").is_dir()
-    except OSError:  # such as that of a name that is too long
-        return False
-
-
-def _shown(path: Path) -> Path:
-    """The path from here where it lies below, else in full."""
-    whole, here = path.resolve(), Path.cwd()
-    return whole.relative_to(here) if whole.is_relative_to(here) else whole
-
-
-def unusable(path: Path, flag: str, error: UserError) -> str:
-    """Return why a run directory can't be used, in a sentence.
-
-    Args:
-        path: the directory.
-        flag: what it is called in the error's own sentence.
-        error: why.
-    """
-    return f"{path} can't be used: {str(error).removeprefix(f'{flag} {path}: ')}"
-
-
-def _copy(redrawing: Redrawing, run: RunRecord, path: Path) -> list[Found | str]:
-    """What a directory holds that nobody named, if it is of the run's study, without a word."""
-    from overfit_cli.sweeps.store import RunDirectory
-
-    with warnings.catch_warnings(), contextlib.suppress(UserError):
-        warnings.simplefilter("ignore")
-        if RunDirectory(path).study_name() == run.study:
-            return redrawing.load(path)
-    return []
-
-
-def find_file(published: FileRecord, file: Path, named: Sequence[Path]) -> FoundFile | str:
-    """Return the file of published numbers of a figure, or a sentence that says there is none.
-
-    It is the one with the recorded content, or else the first of its name, or else one that the
-    user named.
-
-    Args:
-        published: what the figure's record says of it.
-        file: the figure.
-        named: run directories, folders and CSV files that the user named.
-    """
-    from overfit_cli.report.difference_figure import digest_of_file
-
-    name = PurePosixPath(published.path).name
-    inside = [path / name if path.is_dir() else path for path in named]
-    inside.sort(key=lambda path: path.name != name)
-    beside = [*_places_of(published, file), _shown(file.resolve().parent / name)]
-    there: list[FoundFile] = []
-    for path in (*inside, *beside):
-        with contextlib.suppress(OSError):
-            there.append(FoundFile(path, digest_of_file(path) == published.data))
-    missing = (
-        f"No such file is here: {published.path} isn't there, nor is it beside the figure; name it "
-        "with --from FILE."
-    )
-    same = [one for one in there if one.is_same]
-    return next(iter([*same, *there]), missing)
-
-
-class Plotted:
-    """A figure of `overfit plot`.
-
-    Args:
-        record: its own.
-    """
-
-    points: FoundFile | str | None = None
-
-    def __init__(self, record: Provenance) -> None:
-        self.record = record
-
-    def load(self, path: Path) -> list[Found | str]:
-        """Return the directory at `path`: every run of the figure would be read in the same way."""
-        from overfit_cli.figures.draw import figure_and_data
-        from overfit_cli.figures.record import run_record
-        from overfit_cli.sweeps.store import RunDirectory
-
-        record, directory = self.record, RunDirectory(path)
-        found: Found | str
-        try:
-            figure, data = figure_and_data(record.figure, directory, record.where)
-        except UserError as error:
-            found = unusable(path, directory.flag, error)
-        else:
-            found = Found(path, data, run_record(directory, data, figure, record.options))
-        return [found] * len(record.sources)
-
-    def draw(self, found: Sequence[Found]) -> Picture:
-        """Draw the figure.
-
-        Raises:
-            UserError: as `draw_parts` does, and for a look or colours that nothing can have.
-        """
-        from overfit_cli.core.registry import figures_of
-        from overfit_cli.figures.draw import Request, draw_parts
-        from overfit_cli.figures.look import checked_colour_map, look_of_record
-        from overfit_cli.sweeps.store import RunDirectory
-
-        record = self.record
-        checked_colour_map(record.options.cmap)
-        directories = [RunDirectory(one.path) for one in found]
-        names = [run.name for run in record.sources]
-        request = Request(
-            record.figure,
-            directories[: len(record.runs)],
-            record.options,
-            record.where,
-            directories[-1] if record.minus is not None else None,
-            look_of_record(record.look),
-            record.command,
-            names=names if len(names) > 1 else (),
-        )
-        parts = [one.held for one in found]
-        return draw_parts(request, figures_of(parts[0].study)[record.figure], parts)
-
-
-class Compared:
-    """A figure of `overfit compare`.
-
-    Args:
-        record: its own.
-        compared: the part of it that says how.
-        file: the figure.
-        named: what the user named, among which its file of published numbers may be.
-    """
-
-    def __init__(
-        self, record: Provenance, compared: ComparisonRecord, file: Path, named: Sequence[Path]
-    ) -> None:
-        self.record, self.compared = record, compared
-        self.points: FoundFile | str | None = None
-        if compared.published is not None:
-            self.points = find_file(compared.published, file, named)
-
-    def load(self, path: Path) -> list[Found | str]:
-        """Return the directory at `path` as A, and as B if that is a run too."""
-        own = (self.compared.where_a, self.compared.where_b)
-        return [
-            self._side(path, letter, where)
-            for letter, where, _ in zip("AB", own, self.record.runs, strict=False)
-        ]
-
-    def _side(self, path: Path, letter: str, own: Sequence[str]) -> Found | str:
-        from overfit_cli.report.difference_figure import record_of_side
-        from overfit_cli.report.differences import load_run
-
-        try:
-            side = load_run(path, letter, self.record.where, own)
-        except UserError as error:
-            return unusable(path, letter, error)
-        return Found(path, side, record_of_side(side, self.compared.columns[0]))
-
-    def draw(self, found: Sequence[Found]) -> Picture:
-        """Compare the sides, and draw the difference.
-
-        Raises:
-            UserError: as `compare_sides` and `draw_difference` do.
-        """
-        from overfit_cli.report.difference_figure import draw_difference
-        from overfit_cli.report.differences import compare_loaded, load_points
-
-        compared, sides = self.compared, [one.held for one in found]
-        names = [run.name for run in self.record.runs]
-        if compared.published is not None and isinstance(self.points, FoundFile):
-            where = self.record.where
-            sides.append(load_points(self.points.path, sides[0], where, compared.where_b))
-            names.append(compared.published.name)
-        a, b = sides
-        comparison = compare_loaded(a, b, compared.columns, interpolated=compared.interpolate)
-        return draw_difference(comparison, self.record.command, names=names)
-
+    from overfit_cli.figures.record import FigureRecord, FileRecord, RunRecord
 
 MOST_BYTES = 1 << 28
-"""Of a figure's file."""
+"""The size limit of a figure's file."""
+
+MOST_PIXELS = 150_000_000
+"""The limit of a picture that is drawn again: an edited record can name any size."""
 
 SHORT = 12
 """Digits of a digest that are shown."""
 
 
-def verify_figure(file: Path, named: Sequence[Path]) -> tuple[bool, list[str]]:
-    """Return whether a figure is what its data gives, and sentences that say so.
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What lies at a path: the data of a figure's run, or why it can't be used.
+
+    Attributes:
+        path: the run directory or CSV file.
+        change: how it differs from the record, in words; empty where it doesn't.
+        data: the chosen cells, as the figure is drawn from them; None of a file.
+        now: the record of these cells; None where they can't be used.
+    """
+
+    path: Path
+    change: str
+    data: Any = None
+    now: RunRecord | None = None
+
+
+def verify_figure(
+    file: Path, named: Sequence[Path] = (), *, redraw: bool = False
+) -> tuple[bool, list[str]]:
+    """Return whether a figure agrees with its data, and sentences that say so.
 
     Args:
         file: a PNG, PDF or SVG file that overfit drew.
-        named: its run directories, and its file of published numbers; empty to look for them.
+        named: its run directories, and its CSV file or the folder of it, in any order.
+        redraw: whether to draw the figure again and compare the picture.
 
     Raises:
         UserError: if the file can't be read, or holds no record.
     """
     content, kind, record = _read(file)
-    redrawing: Redrawing = Plotted(record)
-    if record.compared is not None:
-        redrawing = Compared(record, record.compared, file, named)
-    points = redrawing.points
-    runs = _run_directories(named, points)
-    found = [
-        _or_another(run, one, runs)
-        for run, one in zip(record.sources, find_runs(redrawing, file, runs), strict=True)
-    ]
-    sentences = [_drawn_by(record), *_data_in_words(record, found, points)]
-    there = [one for one in found if not isinstance(one, str)]
-    if len(there) < len(found) or isinstance(points, str):
-        return False, [*sentences, "Without its data the picture isn't drawn again."]
-    changes = [_change(run, one.now) for run, one in zip(record.sources, there, strict=True)]
-    unchanged = not any(changes) and (points is None or points.is_same)
-    same, said = _compare(redrawing, there, kind, content, unchanged=unchanged)
+    runs = [_find_run(record, index, file, named) for index in range(len(record.sources))]
+    csv = _find_file(record.published, file, named) if record.published is not None else None
+    sentences = [_drawn_by(record), *_data_in_words(record, runs, csv)]
+    strangers = [] if _is_used(named, runs, csv) else [*_strangers(record, named)]
+    sources = [*runs, *([csv] if record.published is not None else [])]
+    there = [source for source in sources if source is not None and not _is_unusable(source, csv)]
+    unchanged = not strangers and len(there) == len(sources)
+    unchanged = unchanged and not any(source.change for source in there)
+    sentences += strangers
+    if strangers or len(there) < len(sources):
+        return False, [*sentences, *(["Without its data the picture isn't drawn."] * redraw)]
+    if not redraw:
+        return unchanged, [*sentences, "The picture isn't compared; --redraw draws it again."]
+    same, said = _compare(record, there, kind, content, unchanged=unchanged)
     return unchanged and same, [*sentences, said]
 
 
-def _run_directories(named: Sequence[Path], points: FoundFile | str | None) -> list[Path]:
-    """The named run directories: neither a file, nor a folder that one was found in."""
-    folder = points.path.parent if isinstance(points, FoundFile) else None
-    return [path for path in named if path.is_dir() and (path != folder or holds_cells(path))]
-
-
-def _read(file: Path) -> tuple[bytes, str, Provenance]:
-    """A file's content, its kind and its record."""
+def _read(file: Path) -> tuple[bytes, str, FigureRecord]:
+    """Return a file's content, its kind and its record."""
     from overfit_cli.figures.record import read_record
 
     try:
@@ -395,71 +96,85 @@ def _read(file: Path) -> tuple[bytes, str, Provenance]:
     raise UserError(f"FILE {file}: {said}")
 
 
-def _drawn_by(record: Provenance) -> str:
-    with_what = " and ".join(f"{name} {version}" for name, version in record.packages.items())
-    how = f": {record.command}" if record.command else ", from Python."
-    return f"Drawn by overfit {record.overfit} with {with_what}{how}"
+# Where the data lies
 
 
-def _data_in_words(
-    record: Provenance, found: Sequence[Found | str], points: FoundFile | str | None
-) -> Iterator[str]:
-    """What the figure was drawn from, and what became of it."""
-    sides = (" (A)", " (B)") if record.compared is not None else [""] * len(found)
-    for run, one, side in zip(record.sources, found, sides, strict=False):
-        yield _described(run, side)
-        yield one if isinstance(one, str) else _told(run, one)
-    if record.published is not None and points is not None:
-        path, data = record.published.path, record.published.data
-        yield f"From {path} (B): published numbers; data {data[:SHORT]}."
-        yield points if isinstance(points, str) else _told_file(path, points)
+def _find_run(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -> Source | None:
+    """Return the run directory with a run's cells, or else what lies where the record says."""
+    run = record.sources[index]
+    recorded = [path for path in _recorded_paths(run, file) if _holds_cells(path)]
+    own = {path.resolve() for path in recorded}
+    fallback: Source | None = None
+    for path in [*filter(_holds_cells, named), *recorded]:
+        source = _load(record, index, path)
+        if not source.change:
+            return source
+        has_cells = source.now is not None and source.now.key == run.key
+        if fallback is None and (has_cells or path.resolve() in own):
+            fallback = source
+    return fallback
 
 
-def _described(run: RunRecord, side: str) -> str:
-    """A run directory as it was."""
-    commits = [commit[:SHORT] for commit in run.commits]
-    trained = f", trained at commit {', '.join(commits)}" if commits else ""
-    return (
-        f"From {run.path}{side}: {plural(run.cells, 'cell')} of {run.study}, version {run.version}"
-        f"{trained}; key {run.key}, data {run.data[:SHORT]}."
-    )
+def _find_file(published: FileRecord, file: Path, named: Sequence[Path]) -> Source | None:
+    """Return the CSV file with the recorded content, or else the first that could be it."""
+    from overfit_cli.report.difference_figure import digest_of_file
+
+    name = Path(published.path).name
+    inside = [path / name if path.is_dir() else path for path in named]
+    beside = file.resolve().parent / name
+    sources: list[Source] = []
+    for path in (*inside, *_recorded_paths(published, file), beside):
+        with contextlib.suppress(OSError):
+            same = digest_of_file(path) == published.data
+            sources.append(Source(_shown(path), "" if same else "it has other content"))
+    return min(sources, key=lambda source: bool(source.change), default=None)
 
 
-def _or_another(run: RunRecord, found: Found | str, named: Sequence[Path]) -> Found | str:
-    """A run directory, or a sentence where the user named one that isn't the figure's."""
-    if isinstance(found, str) or found.path not in named or found.now.key == run.key:
-        return found
-    if found.path.resolve() == Path(run.path).resolve():  # it is the figure's, and has changed
-        return found
-    now = found.now
-    return (
-        f"--from {found.path} is another run, with {plural(now.cells, 'cell')} of {now.study}, key "
-        f"{now.key}, data {now.data[:SHORT]}; the figure is of {run.path}, key {run.key}, data "
-        f"{run.data[:SHORT]}."
-    )
+def _recorded_paths(source: RunRecord | FileRecord, file: Path) -> Iterator[Path]:
+    """Give the paths of a source by its record: as typed, and as seen from the figure."""
+    yield Path(source.path)
+    if source.beside:
+        yield _shown(file.resolve().parent / source.beside)
 
 
-def _told(run: RunRecord, found: Found) -> str:
-    """What became of it."""
-    path, change = found.path, _change(run, found.now)
-    if change:
-        return f"{path} has changed: {change}."
-    here = "here" if path.as_posix() == run.path else f"in {path}"
-    lost = [commit[:SHORT] for commit in run.commits if commit not in found.now.commits]
-    other = f" The manifest there doesn't name commit {', '.join(lost)}." if lost else ""
-    return f"These cells are {here}, unchanged.{other}"
+def _holds_cells(path: Path) -> bool:
+    try:
+        return (path / "cells").is_dir()
+    except OSError:  # such as that of a name that is too long
+        return False
 
 
-def _told_file(path: str, found: FoundFile) -> str:
-    """What became of a file of published numbers."""
-    if not found.is_same:
-        return f"{found.path} has changed: it has other content."
-    here = "here" if found.path.as_posix() == path else f"at {found.path}"
-    return f"This file is {here}, unchanged."
+def _shown(path: Path) -> Path:
+    """Return a path that isn't relative from here where it lies below, else in full."""
+    whole, here = path.resolve(), Path.cwd()
+    if not path.is_absolute():
+        return path
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
+
+
+def _load(record: FigureRecord, index: int, path: Path) -> Source:
+    """Return the data of a run as if it lay at `path`, loaded by the code that draws it."""
+    from overfit_cli.figures.draw import figure_and_data, record_of_run
+    from overfit_cli.report.difference_figure import record_of_side
+    from overfit_cli.report.differences import load_run
+    from overfit_cli.sweeps.store import RunDirectory
+
+    data: Any
+    try:
+        if record.compared is not None:
+            where = (record.compared.where_a, record.compared.where_b)[index]
+            data = load_run(path, "AB"[index], record.where, where)
+            now = record_of_side(data, record.compared.columns[0])
+        else:
+            figure, data = figure_and_data(record.figure, RunDirectory(path), record.where)
+            now = record_of_run(path, data, figure, record.options)
+    except UserError as error:
+        return Source(path, str(error).partition(f" {path}: ")[2] or str(error))
+    return Source(path, _change(record.sources[index], now), data, now)
 
 
 def _change(then: RunRecord, now: RunRecord) -> str:
-    """How cells aren't those of then, in words; empty where they are, to the last bit."""
+    """Return how cells differ from the recorded ones, in words; empty where they don't."""
     if now.study != then.study:
         return f"its cells are of {now.study}"
     if now.version != then.version:
@@ -471,67 +186,160 @@ def _change(then: RunRecord, now: RunRecord) -> str:
     return "" if now.data == then.data else "the same cells have other numbers"
 
 
+def _is_unusable(source: Source, csv: Source | None) -> bool:
+    return source.now is None and source is not csv
+
+
+def _is_used(named: Sequence[Path], runs: Sequence[Source | None], csv: Source | None) -> bool:
+    """Whether the figure's data lies in one of the named places, where any is named."""
+    used = {source.path.resolve() for source in (*runs, csv) if source is not None}
+    used |= {csv.path.resolve().parent} if csv is not None else set()
+    return not named or any(path.resolve() in used for path in named)
+
+
+def _strangers(record: FigureRecord, named: Sequence[Path]) -> Iterator[str]:
+    """Give a sentence for each named place, none of which has the figure's data."""
+    run = record.sources[0]
+    for path in named:
+        source = _load(record, 0, path) if _holds_cells(path) else Source(path, "")
+        with_what = f": {source.change}" if source.change else ""
+        if source.now is not None:
+            now = source.now
+            with_what = (
+                f", with {plural(now.cells, 'cell')} of {now.study}, key {now.key}, data "
+                f"{now.data[:SHORT]}; the figure is of {run.path}, key {run.key}, data "
+                f"{run.data[:SHORT]}"
+            )
+        yield f"--from {path} isn't the figure's data{with_what.rstrip('.')}."
+
+
+# The data in words
+
+
+def _drawn_by(record: FigureRecord) -> str:
+    packages = " and ".join(f"{name} {version}" for name, version in record.packages.items())
+    command = f": {record.command}" if record.command else ", from Python."
+    return f"Drawn by overfit {record.overfit} with {packages}{command}"
+
+
+def _data_in_words(
+    record: FigureRecord, runs: Sequence[Source | None], csv: Source | None
+) -> Iterator[str]:
+    """Give sentences on each source: the recorded one, and its state now."""
+    sides = (" (A)", " (B)") if record.compared is not None else [""] * len(runs)
+    for run, source, side in zip(record.sources, runs, sides, strict=False):
+        commits = [commit[:SHORT] for commit in run.commits]
+        trained = f", trained at commit {', '.join(commits)}" if commits else ""
+        yield (
+            f"From {run.path}{side}: {plural(run.cells, 'cell')} of {run.study}, version "
+            f"{run.version}{trained}; key {run.key}, data {run.data[:SHORT]}."
+        )
+        yield _run_in_words(run, source)
+    if record.published is not None:
+        path, data = record.published.path, record.published.data
+        yield f"From {path} (B): published numbers; data {data[:SHORT]}."
+        if csv is None:
+            yield f"No such file is here: {path} isn't there; name it with --from FILE."
+        elif csv.change:
+            yield f"{csv.path} has changed: {csv.change}."
+        else:
+            here = "here" if csv.path.as_posix() == path else f"at {csv.path}"
+            yield f"This file is {here}, unchanged."
+
+
+def _run_in_words(run: RunRecord, source: Source | None) -> str:
+    if source is None:
+        return (
+            f"No run directory here holds these cells: {run.path} isn't one; name it with "
+            "--from DIR."
+        )
+    if source.now is None:
+        return f"{source.path} can't be used: {source.change}"
+    if source.change:
+        return f"{source.path} has changed: {source.change}."
+    here = "here" if source.path.as_posix() == run.path else f"in {source.path}"
+    lost = [commit[:SHORT] for commit in run.commits if commit not in source.now.commits]
+    other = f" The manifest there doesn't name commit {', '.join(lost)}." if lost else ""
+    return f"These cells are {here}, unchanged.{other}"
+
+
+# The picture, drawn again
+
+
 def _compare(
-    redrawing: Redrawing, found: Sequence[Found], kind: str, content: bytes, *, unchanged: bool
+    record: FigureRecord, sources: Sequence[Source], kind: str, content: bytes, *, unchanged: bool
 ) -> tuple[bool, str]:
-    """Whether the picture of a file is what its data gives, and a sentence that says so."""
-    try:
-        how = _difference(redrawing, found, kind, content)
-    except UserError as error:
-        return False, f"The picture can't be drawn again here: {error}"
-    except Exception as error:  # anybody may have written the record
-        return False, f"The picture can't be drawn again here ({type(error).__name__}: {error})."
-    if not how:
-        return True, "Drawn again, the picture is the same."
-    why = _why(redrawing.record, unchanged=unchanged)
-    return False, f"Drawn again, it is another picture: {how}.{why}"
-
-
-def _why(record: Provenance, *, unchanged: bool) -> str:
-    """What may be why a picture is another one, in a sentence; empty where its data is why."""
-    from overfit_cli.figures.record import versions
-
-    then = {"overfit": record.overfit, **record.packages}
-    here = {"overfit": VERSION, **versions()}
-    others = [f"{name} {here[name]}" for name in here if then.get(name) != here[name]]
-    if others:
-        return f" Here it is drawn with {' and '.join(others)}, which may be why."
-    if unchanged:
-        return " The file was edited, or the run's plan in its manifest, or the code that draws."
-    return ""
-
-
-def _difference(redrawing: Redrawing, found: Sequence[Found], kind: str, content: bytes) -> str:
-    """How the picture of a file isn't what its data gives, in words; empty where it is."""
-    from overfit_cli.figures.record import difference_of
-
-    first = ""
-    for drawn in _drawn_again(redrawing, found, kind):
-        how = difference_of(kind, content, drawn)
-        if not how:
-            return ""
-        first = first or how
-    return first
-
-
-def _drawn_again(redrawing: Redrawing, found: Sequence[Found], kind: str) -> Iterator[bytes]:
-    """The files that the same figure gives, with the same record.
-
-    One that was shown in a notebook before it was saved is laid out once more then.
-    """
+    """Return whether a file's picture is what its data gives, and a sentence that says so."""
     from overfit_cli.figures.picture import image
+    from overfit_cli.figures.record import difference_of, versions
 
-    picture = redrawing.draw(found)
-    if kind == "png":
-        _check_size(picture)
-    picture.record = redrawing.record
-    yield from (image(picture, kind) for _ in range(2))
+    try:
+        picture = _draw(record, sources)
+        if kind == "png":
+            _check_size(picture)
+        picture.metadata = record.metadata()
+        change = difference_of(kind, content, image(picture, kind))
+        if change:  # a figure that a notebook showed before it was saved is laid out once more
+            change = difference_of(kind, content, image(picture, kind)) and change
+    except Exception as error:  # the record may have been edited
+        name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        return False, f"The picture can't be drawn again here: {name}{error}"
+    if not change:
+        return True, "Drawn again, the picture is the same."
+    then, here = (
+        {"overfit": record.overfit, **record.packages},
+        {"overfit": VERSION, **versions()},
+    )
+    others = [f"{name} {here[name]}" for name in here if then.get(name) != here[name]]
+    why = ""
+    if others:
+        why = f" Here it is drawn with {' and '.join(others)}, which may be why."
+    elif unchanged:
+        why = " The file was edited, or the run's plan in its manifest, or the code that draws."
+    return False, f"Drawn again, it is another picture: {change}.{why}"
+
+
+def _draw(record: FigureRecord, sources: Sequence[Source]) -> Picture:
+    """Draw a figure from its data, by the code that drew it.
+
+    Raises:
+        UserError: if the data doesn't give such a figure, or nothing can have such a look.
+    """
+    from overfit_cli.core.registry import figures_of
+    from overfit_cli.figures.draw import Request, draw_parts
+    from overfit_cli.figures.look import checked_colour_map, look_of_record
+    from overfit_cli.report.difference_figure import draw_difference
+    from overfit_cli.report.differences import compare_loaded, load_points
+    from overfit_cli.sweeps.store import RunDirectory
+
+    data = [source.data for source in sources]
+    names = [run.name for run in record.sources]
+    compared = record.compared
+    if compared is not None:
+        if compared.published is not None:
+            path = sources[-1].path
+            data[1] = load_points(path, data[0], record.where, compared.where_b)
+            names.append(compared.published.name)
+        a, b = data
+        comparison = compare_loaded(a, b, compared.columns, interpolated=compared.interpolate)
+        return draw_difference(comparison, record.command, names=names)
+    directories = [RunDirectory(source.path) for source in sources]
+    request = Request(
+        record.figure,
+        directories[: len(record.runs)],
+        record.options,
+        record.where,
+        directories[-1] if record.minus is not None else None,
+        look_of_record(record.look),
+        record.command,
+        names=names if len(names) > 1 else (),
+    )
+    checked_colour_map(record.options.cmap)
+    return draw_parts(request, figures_of(data[0].study)[record.figure], data)
 
 
 def _check_size(picture: Picture) -> None:
-    """Refuse a picture of too many pixels: an edited record can ask for any size."""
-    from overfit_cli.figures.record import MOST_PIXELS
-
+    """Refuse a picture of too many pixels."""
     look = picture.look
     around = look.settings.get("savefig.pad_inches", 0.0) if "savefig.bbox" in look.settings else 0
     width, height = (picture.get_size_inches() + 2 * around) * look.dpi
@@ -550,13 +358,16 @@ def verify(
             "--from",
             metavar="DIR",
             help="Run directory of the figure, or its CSV file; may be repeated.  "
-            "[default: where it was, or the run in results/ with the same cells]",
+            "[default: where it was, as typed or as seen from the figure]",
             autocompletion=run_directories,
         ),
     ] = None,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Draw the figure again and compare the picture.")
+    ] = False,
     data_folder: DataFolder = None,
 ) -> int:
-    """Say whether a figure's data is here, unchanged, and gives the same picture."""
+    """Say whether a figure's data is here, unchanged, and with --redraw gives the same picture."""
     from overfit_cli.report.differences import is_csv
 
     use_data(data_folder)
@@ -570,7 +381,7 @@ def verify(
     output, worst = console(), 0
     for path in paths:
         try:
-            holds, sentences = verify_figure(path, named)
+            holds, sentences = verify_figure(path, named, redraw=redraw)
         except UserError as error:
             if len(paths) == 1:
                 raise

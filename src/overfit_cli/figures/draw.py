@@ -7,16 +7,20 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from overfit_cli.core.figure import Figure, FigureOptions
+from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, nearest
-from overfit_cli.figures.record import record_of
-
-if TYPE_CHECKING:
-    from overfit_cli.figures.picture import Look, Picture
-    from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.core.text import VERSION, BadValue, UserError, nearest
+from overfit_cli.figures.caption import caption
+from overfit_cli.figures.inputs import resolved_options, spelled_out
+from overfit_cli.figures.look import record_of_look
+from overfit_cli.figures.panels import difference, side_by_side
+from overfit_cli.figures.picture import Look, Picture, looking
+from overfit_cli.figures.record import FigureRecord, RunRecord, record_of_cells, versions
+from overfit_cli.sweeps.load import chosen_data, load_figure_data
+from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.store import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Request:
         where: conditions that choose cells.
         minus: the run directory that is subtracted; None for none.
         look: how it looks; None for the usual one.
-        command: what the user typed, for the caption; empty where nothing was.
+        command: the command line, for the caption; empty from Python.
         out: the file that it is drawn for; None where that isn't known.
         names: what the figure calls several run directories; empty for what their paths say.
     """
@@ -47,7 +51,7 @@ class Request:
 
     @property
     def sources(self) -> list[RunDirectory]:
-        """All run directories, what is subtracted last."""
+        """All run directories, the subtracted one last."""
         return [*self.directories, *([self.minus] if self.minus is not None else [])]
 
     def called(self) -> list[str]:
@@ -58,9 +62,9 @@ class Request:
         """
         if self.names:
             return list(self.names)
-        paths = [one.path for one in self.sources]
+        paths = [source.path for source in self.sources]
         if len({path.resolve() for path in paths}) < len(paths):
-            raise UserError(f"--from {paths[0]}: a run directory is named twice.")
+            raise BadValue("from", str(paths[0]), "a run directory is named twice.")
         short = [path.resolve().name for path in paths]
         return short if len(set(short)) == len(short) else [str(path) for path in paths]
 
@@ -77,11 +81,68 @@ def draw_figure(request: Request) -> Picture:
     others = request.sources[1:]
     parts = [
         first,
-        *(figure_and_data(request.figure, one, request.where)[1] for one in others),
+        *(figure_and_data(request.figure, other, request.where)[1] for other in others),
     ]
     picture = draw_parts(request, figure, parts)
-    picture.record = record_of(request, figure, parts)
+    picture.metadata = record_of(request, figure, parts).metadata()
     return picture
+
+
+def record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> FigureRecord:
+    """Return the record of a figure.
+
+    Args:
+        request: the request.
+        figure: the figure that it names.
+        parts: the data of each of the request's sources.
+    """
+    look = request.look or Look()
+    names = request.called() if len(request.sources) > 1 else [""]
+    runs = [
+        record_of_run(directory.path, data, figure, request.options, request.out, name)
+        for directory, data, name in zip(request.sources, parts, names, strict=True)
+    ]
+    minus = runs.pop() if request.minus is not None else None
+    return FigureRecord(
+        schema=1,
+        overfit=VERSION,
+        packages=versions(),
+        command=request.command,
+        title=look.title or figure.title,
+        figure=request.figure,
+        options=request.options,
+        where=tuple(request.where),
+        look=record_of_look(look),
+        runs=tuple(runs),
+        minus=minus,
+    )
+
+
+def record_of_run(
+    path: Path,
+    data: FigureData,
+    figure: Figure,
+    options: FigureOptions,
+    out: Path | None = None,
+    name: str = "",
+) -> RunRecord:
+    """Return the record of a run directory: the cells that it gives the figure.
+
+    Logged steps count where the figure reads them, and times where it draws them.
+
+    Args:
+        path: the run directory.
+        data: its chosen cells.
+        figure: the figure.
+        options: the user's options.
+        out: the figure's file; None where it isn't known.
+        name: the directory's name in the figure.
+    """
+    cells, steps = data.cells, None
+    if figure.reads == "trajectories":
+        steps = data.trajectories[data.trajectories["key"].isin(cells["key"])]
+    seconds = "seconds" in (options.value, figure.options.value)
+    return record_of_cells(path, data.study.name, cells, steps, seconds=seconds, out=out, name=name)
 
 
 def draw_parts(request: Request, figure: Figure, parts: Sequence[FigureData]) -> Picture:
@@ -90,16 +151,14 @@ def draw_parts(request: Request, figure: Figure, parts: Sequence[FigureData]) ->
     Args:
         request: the request.
         figure: the figure that it names.
-        parts: what each of the request's sources holds.
+        parts: the data of each of the request's sources.
 
     Raises:
         UserError: as `draw_figure` does.
     """
-    from overfit_cli.figures.inputs import spelled_out
-
     asked = spelled_out(request.options, parts[0].study)
     data = _compared(request, parts, asked.value or figure.options.value)
-    commands = commands_behind([one.path for one in request.sources], request.command)
+    commands = commands_behind([source.path for source in request.sources], request.command)
     return drawn(figure, data, asked, commands, request.look)
 
 
@@ -122,10 +181,6 @@ def drawn(
     Raises:
         UserError: if the data doesn't hold what it is drawn from, or nothing would be drawn.
     """
-    from overfit_cli.figures.caption import caption
-    from overfit_cli.figures.inputs import resolved_options
-    from overfit_cli.figures.picture import Look, looking
-
     look = look or Look()
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
@@ -151,19 +206,17 @@ def figure_and_data(
     Raises:
         UserError: if there is no such figure, nothing that it is drawn from, or no chosen cell.
     """
-    from overfit_cli.core.registry import figures_of
-    from overfit_cli.sweeps.load import chosen_data, load_figure_data
-
     data = chosen_data(load_figure_data(directory), where)
     figures = figures_of(data.study)
     if name not in figures:
         raise UserError(f"{data.study.name} has no figure {name!r}; {nearest(name, figures)}")
     figure = figures[name]
     if figure.reads == "trajectories" and data.trajectories.empty:
-        raise UserError(
-            f"--from {directory.path}: it holds no trajectories, which {name} is drawn from; "
-            "`overfit train` writes them, and `overfit sweep --trajectories` does."
+        accepts = (
+            f"it holds no trajectories, which {name} is drawn from; `overfit train` writes them, "
+            "and `overfit sweep --trajectories` does."
         )
+        raise BadValue("from", str(directory.path), accepts)
     return figure, data
 
 
@@ -174,41 +227,36 @@ def _refuse_unheeded(figure: Figure, request: Request) -> None:
         for field in fields(request.options)
         if (value := getattr(request.options, field.name)) is not None
     }
-    if len(request.directories) > 1:
-        given["from"] = " ".join(str(one.path) for one in request.directories)
+    several = len(request.directories) > 1
+    if request.minus is not None and several:
+        accepts = "it subtracts from one run directory; name one with --from."
+        raise BadValue("minus", None, accepts)
+    if several and "from" not in figure.accepts:
+        named = " ".join(str(directory.path) for directory in request.directories)
+        accepts = f"{figure.name} draws one run directory, not {len(request.directories)}."
+        raise BadValue("from", named, accepts)
     if request.minus is not None:
-        given["minus"] = request.minus.path
-        if len(request.directories) > 1:
-            raise UserError("--minus: it subtracts from one run directory; name one with --from.")
-    for name, value in given.items():
-        if name not in figure.accepts:
-            options = sorted(f"--{one.replace('_', '-')}" for one in figure.accepts - {"from"})
-            if name == "from":
-                raise UserError(
-                    f"--from {value}: {figure.name} draws one run directory, not "
-                    f"{len(request.directories)}."
-                )
-            raise UserError(
-                f"{_as_typed(name, value)}: {figure.name} doesn't take it; it takes "
-                f"{', '.join(options) or 'none'}."
-            )
+        given["minus"] = str(request.minus.path)
+    options = sorted(f"--{name.replace('_', '-')}" for name in figure.accepts - {"from"})
+    for name in (name for name in given if name not in figure.accepts):
+        option, value = _as_typed(name, given[name])
+        accepts = f"{figure.name} doesn't take it; it takes {', '.join(options) or 'none'}."
+        raise BadValue(option, value, accepts)
 
 
-def _as_typed(name: str, value: object) -> str:
-    """An option of a figure as the command line has it."""
+def _as_typed(name: str, value: object) -> tuple[str, object]:
+    """Return an option of a figure and its value, as the command line has them."""
     if name == "each_seed":
-        return "--each-seed" if value else "--band"
+        return ("each_seed" if value else "band"), None
     if name == "log" and isinstance(value, frozenset):
-        return f"--log {','.join(sorted(value)) or 'none'}"
+        return "log", ",".join(sorted(value)) or "none"
     if isinstance(value, tuple):
-        return f"--law {value[0]}" if value else "--no-law"
-    return f"--{name} {value}"
+        return ("law", value[0]) if value else ("no_law", None)
+    return name, value
 
 
 def _compared(request: Request, parts: Sequence[FigureData], value: str | None) -> FigureData:
     """The data of all directories, side by side or one less the other."""
-    from overfit_cli.figures.panels import difference, side_by_side
-
     names = request.called()
     if request.minus is None:
         return side_by_side(names, parts)
@@ -227,8 +275,6 @@ def commands_behind(directories: Sequence[Path], drawing: str) -> list[str]:
         directories: the run directories.
         drawing: what the user typed; empty where nothing was.
     """
-    from overfit_cli.sweeps.manifest import read_manifest
-
     made: list[str] = []
     for directory in directories:
         manifest = read_manifest(directory)

@@ -1,33 +1,34 @@
-"""The look of a figure that a user asks for: title, size, dots per inch, style sheet, colours."""
+"""Look of a figure: title, size, dots per inch, style sheet, colours.
+
+It is read from what a user asks for, or from a figure's record.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
-from overfit_cli.core.text import UserError, is_text, nearest, shortened
+import matplotlib
+from cycler import Cycler, cycler
+from pydantic import JsonValue
 
-if TYPE_CHECKING:
-    from overfit_cli.figures.picture import Look
-    from overfit_cli.figures.record import LookRecord
-
+from overfit_cli.core.text import BadValue, UserError, is_text, nearest, shortened
+from overfit_cli.figures.picture import Look
+from overfit_cli.figures.record import LookRecord
+from overfit_cli.figures.style import COLUMN, PAGE
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)?")
-
-
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
-
+_CYCLE = "axes.prop_cycle"
 
 SMALLEST, LARGEST = 0.5, 60.0  # inches
-
-
 LEAST_DPI, MOST_DPI = 20, 2400
-
-
 LOG_NAMES = ("x", "y", "value")
 
 
@@ -37,15 +38,12 @@ def read_look(title: str | None, size: str | None, dpi: int | None, style: Path 
     Raises:
         UserError: if one of them can't be read.
     """
-    from overfit_cli.figures.picture import Look
-
     if title is not None:
         _check_title(title)
     width, height = (None, None) if size is None else _read_size(size)
     if dpi is not None and not LEAST_DPI <= dpi <= MOST_DPI:
-        raise UserError(
-            f"--dpi {dpi}: it takes a whole number of at least {LEAST_DPI} and up to {MOST_DPI}."
-        )
+        accepts = f"it takes a whole number of at least {LEAST_DPI} and up to {MOST_DPI}."
+        raise BadValue("dpi", dpi, accepts)
     settings = {} if style is None else _read_style(style)
     given = {} if dpi is None else {"dpi": dpi}
     return Look(title=title or "", width=width, height=height, settings=settings, **given)
@@ -57,46 +55,36 @@ def _check_title(text: str) -> None:
     from matplotlib.mathtext import MathTextParser
 
     if not is_text(text):
-        raise UserError("--title: it isn't text; it takes a text in UTF-8.")
+        raise BadValue("title", None, "it isn't text; it takes a text in UTF-8.")
     try:
         for line in filter(is_math_text, text.split("\n")):
             MathTextParser("path").parse(line)
     except ValueError as error:
         why = str(error).strip().split("\n")[-1].split(": ", 1)[-1].split("  ")[0]
-        raise UserError(
-            f"--title {shortened(text)}: what stands between dollar signs is no mathtext: {why}; "
-            r"write \$ for the sign itself."
-        ) from None
+        accepts = rf"the text between dollar signs is no mathtext: {why}; write \$ for the sign."
+        raise BadValue("title", shortened(text), accepts) from None
 
 
 def _read_size(text: str) -> tuple[float, float | None]:
-    from overfit_cli.figures.style import COLUMN, PAGE
-
     widths = {"column": COLUMN, "page": PAGE}
     if text in widths:
         return widths[text], None
-    found = _SIZE.fullmatch(text.strip().lower())
-    if found is None:
-        raise UserError(
-            f"--size {shortened(text)}: it takes column, page, or WIDTHxHEIGHT in inches, "
-            "such as 3.4x2.6, or 85x65mm."
-        )
-    unit = _INCHES[found[3] or "in"]
-    width, height = float(found[1]) * unit, float(found[2]) * unit
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None:
+        accepts = "it takes column, page, or WIDTHxHEIGHT in inches, such as 3.4x2.6, or 85x65mm."
+        raise BadValue("size", shortened(text), accepts)
+    unit = _INCHES[match[3] or "in"]
+    width, height = float(match[1]) * unit, float(match[2]) * unit
     if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
-        raise UserError(
-            f"--size {shortened(text)}: both sides are at least {SMALLEST:g} and up to "
-            f"{LARGEST:g} inches."
-        )
+        accepts = f"both sides are at least {SMALLEST:g} and up to {LARGEST:g} inches."
+        raise BadValue("size", shortened(text), accepts)
     return width, height
 
 
 def _read_style(path: Path) -> dict[str, Any]:
     """The settings of a style sheet of matplotlib's."""
-    import matplotlib
-
     if not path.is_file():
-        raise UserError(f"--style {path}: there is no such file; it takes a .mplstyle file.")
+        raise BadValue("style", str(path), "there is no such file; it takes a .mplstyle file.")
     log, said = logging.getLogger("matplotlib"), _Listener()
     log.addHandler(said)
     try:
@@ -110,8 +98,11 @@ def _read_style(path: Path) -> dict[str, Any]:
     if said.sentences:  # what it doesn't know it logs, and passes over
         first = said.sentences[0].strip().split("\n")[0].removesuffix(".")
         why = re.sub(r" in file .*?, line", ", line", first)
-        raise UserError(f"--style {path}: it is no style sheet of matplotlib's: {why}.")
-    return _usable({str(name): value for name, value in read.items()}, f"--style {path}")
+        raise BadValue("style", str(path), f"it is no style sheet of matplotlib's: {why}.")
+    settings = {str(name): value for name, value in read.items()}
+    if flaw := _flaw(settings):
+        raise BadValue("style", str(path), flaw)
+    return _with_installed_fonts(settings)
 
 
 class _Listener(logging.Handler):
@@ -125,22 +116,24 @@ class _Listener(logging.Handler):
         self.sentences.append(record.getMessage())
 
 
-def _usable(settings: dict[str, Any], named: str) -> dict[str, Any]:
-    """Refuse settings that are well written, and with which nothing could be drawn here."""
-    import matplotlib
-
-    cycle, fonts = settings.get("axes.prop_cycle"), settings.get("font.family", [])
-    if cycle is not None and not len(cycle):
-        raise UserError(f"{named}: axes.prop_cycle is empty; it takes one colour or more.")
+def _flaw(settings: Mapping[str, Any]) -> str:
+    """Return why nothing can be drawn here with well-formed settings; empty where it can."""
+    cycle, fonts = settings.get(_CYCLE), settings.get("font.family", [])
     colours = settings.get("image.cmap", "viridis")
+    if cycle is not None and not len(cycle):
+        return f"{_CYCLE} is empty; it takes one colour or more."
     if colours not in matplotlib.colormaps:
-        raise UserError(f"{named}: matplotlib has no colour map {colours}, its image.cmap.")
+        return f"matplotlib has no colour map {colours}, its image.cmap."
     if settings.get("text.usetex") and shutil.which("latex") is None:
-        raise UserError(f"{named}: text.usetex needs LaTeX, which isn't installed here.")
-    there = [font for font in fonts if _is_installed(font)]
-    if fonts and not there:
-        raise UserError(f"{named}: no font of font.family is installed: {', '.join(fonts)}.")
-    return {**settings, **({"font.family": there} if fonts else {})}
+        return "text.usetex needs LaTeX, which isn't installed here."
+    if fonts and not any(map(_is_installed, fonts)):
+        return f"no font of font.family is installed: {', '.join(fonts)}."
+    return ""
+
+
+def _with_installed_fonts(settings: dict[str, Any]) -> dict[str, Any]:
+    fonts = [font for font in settings.get("font.family", []) if _is_installed(font)]
+    return {**settings, **({"font.family": fonts} if fonts else {})}
 
 
 def _is_installed(family: str) -> bool:
@@ -149,20 +142,58 @@ def _is_installed(family: str) -> bool:
     return family in font_family_aliases or family in fontManager.get_font_names()
 
 
+def record_of_look(look: Look) -> LookRecord:
+    """Return the record of a look; a cycle of colours is an object of its properties' lists."""
+    return LookRecord(
+        title=look.title,
+        width=look.width,
+        height=look.height,
+        dpi=look.dpi,
+        settings={name: _as_json(value) for name, value in look.settings.items()},
+    )
+
+
+def _as_json(value: Any) -> JsonValue:
+    if isinstance(value, Cycler):
+        return {name: _as_json(values) for name, values in value.by_key().items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
+    if isinstance(value, Enum):
+        return _as_json(value.value)
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
 def look_of_record(record: LookRecord) -> Look:
-    """Return the look that a figure's record holds; anybody may have written it.
+    """Return the look that a figure's record holds; the record may have been edited.
 
     Raises:
-        UserError: if nothing can be drawn so.
+        UserError: if nothing can be drawn so, or matplotlib would run code for it.
     """
-    from overfit_cli.figures.style import settings_of_json
-
     sides = [side for side in (record.width, record.height) if side is not None]
     if not all(SMALLEST <= side <= LARGEST for side in sides):
         raise UserError(f"its record names sides of {sides} inches.")
-    settings = _usable(settings_of_json(record.settings), "its style")
     look = read_look(record.title, None, record.dpi, None)
+    settings = _settings_of_json(record.settings)
     return replace(look, width=record.width, height=record.height, settings=settings)
+
+
+def _settings_of_json(recorded: Mapping[str, JsonValue]) -> dict[str, Any]:
+    if not isinstance(recorded.get(_CYCLE, {}), dict):
+        raise UserError(f"its style has {_CYCLE} as a text, which some matplotlibs run as code.")
+    try:
+        given = {
+            name: cycler(**cast("dict[str, list[Any]]", value)) if name == _CYCLE else value
+            for name, value in recorded.items()
+        }
+        settings = {str(name): value for name, value in matplotlib.RcParams(given).items()}
+    except Exception as error:  # matplotlib expects texts, and fails in many ways on others
+        said = shortened(str(error).strip())
+        raise UserError(f"its style is none of matplotlib's: {said}.") from None
+    if settings.get("text.usetex"):
+        raise UserError("its style has LaTeX set the text, which isn't run for a file's sake.")
+    if flaw := _flaw(settings):
+        raise UserError(f"its style: {flaw}")
+    return _with_installed_fonts(settings)
 
 
 def checked_colour_map(name: str | None) -> str | None:
@@ -173,12 +204,10 @@ def checked_colour_map(name: str | None) -> str | None:
     """
     if name is None:
         return None
-    import matplotlib
-
     if name not in matplotlib.colormaps:
         close = nearest(name, matplotlib.colormaps)
         hint = close if close.startswith("did") else "viridis, cividis and RdBu are some."
-        raise UserError(f"--cmap {shortened(name)}: matplotlib has no such colour map; {hint}")
+        raise BadValue("cmap", shortened(name), f"matplotlib has no such colour map; {hint}")
     return name
 
 
@@ -195,8 +224,6 @@ def read_log(text: str | None) -> frozenset[str] | None:
         return frozenset()
     for name in names:
         if name not in LOG_NAMES:
-            raise UserError(
-                f"--log {shortened(text)}: it takes some of {', '.join(LOG_NAMES)}, "
-                "commas between, or none."
-            )
+            accepts = f"it takes some of {', '.join(LOG_NAMES)}, commas between, or none."
+            raise BadValue("log", shortened(text), accepts)
     return frozenset(names)

@@ -1,9 +1,4 @@
-"""Pictures: size, panels, caption, and the file.
-
-A figure's caption: what it shows, from which cells, with which settings and commands.
-
-The picture that a figure is drawn on: its size and look, its panels, its facts, its file.
-"""
+"""Picture that a figure is drawn on: its size and look, its panels, and its file."""
 
 from __future__ import annotations
 
@@ -23,9 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from overfit_cli.core.files import write_named
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.figures.labels import typeset, wrapped
-from overfit_cli.figures.record import Provenance, metadata_of
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
 
 P = ParamSpec("P")
@@ -108,18 +102,20 @@ class Picture(Figure):
 
     Attributes:
         look: its own.
-        facts: sentences that whoever draws it has for its caption.
+        facts: sentences of the drawing function for the caption.
         caption: a text for beside it; empty until it is whole.
-        record: what it was drawn from and with, for its files' metadata; None until it is whole.
+        metadata: for each kind of file (png, pdf, svg) the metadata that matplotlib writes.
     """
 
     def __init__(self, width: float, height: float, *, least: float = 0.0) -> None:
         self.look = _look.get()
         if self.look.width is not None and self.look.width < least:
-            raise UserError(f"--size: this figure needs {least:g} inches or more: --size page.")
+            raise BadValue(
+                "size", None, f"this figure needs {least:g} inches or more, such as page."
+            )
         self.facts: list[str] = []
         self.caption = ""
-        self.record: Provenance | None = None
+        self.metadata: Mapping[str, Mapping[str, str]] = {}
         size = (self.look.width or width, self.look.height or height)
         super().__init__(figsize=size)
         if self.look.title:
@@ -128,18 +124,18 @@ class Picture(Figure):
             self.suptitle(title, x=0.01, ha="left", fontsize="large")
 
     def draw(self, renderer: Any) -> None:
-        """Draw it in its own style, whoever asks."""
+        """Draw it in its own style."""
         with _style(self.look):
             super().draw(renderer)
 
     def savefig(self, fname: Any, *, transparent: bool | None = None, **options: Any) -> None:
-        """Write it in its own style and dots per inch, with its record in the metadata."""
+        """Write it in its own style and dots per inch, with its metadata."""
         kind = options.get("format") or matplotlib.rcParams["savefig.format"]
         if "format" not in options and isinstance(fname, str | Path):
             kind = Path(fname).suffix.removeprefix(".").lower() or kind
         if kind in _NO_DATES:
-            own = metadata_of(self.record, kind) if self.record is not None else {}
-            options["metadata"] = {**_NO_DATES[kind], **own, **(options.get("metadata") or {})}
+            given = options.get("metadata") or {}
+            options["metadata"] = {**_NO_DATES[kind], **self.metadata.get(kind, {}), **given}
         with _style(self.look):
             options.setdefault("dpi", self.look.dpi)
             super().savefig(fname, transparent=transparent, **options)
@@ -236,9 +232,8 @@ def image(figure: Figure, kind: str) -> bytes:
             fits = False
     if not fits:
         width, height = figure.get_size_inches()
-        raise UserError(
-            f"--size {width:g}x{height:g}: the figure needs more room, such as --size page."
-        )
+        size = f"{width:g}x{height:g}"
+        raise BadValue("size", size, "the figure needs more room, such as --size page.")
     return drawn.getvalue()
 
 
@@ -258,7 +253,7 @@ def save(figure: Figure, path: Path) -> None:
     """
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise UserError(f"--out {path}: the file's name must end in .png, .pdf or .svg.")
+        raise BadValue("out", str(path), "the file's name must end in .png, .pdf or .svg.")
     write_named(path, image(figure, kind), "--out", "the figure")
 
 

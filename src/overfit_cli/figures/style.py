@@ -1,27 +1,19 @@
-"""Style of figures: fonts, sizes, colours, numbers.
-
-One style for every figure: sizes of a paper's column, colours, ticks, numbers, legends.
-
-Settings of matplotlib's as JSON, for a figure's record; anybody may have edited that.
-"""
+"""One style for every figure: sizes of a paper's column, colours, ticks, numbers, legends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 import numpy as np
-from cycler import Cycler, cycler
+from cycler import cycler
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.typing import ColorType
-from pydantic import JsonValue
 
-from overfit_cli.core.text import UserError, shortened
 from overfit_cli.figures.labels import plain, power, typeset, wrapped
 
 COLUMN = 3.4  # inches: one column of a two-column paper
@@ -39,7 +31,7 @@ _COLOURS = (
     "#000000",
     "#999999",
 )
-PALETTE = tuple(f"C{place}" for place in range(len(_COLOURS)))  # a user's style may name others
+PALETTE = tuple(f"C{number}" for number in range(len(_COLOURS)))  # a user's style may name others
 DIVERGING = "RdBu_r"  # blue below, red above
 MUTED = ("#BFD7EA", "#F6D5B8")  # two sides, on which black text can be read
 THRESHOLD: dict[str, Any] = {"color": "0.4", "linestyle": (0, (4, 2)), "linewidth": 0.8}
@@ -101,7 +93,7 @@ def colours_of_map(shares: Sequence[float]) -> list[ColorType]:
 def named_of(count: int) -> list[int]:
     """Return which of so many lines a legend names: all, or a few of more than have colours."""
     few = count if count <= len(PALETTE) else _NAMED
-    return [int(place) for place in np.unique(np.linspace(0, count - 1, few).round())]
+    return [int(index) for index in np.unique(np.linspace(0, count - 1, few).round())]
 
 
 def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
@@ -143,45 +135,3 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
     else:
         subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
         axis.set_major_locator(LogLocator(subs=subs))
-
-
-_CYCLE = "axes.prop_cycle"
-
-
-def settings_as_json(settings: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Return settings as JSON has them; a cycle is the lists of its properties."""
-    return {name: _as_json(value) for name, value in settings.items()}
-
-
-def _as_json(value: Any) -> JsonValue:
-    if isinstance(value, Cycler):
-        return {name: _as_json(values) for name, values in value.by_key().items()}
-    if isinstance(value, list | tuple):
-        return [_as_json(one) for one in value]
-    if isinstance(value, Enum):
-        return _as_json(value.value)
-    return value if isinstance(value, bool | int | float | None) else str(value)
-
-
-def settings_of_json(recorded: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """Return settings again, as `settings_as_json` gave them.
-
-    Raises:
-        UserError: if matplotlib doesn't take them, or would run code for them: it evaluates a cycle
-            that is a text, and LaTeX can do more than set text.
-    """
-    if not isinstance(recorded.get(_CYCLE, {}), dict):
-        raise UserError(f"its style has {_CYCLE} as a text, which some matplotlibs run as code.")
-    try:
-        settings = {name: _from_json(value) for name, value in recorded.items()}
-        read = dict(matplotlib.RcParams(settings))
-    except Exception as error:  # matplotlib expects texts, and trips over what else there may be
-        said = shortened(str(error).strip())
-        raise UserError(f"its style is none of matplotlib's: {said}.") from None
-    if read.get("text.usetex"):
-        raise UserError("its style has LaTeX set the text, which isn't run for a file's sake.")
-    return {str(name): value for name, value in read.items()}
-
-
-def _from_json(value: JsonValue) -> Any:
-    return cycler(**cast("dict[str, list[Any]]", value)) if isinstance(value, dict) else value
