@@ -111,7 +111,7 @@ def write_and_say(output: Console, asked: Asked, held: Held) -> int:
     from overfit_cli.core.files import RESULTS
     from overfit_cli.report.contents import contents
     from overfit_cli.report.judge import compare, judge_runs, load_runs, read_expected
-    from overfit_cli.report.page import write_report
+    from overfit_cli.report.writers import write_report
 
     if held.folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(held.folder, held.flag)

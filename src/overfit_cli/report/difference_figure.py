@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from overfit_cli.figures.record import FileRecord, Provenance, RunRecord
 
 
-MOST_AXES = 3
-"""A map has two axes, and panels."""
-
-
 def draw_difference(
     found: Comparison, command: str = "", out: Path | None = None, names: Sequence[str] = ()
 ) -> Picture:

@@ -35,9 +35,8 @@ from overfit_cli.core.claim import Measurement
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError, nearest, plural
-from overfit_cli.report.judge import LoadedRun, judge_run
+from overfit_cli.report.judge import LoadedRun, finite_or_null, interval_or_null, judge_run
 from overfit_cli.report.published import read_published
-from overfit_cli.report.writers import finite_or_null, interval_or_null
 from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate
 from overfit_cli.stats.pairs import (
     DIGITS,
@@ -57,6 +56,9 @@ from overfit_cli.sweeps.load import (
 )
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.store import RunDirectory
+
+MOST_AXES = 3
+"""The limit of parameters that vary in a figure of a comparison: a map's two, and its panels."""
 
 
 @dataclass(frozen=True)

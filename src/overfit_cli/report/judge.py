@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds
-from overfit_cli.core.claim import VERDICTS, Claim, Measurement, Verdict
+from overfit_cli.core.claim import VERDICTS, Claim, Interval, Measurement, Verdict
 from overfit_cli.core.files import read_toml
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of, installed_studies
@@ -219,6 +220,22 @@ def as_a_family(judged: Sequence[Judged], measure: Callable[[Judged], Measuremen
         replace(one, family=len(drawn), together=together[at]) if at in together else one
         for at, one in enumerate(judged)
     ]
+
+
+def finite_or_null(value: float | None) -> float | None:
+    """Return a number for JSON, which has no infinity: what isn't finite is null there."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def interval_or_null(found: Interval | None) -> dict[str, float | str | None] | None:
+    """Return an interval for JSON; null where there is none."""
+    if found is None:
+        return None
+    return {
+        "low": finite_or_null(found.low),
+        "high": finite_or_null(found.high),
+        "kind": found.kind,
+    }
 
 
 WITHOUT_STEPS = "It needs logged steps: sweep with --trajectories."
