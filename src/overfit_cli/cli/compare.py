@@ -1,9 +1,4 @@
-"""The command `compare`.
-
-Tables of a comparison for the terminal: columns that differ, and verdicts that change.
-
-The command `overfit compare`: what changes from one run to another, or to published numbers.
-"""
+"""The command `overfit compare`: what changes from one run to another, or to published numbers."""
 
 from __future__ import annotations
 
@@ -206,7 +201,7 @@ def _draw(found: Comparison, path: Path) -> None:
 
 def _write_numbers(found: Comparison, tolerance: float | None, path: Path) -> None:
     from overfit_cli.core.files import write_named
-    from overfit_cli.report.differences import as_json
+    from overfit_cli.report.difference_words import as_json
 
     write_named(path, as_json(found, tolerance).encode(), "--json")
 

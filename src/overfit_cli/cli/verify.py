@@ -310,7 +310,7 @@ class Compared:
 
     def _side(self, path: Path, letter: str, own: Sequence[str]) -> Found | str:
         from overfit_cli.report.difference_figure import record_of_side
-        from overfit_cli.report.differences import load_run
+        from overfit_cli.report.sides import load_run
 
         try:
             side = load_run(path, letter, self.record.where, own)
@@ -325,7 +325,8 @@ class Compared:
             UserError: as `compare_sides` and `draw_difference` do.
         """
         from overfit_cli.report.difference_figure import draw_difference
-        from overfit_cli.report.differences import compare_loaded, load_points
+        from overfit_cli.report.differences import compare_loaded
+        from overfit_cli.report.sides import load_points
 
         compared, sides = self.compared, [one.held for one in found]
         names = [run.name for run in self.record.runs]

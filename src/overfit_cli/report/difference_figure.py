@@ -22,12 +22,9 @@ from overfit_cli.core.text import VERSION, UserError
 from overfit_cli.figures.draw import commands_behind, drawn
 from overfit_cli.figures.record import as_text, beside, record_of_cells, versions
 from overfit_cli.report.difference_words import interpolated_in_words
-from overfit_cli.report.differences import (
-    Comparison,
-    Side,
-    names_of,
-)
+from overfit_cli.report.differences import Comparison
 from overfit_cli.report.published import MOST_BYTES
+from overfit_cli.report.sides import Side, names_of
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Picture
