@@ -208,9 +208,10 @@ def test_the_worst_verdict_stands_for_all(verdicts: list[Verdict], verdict: Verd
 
 def cases(seeds: int, wrong: int, cells: int = 3) -> tuple[pd.Series[bool], pd.Series[int]]:
     """Whether cells are wrong: the first cell of each of the first `wrong` seeds."""
-    seed = pd.Series(np.repeat(np.arange(seeds), cells))
+    seed = pd.Series([number for number in range(seeds) for _ in range(cells)])
     first = pd.Series(np.tile(np.arange(cells) == 0, seeds))
-    return first & (seed < wrong), seed
+    broken: pd.Series[bool] = first & (seed < wrong)
+    return broken, seed
 
 
 def test_a_seed_is_right_where_all_its_cells_are() -> None:
