@@ -54,3 +54,26 @@ def test_a_trend_on_few_lines_does_not_stand_for_all() -> None:
     frame = grid(-0.3)
     frame.loc[frame["snr"] > 0, "value"] = 1.0
     assert rank_correlation(frame, "value", "n", "snr").value > -0.15
+
+
+def test_a_trend_of_too_few_seeds_decides_nothing() -> None:
+    few = falls(grid(-0.3, seeds=4), "value", "n", "snr")
+    assert few.verdict == "inconclusive"
+    assert "It needs 5 seeds; these cells have 4 seeds." in few.note
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_cell_without_a_number_leaves_a_trend_open(bad: float) -> None:
+    frame = grid(-0.3)
+    frame.loc[frame.index[0], "value"] = bad
+    with pytest.raises(UndecidedError, match="have no number of value"):
+        falls(frame, "value", "n", "snr")
+
+
+def test_a_trend_depends_on_order_alone() -> None:
+    frame = grid(-0.3)
+    scaled = frame.assign(value=np.exp(frame["value"]), n=frame["n"] ** 3)
+    mixed = scaled.sample(frac=1, random_state=1)
+    assert rank_correlation(mixed, "value", "n", "snr").value == pytest.approx(
+        rank_correlation(frame, "value", "n", "snr").value
+    )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import overfit_cli
-from overfit_cli.cli.report import Remaining
+from overfit_cli.cli.reproduce import Remaining
 from overfit_cli.core.text import UserError
 from overfit_cli.sweeps import presets
 from overfit_cli.sweeps.presets import all_presets, everything, find_preset, reproducible

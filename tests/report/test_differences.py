@@ -193,7 +193,7 @@ def test_columns_that_one_side_has_alone_are_told_and_those_of_no_number_are_not
     assert (found.only_in_a, found.only_in_b) == (("draw",), ())
     assert found.beyond(0.0) == ["draw, of which B has no number"]
     assert compare_sides(b, a).beyond(0.0) == [], "what B measures besides is no loss"
-    with pytest.raises(UserError, match=r"--value draw: B .*b has no number of it"):
+    with pytest.raises(UserError, match=r"value='draw': B .*b has no number of it"):
         compare_sides(a, b, ["draw"])
     with pytest.raises(UserError, match=r"toy measures no 'tset_loss'; did you mean 'test_loss'"):
         compare_sides(a, b, ["tset_loss"])

@@ -25,8 +25,7 @@ from overfit_cli.report.judge import (
     load_runs,
     read_expected,
 )
-from overfit_cli.report.page import write_report
-from overfit_cli.report.writers import claims_json, junit, markdown
+from overfit_cli.report.writers import claims_json, junit, markdown, write_report
 from tests.command import call
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy

@@ -8,7 +8,7 @@ import pytest
 
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study, installed_studies
-from overfit_cli.report.writers import estimate, head, text, value
+from overfit_cli.report.latex import estimate, head, text, value
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_another_run_is_compared_between_cells_of_its_seed(run: Path, tmp_path: 
 
 def test_nothing_lies_between_the_cells_of_a_run_without_an_axis(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", loss(plane), n=(2,), snr=(1.0,))
-    with pytest.raises(UserError, match="--interpolate: no number varies in A"):
+    with pytest.raises(UserError, match="interpolate: no number varies in A"):
         compared(run, "n,snr,test_loss\n2,1,9\n3,1,9\n", interpolated=True)
 
 

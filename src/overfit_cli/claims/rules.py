@@ -1,8 +1,8 @@
-"""Rules that give verdicts.
+"""Rules that turn a number's interval and a claim's margin into a verdict.
 
-Rules that turn a number's interval and a claim's margin into a verdict.
-
-Trends along an axis of a grid: rank correlations line by line, averaged within each seed.
+A claim holds where the whole interval lies inside the margin and fails where it lies outside.
+Theorems fail at one exception. A trend along an axis of a grid is a rank correlation of each line,
+averaged within each seed.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ from overfit_cli.cli.list import list_everything
 from overfit_cli.cli.maintain import compact, merge
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS
 from overfit_cli.cli.plot import plot
-from overfit_cli.cli.report import report, reproduce
+from overfit_cli.cli.report import report
+from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify

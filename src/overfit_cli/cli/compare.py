@@ -1,9 +1,4 @@
-"""The command `compare`.
-
-Tables of a comparison for the terminal: columns that differ, and verdicts that change.
-
-The command `overfit compare`: what changes from one run to another, or to published numbers.
-"""
+"""The command `overfit compare`: what changes from one run to another, or to published numbers."""
 
 from __future__ import annotations
 
@@ -136,11 +131,9 @@ def compare(
 
     Cells are paired by their parameters and seed; every difference is B less A.
     """
-    from overfit_cli.report.difference_figure import MOST_AXES
-
     most = None if tolerance is None else _read_tolerance(tolerance)
     picture_path, numbers_path = read_path("--out", out), read_path("--json", json_file)
-    from overfit_cli.report.differences import compare_sides
+    from overfit_cli.report.differences import MOST_AXES, compare_sides
 
     found = compare_sides(
         _path("A", a),
@@ -208,7 +201,7 @@ def _draw(found: Comparison, path: Path) -> None:
 
 def _write_numbers(found: Comparison, tolerance: float | None, path: Path) -> None:
     from overfit_cli.core.files import write_named
-    from overfit_cli.report.differences import as_json
+    from overfit_cli.report.difference_words import as_json
 
     write_named(path, as_json(found, tolerance).encode(), "--json")
 

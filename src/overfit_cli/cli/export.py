@@ -267,7 +267,7 @@ def _latex(
     measured: Sequence[str],
 ) -> str:
     """The table, below comments that say what it is of and how it was made."""
-    from overfit_cli.report.writers import cells_table, means_table
+    from overfit_cli.report.latex import cells_table, means_table
     from overfit_cli.sweeps.manifest import read_manifest
 
     manifest = read_manifest(run.path)

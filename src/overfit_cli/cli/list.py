@@ -1,8 +1,6 @@
-"""The command `list`.
+"""The command `overfit list`: what there is to run, draw and judge.
 
-Tables for the terminal and the documents: parameters, columns, verdicts.
-
-The command `overfit list`: what there is to run, draw and judge.
+Its tables of parameters, columns and verdicts are used by other commands and by the documents.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def _load(record: FigureRecord, index: int, path: Path) -> Source:
     """Return the data of a run as if it lay at `path`, loaded by the code that draws it."""
     from overfit_cli.figures.draw import figure_and_data, record_of_run
     from overfit_cli.report.difference_figure import record_of_side
-    from overfit_cli.report.differences import load_run
+    from overfit_cli.report.sides import load_run
     from overfit_cli.sweeps.store import RunDirectory
 
     data: Any
@@ -309,7 +309,8 @@ def _draw(record: FigureRecord, sources: Sequence[Source]) -> Picture:
     from overfit_cli.figures.draw import Request, draw_parts
     from overfit_cli.figures.look import checked_colour_map, look_of_record
     from overfit_cli.report.difference_figure import draw_difference
-    from overfit_cli.report.differences import compare_loaded, load_points
+    from overfit_cli.report.differences import compare_loaded
+    from overfit_cli.report.sides import load_points
     from overfit_cli.sweeps.store import RunDirectory
 
     data = [source.data for source in sources]

@@ -1,12 +1,7 @@
-"""Contents of a report: its words, its order, the facts of its runs.
+"""Contents of a report: papers, their studies, claims with verdicts, and the runs behind them.
 
-Verdicts and what was measured for them, in words.
-
-Order of the runs of a report, and their names: as in the paper, and as they are needed.
-
-Facts about a run directory that stand behind its verdicts: cells, settings, commands.
-
-Contents of a report: papers, their studies, claims with verdicts, and the runs behind them.
+Runs stand in the order of the paper's figures, and then as claims need them. A run has facts:
+cells, settings, versions and commands, in words for a reader and as data for programs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Phase diagrams that a reader of the page explores: at each place the numbers over seeds."""
+"""Phase diagrams that a reader of the page explores, with the numbers over seeds at each place."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Diagram = Mapping[str, Any]
 
 COLOURS = 32
 MOST_VALUES = 100
-"""Of an axis: a finer one can't be pointed at."""
+"""The limit of values along an axis: the places of a finer one can't be pointed at."""
 MOST_POINTS = 40
-"""Steps of a loss curve."""
+"""The limit of steps of a loss curve."""
 
 _MOST_CURVES = 2
 _DIGITS = 4

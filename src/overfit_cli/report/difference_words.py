@@ -1,25 +1,25 @@
-"""Differences of two runs in words."""
+"""A comparison of two runs in words, and as JSON.
+
+The sentences stand before and after the table of the columns that differ.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
+from overfit_cli.core.claim import Measurement
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import plural, visible
-from overfit_cli.report.differences import (
-    Comparison,
-    Difference,
-    Interpolated,
+from overfit_cli.report.differences import Comparison, Difference, Point, why_not_judged
+from overfit_cli.report.interpolated import Interpolated
+from overfit_cli.report.judge import finite_or_null, interval_or_null
+from overfit_cli.report.sides import (
     Side,
     names_of,
-    why_not_judged,
 )
 from overfit_cli.stats.intervals import Estimate
-
-if TYPE_CHECKING:
-    pass
-
 
 _WITHOUT_SEEDS = "means over seeds: no seed is on both sides."
 
@@ -154,3 +154,94 @@ def _listed(names: Sequence[str]) -> str:
 def noun(found: Comparison) -> str:
     """Return what is counted of a column: a `pair`, a `place` or a `point`."""
     return {"seed": "pair", "means": "place", "point": "point"}[found.pairs.by]
+
+
+SCHEMA = 1
+
+
+def as_json(found: Comparison, tolerance: float | None = None) -> str:
+    """Return a comparison as JSON; what isn't finite is null.
+
+    Args:
+        found: the comparison.
+        tolerance: beyond which two sides differ; None where none is asked for.
+    """
+    pairs, between = found.pairs, found.between
+    content = {
+        "schema": SCHEMA,
+        "difference": "B - A",
+        "a": _side(found.a),
+        "b": _side(found.b),
+        "settings": {name: {"a": one, "b": two} for name, (one, two) in found.settings.items()},
+        "paired_by": [*found.names, *(["seed"] if pairs.by == "seed" else [])],
+        "pairs": pairs.both,
+        "alone": {"a": found.alone_in_a, "b": found.alone_in_b},
+        "failed_on_one_side": {"a": found.failed_in_a, "b": found.failed_in_b},
+        "means_over_seeds": pairs.by != "seed",
+        "interpolated": None
+        if between is None
+        else {
+            "points": between.points,
+            "interpolated": between.between,
+            "unknown": between.unknown,
+            "axes": {name: "log" if log else "linear" for name, log in between.axes.items()},
+        },
+        "columns": [_column(one) for one in found.differences],
+        "columns_on_one_side": {"a": list(found.only_in_a), "b": list(found.only_in_b)},
+        "verdicts": [
+            {"claim": one.claim, "changed": one.changed, "a": _verdict(one.a), "b": _verdict(one.b)}
+            for one in found.verdicts
+        ],
+        "tolerance": tolerance,
+        "beyond": None if tolerance is None else found.beyond(tolerance),
+    }
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def _side(one: Side) -> dict[str, Any]:
+    return {
+        "path": str(one.path),
+        "where": list(one.where),
+        "published": one.is_published,
+        "study": one.study.name,
+        "version": one.version,
+        "cells": len(one.cells),
+        "failed": int((one.cells["status"] == "failed").sum()),
+    }
+
+
+def _column(one: Difference) -> dict[str, Any]:
+    return {
+        "column": one.column,
+        "pairs": one.pairs,
+        "numbers_on_one_side": one.lone,
+        "mean_a": finite_or_null(one.mean_a),
+        "mean_b": finite_or_null(one.mean_b),
+        "difference": _estimate(one.estimate),
+        "largest": {"difference": finite_or_null(one.largest), "at": dict(one.at)},
+        **({"points": [_point(point) for point in one.points]} if one.points else {}),
+    }
+
+
+def _point(one: Point) -> dict[str, Any]:
+    return {
+        "at": dict(one.at),
+        "a": finite_or_null(one.own),
+        "b": finite_or_null(one.published),
+        "difference": _estimate(one.difference),
+    }
+
+
+def _verdict(one: Measurement) -> dict[str, Any]:
+    value, interval = finite_or_null(one.value), interval_or_null(one.interval)
+    return {"verdict": one.verdict, "value": value, "interval": interval}
+
+
+def _estimate(one: Estimate) -> dict[str, Any]:
+    return {
+        "value": finite_or_null(one.value),
+        "low": finite_or_null(one.low),
+        "high": finite_or_null(one.high),
+        "kind": one.kind,
+        "seeds": one.seeds,
+    }

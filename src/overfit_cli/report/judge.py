@@ -1,22 +1,16 @@
 """Judging: which runs decide which claims, and whether their verdicts were expected.
 
-Choice of the run directory that decides a claim: its preset's own, then others by their names.
-
-No time of writing matters: a copy of the runs gives the same verdicts.
-
-Claims judged on a frame: the cells or logged steps of a run, or of a made-up world.
-
-A claim with its measurement, alone and at the level of all that are judged together.
-
-Judgement of claims by what was run: each by the run directory that bears on it.
-
-Verdicts that are expected, in a TOML file: what CI holds a report to.
+A claim is judged on the cells, or the logged steps, of the run that bears on it: its preset's run
+first, then others by name. No time of writing matters: a copy of the runs gives the same verdicts.
+The claims of a study are a family: each has a verdict alone, and one at the level of all together.
+A TOML file of expected verdicts is what CI holds a report to.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,12 +23,12 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds
-from overfit_cli.core.claim import VERDICTS, Claim, Measurement, Verdict
+from overfit_cli.core.claim import VERDICTS, Claim, Interval, Measurement, Verdict
 from overfit_cli.core.files import read_toml
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError, most_alike, shortened
+from overfit_cli.core.text import BadValue, UserError, most_alike, shortened
 from overfit_cli.functions.function_study import study_of_record
 from overfit_cli.stats.intervals import at_level, level_of_each
 from overfit_cli.sweeps.load import (
@@ -221,6 +215,22 @@ def as_a_family(judged: Sequence[Judged], measure: Callable[[Judged], Measuremen
     ]
 
 
+def finite_or_null(value: float | None) -> float | None:
+    """Return a number for JSON, which has no infinity: what isn't finite is null there."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def interval_or_null(found: Interval | None) -> dict[str, float | str | None] | None:
+    """Return an interval for JSON; null where there is none."""
+    if found is None:
+        return None
+    return {
+        "low": finite_or_null(found.low),
+        "high": finite_or_null(found.high),
+        "kind": found.kind,
+    }
+
+
 WITHOUT_STEPS = "It needs logged steps: sweep with --trajectories."
 
 
@@ -237,7 +247,7 @@ def load_runs(sources: Sequence[Path], root: Path, where: Sequence[str] = ()) ->
             none that is chosen.
     """
     if where and not sources:
-        raise UserError(f"--where {where[0]}: name the run directory that it is about with --from.")
+        raise BadValue("where", where[0], "name the run directory that it is about with --from.")
     directories = [RunDirectory(path) for path in dict.fromkeys(sources)]
     directories = directories or sorted(usable_directories(root), key=lambda one: str(one.path))
     return [LoadedRun(one, *_study_and_cells(one, where)) for one in directories]
@@ -251,7 +261,7 @@ def judge_runs(
     Args:
         runs: what to judge by.
         every: whether a claim is judged on each run that bears on it; else the first that does
-            decides it: see `choosing.in_order`.
+            decides it: see `in_order`.
         profile: of which profile the run of a claim's preset comes first.
     """
     judged = []
@@ -375,8 +385,8 @@ class Comparison:
 
     Attributes:
         unexpected: what is wrong with a claim's verdict, by `study/claim`.
-        unknown: claims that the file names and nobody makes, each with the one that is meant, or
-            with nothing.
+        unknown: claims of the file that no study makes, each with the one that is meant, or with
+            nothing.
         left_out: how many claims weren't compared, because they weren't asked for.
         compared: how many were.
     """
@@ -445,7 +455,7 @@ def compare(
 
 
 def _unknown(judged: Sequence[Judged], expected: Expected, *, whole: bool) -> dict[str, str]:
-    """The claims that nobody makes, each with the nearest that somebody does.
+    """The expected claims that no study makes, each with the nearest that one makes.
 
     A report on some runs doesn't know the claims of functions whose runs are others.
     """

@@ -1,4 +1,7 @@
-"""Published numbers: a CSV file with a column for each parameter, and for each measured column."""
+"""Published numbers: a CSV file with a column for each parameter, and for each measured column.
+
+A missing number is an empty field, or one of `NOTHING`. Columns that only cells have are ignored.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ from overfit_cli.stats.pairs import places
 
 MOST_BYTES = 1 << 26
 NOTHING = frozenset({"", "nan", "na", "null", "none"})
-"""How a missing number is written."""
+"""The spellings of a missing number."""
 
 _SEED = ParameterInfo("seed", "int", 0, "seed", "", "", (), "a whole number of at least 0")
-_PASSED_OVER = frozenset({"key", "study", "version", "reason"})
-"""Columns of cells that are written to a CSV file, and say nothing of a point."""
+_IGNORED = frozenset({"key", "study", "version", "reason"})
+"""Columns of cells that a CSV file may have, and that are ignored."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
     """Return the points of a CSV file as cells: parameters, `status`, measured columns.
 
     There is a `seed` where the file has one. Parameters may be called by their symbols. Columns
-    that only cells have (`key`, `reason`, ...) are passed over; a `status` says which rows failed.
+    that only cells have (`key`, `reason`, ...) are ignored; a `status` says which rows failed.
 
     Raises:
         UserError: if the file can't be read, has no column that the study measures, has one of
@@ -52,7 +55,7 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
     sheet = _read(path)
     parameters = {**describe(study.parameters), "seed": _SEED}
     measured = [*(column.name for column in study.columns), "steps", "seconds"]
-    named = _named(sheet, study, [*parameters, *measured, "status", *_PASSED_OVER])
+    named = _named(sheet, study, [*parameters, *measured, "status", *_IGNORED])
     points: dict[str, Any] = {
         name: _values(sheet, written, parameters[name])
         for name, written in named.items()

@@ -1,31 +1,17 @@
-"""Files of a report: Markdown, JSON, JUnit, LaTeX.
-
-The report for programs: `claims.json`.
-
-The report in Markdown: `report.md`, and the summary of a CI run.
-
-The report for CI systems: `junit.xml`, a test case for each claim.
-
-Tables in LaTeX, with the rules of booktabs and the symbols of the papers.
-
-The files of a report: the page, Markdown, JSON, JUnit, and the verdicts as TOML.
-"""
+"""The files of a report: the page, Markdown, JSON, JUnit, and the verdicts as TOML."""
 
 from __future__ import annotations
 
 import json
-import math
-import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
-from overfit_cli.core.claim import VERDICTS, Interval
-from overfit_cli.core.parameters import Value, describe
-from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import in_markdown, visible
+from overfit_cli.core.claim import VERDICTS
+from overfit_cli.core.files import make_folder, reason_of, write_whole
+from overfit_cli.core.parameters import Value
+from overfit_cli.core.text import UserError, in_markdown, visible
 from overfit_cli.report.contents import (
     ReportedPaper,
     ReportedRun,
@@ -35,10 +21,46 @@ from overfit_cli.report.contents import (
     in_words,
     number_in_words,
 )
-from overfit_cli.report.judge import Judged
+from overfit_cli.report.judge import Judged, as_expected, finite_or_null, interval_or_null
+from overfit_cli.report.page import page
 
-if TYPE_CHECKING:
-    import pandas as pd
+
+def write_report(
+    papers: Sequence[ReportedPaper],
+    folder: Path,
+    where: Sequence[str] = (),
+    unexpected: Mapping[str, str] | None = None,
+    *,
+    flag: str = "--out",
+) -> list[Path]:
+    """Write a report as a page, in Markdown, JSON and JUnit, with its verdicts; return the paths.
+
+    Args:
+        papers: what is reported.
+        folder: where to write.
+        where: the conditions that chose the cells.
+        unexpected: what is wrong with the verdict of a claim, by `study/claim`, where they were
+            held to expected ones.
+        flag: what names the folder, for messages.
+
+    Raises:
+        UserError: if they can't be written.
+    """
+    make_folder(folder, flag)
+    judged = [claim for paper in papers for claim in paper.judged]
+    contents = {
+        "index.html": page(papers, where),
+        "report.md": markdown(papers, unexpected),
+        "claims.json": claims_json(papers),
+        "junit.xml": junit(judged, unexpected),
+        "verdicts.toml": as_expected(judged),
+    }
+    for name, text in contents.items():
+        try:
+            write_whole(folder / name, text.encode())
+        except OSError as error:
+            raise UserError(f"{flag} {folder}: {name}: {reason_of(error)}.", exit_code=1) from error
+    return [folder / name for name in contents]
 
 
 SCHEMA = 4
@@ -109,22 +131,6 @@ def _run_as_json(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
 def _value(value: Value) -> Value | None:
     """A parameter's value for JSON."""
     return finite_or_null(value) if isinstance(value, float) else value
-
-
-def finite_or_null(value: float | None) -> float | None:
-    """Return a number for JSON, which has no infinity: what isn't finite is null there."""
-    return value if value is not None and math.isfinite(value) else None
-
-
-def interval_or_null(found: Interval | None) -> dict[str, float | str | None] | None:
-    """Return an interval for JSON; null where there is none."""
-    if found is None:
-        return None
-    return {
-        "low": finite_or_null(found.low),
-        "high": finite_or_null(found.high),
-        "kind": found.kind,
-    }
 
 
 _HEADINGS = ("claim", "verdict", "all together", "measured", "holds where", "source")
@@ -266,156 +272,3 @@ def _case(suite: ElementTree.Element, one: Judged, unexpected: Mapping[str, str]
         ElementTree.SubElement(case, "skipped", message=message)
     else:
         ElementTree.SubElement(case, "system-out").text = message
-
-
-ABSENT = "--"
-"""What stands for a number that isn't there."""
-
-
-def means_table(
-    study: AnyStudy, means: pd.DataFrame, measured: Sequence[str], notes: Sequence[str]
-) -> str:
-    r"""Return means over seeds as a table, each as `$0.693 \pm 0.012$`.
-
-    The numbers of seeds and of failed cells have columns where they tell something.
-
-    Args:
-        study: the study.
-        means: as `sweeps.means` gives them.
-        measured: the columns that means were taken of.
-        notes: comments above the table.
-    """
-    names = list(means.columns)
-    columns = {name: means[name] for name in names[: names.index("seeds")]}
-    columns |= {"seeds": means["seeds"]} if means["seeds"].nunique() > 1 else {}
-    columns |= {"failed": means["failed"]} if means["failed"].any() else {}
-    written = {name: [value(one) for one in column.tolist()] for name, column in columns.items()}
-    for name in measured:
-        halves = (means[f"{name}_high"] - means[name]).tolist()
-        written[name] = [
-            estimate(mean, half) for mean, half in zip(means[name].tolist(), halves, strict=True)
-        ]
-    words = {name for name, column in columns.items() if column.dtype.kind not in "iuf"}
-    return _tabular(study, written, words, notes)
-
-
-def cells_table(study: AnyStudy, cells: pd.DataFrame, notes: Sequence[str]) -> str:
-    """Return rows of cells as a table, with real numbers in four digits."""
-    written = {str(name): [value(one, 4) for one in cells[name].tolist()] for name in cells.columns}
-    words = {str(name) for name in cells.columns if cells[name].dtype.kind not in "iuf"}
-    return _tabular(study, written, words, notes)
-
-
-def _tabular(
-    study: AnyStudy, columns: dict[str, list[str]], words: set[str], notes: Sequence[str]
-) -> str:
-    """A table of written columns; those of words are set flush left."""
-    sides = "".join("l" if name in words else "r" for name in columns)
-    rows = [" & ".join(row) for row in zip(*columns.values(), strict=True)]
-    return "\n".join(
-        [
-            *(f"% {visible(note)}" for note in (r"\usepackage{booktabs}", *notes)),
-            rf"\begin{{tabular}}{{{sides}}}",
-            r"\toprule",
-            " & ".join(head(study, name) for name in columns) + r" \\",
-            r"\midrule",
-            *(rf"{row} \\" for row in rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
-    )
-
-
-def head(study: AnyStudy, name: str) -> str:
-    """Return the head of a column: the symbol of a number that is set, else words and symbol."""
-    settings, columns = describe(study.parameters), {one.name: one for one in study.columns}
-    described = settings.get(name) or columns.get(name)
-    if described is None:
-        return text({"steps": study.step, "seconds": "time (s)"}.get(name, name))
-    symbol = f"${described.symbol}$" if described.symbol else ""
-    shown = [text(described.label or described.meaning or name.replace("_", " "))]
-    if name in settings and settings[name].kind in ("int", "float") and symbol:
-        shown = []
-    elif name in settings:
-        symbol = ""  # of words, which say themselves what they are
-    unit = f"({text(described.unit)})" if described.unit else ""
-    return " ".join(filter(None, [*shown, symbol, unit]))
-
-
-def value(given: Any, digits: int = 6) -> str:
-    """Return a value as a table writes it: numbers as formulas, real ones in so many digits."""
-    if isinstance(given, bool):
-        return str(given).lower()
-    if isinstance(given, int):
-        is_round = abs(given) >= 1e5 and given == float(f"{given:.3g}")
-        return _formula(f"{given:.2e}") if is_round else f"${given}$"
-    if not isinstance(given, float):
-        return ABSENT if given is None else text(str(given))
-    if math.isnan(given):
-        return ABSENT
-    if math.isinf(given):
-        return r"$\infty$" if given > 0 else r"$-\infty$"
-    return _formula(f"{given:.{digits}g}")
-
-
-def _formula(number: str) -> str:
-    """A number as Python writes it, with its power of ten as a formula."""
-    mantissa, _, exponent = number.partition("e")
-    if not exponent:
-        return f"${mantissa}$"
-    factor = {1.0: "", -1.0: "-"}.get(float(mantissa), rf"{float(mantissa):g} \cdot ")
-    return f"${factor}10^{{{int(exponent)}}}$"
-
-
-_NEGLIGIBLE = 1e-6
-"""Beside a mean this much larger, an interval is rounding."""
-
-
-def estimate(mean: float, half: float) -> str:
-    r"""Return a mean with half its interval, `$0.693 \pm 0.012$`: the half in two digits.
-
-    Where there is no interval, or nothing but rounding in it, the mean stands alone.
-    """
-    if not math.isfinite(mean + half) or half <= _NEGLIGIBLE * abs(mean):
-        return value(float(mean), 4)
-    power = math.floor(math.log10(max(abs(mean), half)))
-    power = 0 if -4 < power < 5 else power
-    of_mean, of_half = (Decimal(one).scaleb(-power) for one in (mean, half))
-    last = Decimal(1).scaleb(Decimal(f"{of_half:.1e}").adjusted() - 1)
-    both = rf"{of_mean.quantize(last) + 0:f} \pm {of_half.quantize(last):f}"
-    return rf"$({both}) \cdot 10^{{{power}}}$" if power else f"${both}$"
-
-
-_ESCAPED = {
-    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
-    **{letter: f"{{{letter}}}" for letter in "[]*"},  # else the end of a row may take them
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}
-_SIGNS = {"−": "-", "×": r"\times", "·": r"\cdot", "⋆": r"\star", "≤": r"\leq", "≥": r"\geq"}
-_RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
-_GREEK = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ"
-_IN_FORMULAS = re.compile(f"[{_RAISED}]+|[{_LOWERED}]+|[{_GREEK}]|[{''.join(_SIGNS)}]")
-"""What LaTeX takes in formulas alone."""
-
-
-def text(words: str) -> str:
-    """Return words so that LaTeX shows them as they are."""
-    escaped = "".join(_ESCAPED.get(letter, letter) for letter in visible(words))
-    return _IN_FORMULAS.sub(lambda found: f"${_as_formula(found[0])}$", escaped)
-
-
-def _as_formula(letters: str) -> str:
-    """Raised or lowered digits, a sign, or a Greek letter, in LaTeX."""
-    if letters in _SIGNS:
-        return _SIGNS[letters]
-    if letters in _GREEK:
-        name = unicodedata.name(letters).rpartition(" ")[2].replace("LAMDA", "LAMBDA")
-        return f"\\{name.lower() if letters.islower() else name.capitalize()}"
-    plain = unicodedata.normalize("NFKC", letters).replace("−", "-")
-    return f"{'^' if letters[0] in _RAISED else '_'}{{{plain}}}"

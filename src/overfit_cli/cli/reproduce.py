@@ -1,0 +1,307 @@
+"""The command `overfit reproduce`: the sweeps behind papers' figures, and the report on them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overfit_cli.cli import completion
+from overfit_cli.cli.options import (
+    Address,
+    BackendName,
+    DataFolder,
+    DeviceName,
+    Expect,
+    Jobs,
+    Scheduler,
+    Strict,
+    read_executor,
+    read_one_of,
+    read_path,
+    use_data,
+)
+from overfit_cli.cli.report import Asked, write_and_say
+from overfit_cli.core.console import console
+from overfit_cli.core.text import MissingError, UserError, about, plural
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from overfit_cli.sweeps.executors import Executor
+    from overfit_cli.sweeps.presets import Preset, Reproducible
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PAPER|FIGURE",
+            help="Papers (jiang2024), figures (jiang2024/fig1) or presets.  [default: all]",
+            show_default=False,
+            autocompletion=completion.reproducible,
+        ),
+    ] = None,
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="quick|paper",
+            help="Size of the presets.",
+            autocompletion=completion.one_of("quick", "paper"),
+        ),
+    ] = "quick",
+    jobs: Jobs = "-1",
+    backend: BackendName = "loky",
+    scheduler: Scheduler = None,
+    address: Address = None,
+    device: DeviceName = "auto",
+    data: DataFolder = None,
+    strict: Strict = False,
+    expect: Expect = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would run, with the time it takes.")
+    ] = False,
+) -> int:
+    """Run the sweeps behind the papers' figures, draw them, and report on the claims.
+
+    Finished cells are reused: the same command continues where it stopped. The verdicts of what
+    is named are said; the page results/report has those of every run in results/.
+    """
+    from overfit_cli.core.files import RESULTS
+    from overfit_cli.report.judge import read_expected
+    from overfit_cli.sweeps.presets import PROFILES, reproducible
+
+    use_data(data)
+    read_one_of("--profile", profile, PROFILES)
+    wanted = reproducible(names or [])
+    expected = read_path("--expect", expect)
+    if expected is not None:
+        read_expected(expected)  # a name that is wrong is said before hours of training
+    with read_executor(backend, jobs, device, scheduler, address) as executor:
+        reproduction = Reproduction(console(), wanted, profile, executor)
+        if dry_run:
+            reproduction.outline()
+            return 0
+        reproduction.run()
+    if not reproduction.directories:
+        raise UserError("Nothing was run, so there is nothing to report.", exit_code=1)
+    presets = frozenset(item.preset.name for item in wanted) if names else None
+    asked = Asked(presets=presets, directories=reproduction.directories, profile=profile)
+    folder = RESULTS / "report"
+    code = write_and_say(console(), asked, folder, "the report", expect=expected, strict=strict)
+    for sentence in reproduction.left_out:
+        console().print(sentence)
+    return code or int(reproduction.failed)
+
+
+@dataclass
+class Reproduction:
+    """Presets that are run and drawn, one after the other.
+
+    Attributes:
+        output: where it is said what is done.
+        wanted: the presets, with the names that they have in their papers.
+        profile: `quick` or `paper`.
+        executor: what trains the cells.
+        directories: the run directories of the presets that were run.
+        left_out: a sentence for each preset that could not be run.
+        failed: whether a cell failed, a figure could not be drawn, or a preset could not be run.
+    """
+
+    output: Console
+    wanted: Sequence[Reproducible]
+    profile: str
+    executor: Executor
+    directories: list[Path] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    failed: bool = False
+
+    def outline(self) -> None:
+        """Say what would run, and how long it takes on this many jobs."""
+        from overfit_cli.sweeps.progress import jobs_in_words
+
+        remaining = self._remaining(self.executor.jobs_asked)
+        for item in self.wanted:
+            profile, left = item.preset.profile(self.profile), remaining.of(item.preset)
+            time = "time not known" if left is None else about(left) if left else "done"
+            needs = f"; needs {profile.needs}" if profile.needs else ""
+            self.output.print(f"{item.address}: {item.preset.name}, {time}{needs}")
+        size = f"{plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
+        self.output.print(f"{size}: {remaining.in_words()}.")
+
+    def run(self) -> None:
+        """Run and draw one preset after the other; what can't be run is left out and said.
+
+        Raises:
+            UserError: if a preset that the user named can't be run, or nothing more can be written.
+            KeyboardInterrupt: when interrupted; what is finished is kept.
+        """
+        from overfit_cli.core.files import RESULTS
+
+        remaining = self._remaining(self.executor.jobs)
+        for number, item in enumerate(self.wanted, start=1):
+            place = f"{number} of {len(self.wanted)}"
+            self.output.print(f"[{place}] {item.address}: {remaining.in_words()}.")
+            directory = RESULTS / item.preset.run_name(self.profile)
+            with remaining.running(item.preset, place):
+                try:
+                    self.failed |= self._sweep(item, directory, remaining)
+                    self.directories.append(directory)
+                except UserError as error:
+                    if item.asked or error.exit_code != 2:
+                        raise
+                    self._leave_out(item, error)
+                later = [other.preset.run_name(self.profile) for other in self.wanted[number:]]
+                if directory in self.directories and directory.name not in later:
+                    self.failed |= not _draw(self.output, self._figures(item), directory)
+
+    def _remaining(self, jobs: int) -> Remaining:
+        from overfit_cli.core.files import RESULTS
+
+        return Remaining([item.preset for item in self.wanted], self.profile, jobs, RESULTS)
+
+    def _leave_out(self, item: Reproducible, error: UserError) -> None:
+        """Say why a preset isn't run: data or a package that it needs is missing, or an error."""
+        needs = item.preset.profile(self.profile).needs
+        missing = bool(needs) and isinstance(error, MissingError)
+        needed = f" It needs {needs}." if missing else ""
+        self.left_out.append(f"Left out: {item.address} ({item.preset.name}): {error}{needed}")
+        self.output.print(self.left_out[-1])
+        self.failed |= not missing
+
+    def _figures(self, item: Reproducible) -> list[str]:
+        """The figures of a preset, and of those that are run into its directory."""
+        shared = [other for other in self.wanted if _directory(other) == _directory(item)]
+        names = [name for other in shared for name in other.preset.content.figures]
+        return list(dict.fromkeys(names))
+
+    def _sweep(self, item: Reproducible, path: Path, remaining: Remaining) -> bool:
+        """Run a preset into its directory, and return whether a cell failed."""
+        from overfit_cli.cli.sweep import grid_of
+        from overfit_cli.sweeps.presets import find_subject
+        from overfit_cli.sweeps.runner import Runner
+        from overfit_cli.sweeps.store import RunDirectory
+
+        subject = find_subject(item.preset.name, self.profile)
+        profile = [] if self.profile == "quick" else ["--profile", self.profile]
+        runner = Runner(
+            output=self.output,
+            directory=RunDirectory(path, "run directory"),
+            executor=self.executor,
+            trajectories=subject.trajectories,
+            of_all=remaining.after,
+            command=["overfit", "sweep", item.preset.name, *profile],
+        )
+        _, summary = runner.sweep(grid_of(subject))
+        return bool(summary.failed)
+
+
+def _directory(item: Reproducible) -> str:
+    return item.preset.content.directory or item.preset.name
+
+
+def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
+    """Draw figures into a run directory; say which can't be, and return whether all could."""
+    from overfit_cli.core.figure import FigureOptions
+    from overfit_cli.figures.draw import Request, draw_figure
+    from overfit_cli.figures.picture import save_with_caption
+    from overfit_cli.sweeps.store import RunDirectory
+
+    drawn = True
+    for name in names:
+        path = directory / "figures" / f"{name}.png"
+        command = f"overfit plot {name} --from {directory}"
+        source = [RunDirectory(directory, "run directory")]
+        request = Request(name, source, FigureOptions(), command=command, out=path)
+        try:
+            save_with_caption(draw_figure(request), path)
+        except UserError as error:
+            drawn = False
+            output.print(f"Not drawn: {path}: {error}")
+        else:
+            output.print(f"Drawn: {path}")
+    return drawn
+
+
+MEASURED_ON = 2
+"""The jobs on which the minutes of presets were measured."""
+
+_PRIOR = 300.0
+"""Seconds of work at the measured speed that are added to what this machine has done: the first
+presets are short, and most of their time is the start of workers."""
+
+
+class Remaining:
+    """The time that presets still take, one after the other.
+
+    Args:
+        presets: what is run, in this order.
+        profile: how much of each.
+        jobs: cells trained at a time.
+        results: where the run directories lie.
+    """
+
+    def __init__(self, presets: Sequence[Preset], profile: str, jobs: int, results: Path) -> None:
+        self._left: dict[str, float | None] = {}
+        for preset in presets:
+            minutes = preset.profile(profile).minutes
+            missing = _missing(preset, profile, results)
+            known = None if minutes is None else 60 * minutes * MEASURED_ON / jobs
+            self._left[preset.name] = 0.0 if missing == 0 else known and known * missing
+        self._current = self._place = ""
+        self._share = 0.0
+        self._expected = self._took = 0.0
+        self._began = 0.0
+
+    def of(self, preset: Preset) -> float | None:
+        """Return how many seconds a preset still takes; None where that isn't known."""
+        return self._left[preset.name]
+
+    @contextmanager
+    def running(self, preset: Preset, place: str) -> Iterator[None]:
+        """Take the time of a preset that runs inside; `place` says which it is of all."""
+        self._current, self._place, self._share = preset.name, place, 0.0
+        self._began = time.monotonic()
+        yield
+        self._took += time.monotonic() - self._began
+        self._expected += self._left[preset.name] or 0.0
+        self._left[preset.name], self._current = 0.0, ""
+
+    def after(self, share: float) -> str:
+        """Return what is left in words, after this share of the preset that runs."""
+        self._share = share
+        return f"{self._place}: {self.in_words()}"
+
+    def in_words(self) -> str:
+        """Return about how long all of them still take, or of how many that isn't known."""
+        current = self._left.get(self._current) or 0.0
+        known = sum(left for left in self._left.values() if left is not None)
+        known -= self._share * current
+        expected = self._expected + self._share * current
+        now = time.monotonic() - self._began if self._current else 0.0
+        known *= (self._took + now + _PRIOR) / (expected + _PRIOR)
+        unknown = sum(left is None for left in self._left.values())
+        if not unknown:
+            return f"{about(known)} for all"
+        others = f", {about(known)} for the others" if known else ""
+        return f"time not known for {unknown} of {len(self._left)}{others}"
+
+
+def _missing(preset: Preset, profile: str, results: Path) -> float:
+    """The share of a preset's cells that its run directory lacks."""
+    from overfit_cli.cli.sweep import grid_of
+    from overfit_cli.sweeps.plan import make_plan
+    from overfit_cli.sweeps.presets import find_subject
+    from overfit_cli.sweeps.store import RunDirectory
+
+    directory = RunDirectory(results / preset.run_name(profile), "run directory")
+    if not directory.path.exists():
+        return 1.0
+    grid, steps = grid_of(find_subject(preset.name, profile)), preset.content.trajectories
+    plan = make_plan(grid, directory, "cpu", trajectories=steps, outlined=True)
+    return plan.to_run / max(1, len(plan.cells))

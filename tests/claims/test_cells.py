@@ -1,0 +1,188 @@
+"""Selection of the cells that a claim is judged on, and what is said of those that are missing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overfit_cli.claims.cells import (
+    Selection,
+    at_values,
+    check_alike,
+    done,
+    numbers,
+    of_whole_seeds,
+    positive,
+    repeated_seeds,
+    trained,
+    values_in_words,
+    whole_grid,
+)
+from overfit_cli.core.claim import UndecidedError, Verdict
+from overfit_cli.core.parameters import StudyParameters
+
+
+class Parameters(StudyParameters):
+    """A model of two numbers and a word."""
+
+    n: int = 2
+    d: int = 8
+    kernel: str = "softmax"
+
+
+def grid(n: tuple[int, ...] = (2, 3), d: tuple[int, ...] = (8,), seeds: int = 3) -> pd.DataFrame:
+    """Cells that are done, with a loss that no two share."""
+    rows = list(itertools.product(n, d, range(seeds)))
+    frame = pd.DataFrame(rows, columns=["n", "d", "seed"])
+    loss = np.random.default_rng(0).random(len(rows))
+    return frame.assign(kernel="softmax", status="done", reason="", loss=loss)
+
+
+def refused(verdict: Verdict, words: str, select: Callable[[], object]) -> None:
+    """Expect that cells decide nothing, with this verdict and these words."""
+    with pytest.raises(UndecidedError) as error:
+        select()
+    assert error.value.measurement.verdict == verdict
+    assert words in error.value.measurement.note
+
+
+def failing(frame: pd.DataFrame, count: int, reason: str) -> pd.DataFrame:
+    """The cells, of which the first so many failed."""
+    frame = frame.copy()
+    frame.loc[frame.index[:count], ["status", "reason"]] = ["failed", reason]
+    return frame
+
+
+# Which cells a claim is about
+
+
+def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> None:
+    selection = Selection(Parameters, vary=["n"])
+    own = grid()
+    others = pd.concat([grid(d=(16,)), grid().assign(kernel="gaussian")])
+    both = pd.concat([own, others]).sample(frac=1, random_state=0)
+    chosen = selection.of(both).sort_values(["n", "seed"])
+    pd.testing.assert_frame_equal(chosen, own.sort_values(["n", "seed"]))
+
+
+def test_failed_cells_are_selected_too() -> None:
+    assert len(Selection(Parameters, vary=["n"]).of(failing(grid(), 2, "diverged"))) == 6
+
+
+def test_values_are_named_one_or_several() -> None:
+    cells = grid(n=(2, 3, 4))
+    assert set(Selection(Parameters, at={"n": 3}).of(cells)["n"]) == {3}
+    assert set(Selection(Parameters, at={"n": (3, 4)}).of(cells)["n"]) == {3, 4}
+    assert set(at_values(cells, {"n": (2, 9)})["n"]) == {2}
+    assert values_in_words({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
+
+
+def test_without_such_cells_a_claim_is_not_run_and_names_a_preset() -> None:
+    selection = Selection(Parameters, at={"n": 9}, preset="fig1")
+    refused(
+        "not run",
+        "It needs cells of n=9, as in `overfit sweep fig1`.",
+        lambda: selection.of(grid()),
+    )
+    refused("not run", "It needs cells.", lambda: Selection(Parameters).of(grid().iloc[:0]))
+
+
+def test_a_parameter_may_have_to_take_several_values() -> None:
+    selection = Selection(Parameters, fewest={"n": 3})
+    assert len(selection.of(grid(n=(2, 3, 4)))) == 9
+    refused("not run", "It needs 3 values of n; these cells have 2.", lambda: selection.of(grid()))
+
+
+def test_a_parameter_may_have_to_be_the_same_in_all_cells() -> None:
+    selection = Selection(Parameters, vary=["n"], alike=["d"])
+    assert set(selection.of(grid(d=(16,)))["d"]) == {16}
+    mixed = grid(d=(8, 16))
+    refused("not run", "It needs cells of one value of d.", lambda: selection.of(mixed))
+    refused("not run", "one value of n, d.", lambda: check_alike(mixed, ["n", "d"]))
+    check_alike(mixed, ["kernel"])
+
+
+# Cells that failed
+
+
+def test_what_training_came_to_counts_and_what_a_worker_lost_does_not() -> None:
+    for reason in ("diverged", "step limit"):
+        assert len(trained(failing(grid(), 2, reason))) == 6
+    refused(
+        "inconclusive",
+        "2 of 6 cells failed for reasons that say nothing of their training (worker killed)",
+        lambda: trained(failing(grid(), 2, "worker killed")),
+    )
+
+
+def test_cells_that_are_done_stand_for_all_only_where_few_failed() -> None:
+    assert len(done(grid())) == 6
+    assert len(done(failing(grid(), 1, "diverged"), most_failed=0.2)) == 5
+    refused(
+        "inconclusive",
+        "2 of 6 cells failed, and those aren't like the rest.",
+        lambda: done(failing(grid(), 2, "diverged"), most_failed=0.2),
+    )
+    refused("inconclusive", "1 of 6 cells", lambda: done(failing(grid(), 1, "diverged")))
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_missing_or_infinite_decides_nothing(bad: float) -> None:
+    cells = grid()
+    assert numbers(cells, "loss").tolist() == cells["loss"].tolist()
+    cells.loc[0, "loss"] = bad
+    said = "1 of 6 cells have no number of loss."
+    refused("inconclusive", said, lambda: numbers(cells, "loss"))
+    refused("inconclusive", said, lambda: positive(cells, "loss"))
+
+
+@pytest.mark.parametrize("bad", [0.0, -0.5])
+def test_a_number_without_a_logarithm_decides_nothing_where_one_is_taken(bad: float) -> None:
+    cells = grid()
+    cells.loc[0, "loss"] = bad
+    refused("inconclusive", "have a loss of 0 or less", lambda: positive(cells, "loss"))
+    refused("inconclusive", "There is no cell", lambda: positive(cells.iloc[:0], "loss"))
+
+
+# Seeds
+
+
+def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
+    cells = grid()
+    assert repeated_seeds(cells, Parameters) == []
+    cells.loc[cells["seed"] == 2, "loss"] = cells.loc[cells["seed"] == 0, "loss"].to_numpy()
+    assert repeated_seeds(cells, Parameters) == [2]
+    cells.loc[(cells["seed"] == 2) & (cells["n"] == 3), "loss"] += 1e-3
+    assert repeated_seeds(cells, Parameters) == []
+
+
+def test_counts_and_accuracies_agree_by_chance_and_tell_no_repetition() -> None:
+    cells = grid().assign(loss=0.75, errors=3)
+    assert repeated_seeds(cells, Parameters) == []
+
+
+def test_failed_cells_tell_no_repetition() -> None:
+    cells = failing(grid(), 6, "diverged").assign(loss=1 / 3)
+    assert repeated_seeds(cells, Parameters) == []
+
+
+def test_seeds_that_lack_cells_are_left_out_of_a_grid() -> None:
+    cells = grid()
+    torn = cells[~((cells["seed"] == 1) & (cells["n"] == 3))]
+    assert set(of_whole_seeds(torn)["seed"]) == {0, 2}
+
+
+def test_columns_of_a_refined_sweep_with_few_cells_are_no_part_of_the_grid() -> None:
+    coarse = grid(n=(2, 3), d=(8, 16, 32, 64))
+    near = grid(n=(5,), d=(8,), seeds=1)
+    found = whole_grid(pd.concat([coarse, near]), "n", "d")
+    assert len(found) == len(coarse)
+    assert set(found["n"]) == {2, 3}
