@@ -56,7 +56,7 @@ BAD = [
     (f"{HEATMAP} --title a --title b", "--title is given 2 times; give it once."),
     # What it shows
     (f"{HEATMAP} --law n=3 --no-law", "--law n=3: --no-law leaves out every equation; give one"),
-    (f"{HEATMAP} --law n=3 --law n=", "--law 'n=': it takes one equation in n and snr"),
+    (f"{HEATMAP} --law n=3 --law n=", "--law n=: it takes one equation in n and snr"),
     (f"{HEATMAP} --each-seed", "--each-seed: heatmap doesn't take it; it takes --by, --cmap,"),
     ("plot lines --from out --x snr --each-seed --band", "--each-seed and --band: give one, once."),
     (

@@ -103,14 +103,14 @@ def test_a_boundary_where_nothing_crosses_is_refused_with_its_side(
     with pytest.raises(UserError) as refused:
         draw_boundary(data_of(fake_cells(ns, snrs)), SIDES)
     sentence = f"test loss crosses it nowhere on this grid; it stays {side} throughout."
-    assert str(refused.value) == f"--threshold 0.2: {sentence}"
+    assert str(refused.value) == f"threshold=0.2: {sentence}"
 
 
 def test_what_a_boundary_cannot_show_is_refused() -> None:
     cells = pd.concat([fake_cells([5], SNRS), fake_cells([5], SNRS, kernel="gaussian")])
     with pytest.raises(UserError) as refused:
         draw_boundary(data_of(cells), replace(SIDES, x="snr", y="kernel"))
-    assert "--y kernel: a boundary needs an axis of positive numbers." in str(refused.value)
+    assert "y='kernel': a boundary needs an axis of positive numbers." in str(refused.value)
 
 
 # Several boundaries
@@ -153,5 +153,5 @@ def test_values_beyond_the_grid_are_named_for_each_boundary(tmp_path: Path) -> N
 
 def test_more_boundaries_than_colours_are_refused() -> None:
     widths = [fake_cells([5, 10], SNRS, seeds=1, width=2**power) for power in range(9)]
-    with pytest.raises(UserError, match=r"--by width: it makes 9 boundaries, .* up to 8"):
+    with pytest.raises(UserError, match=r"by='width': it makes 9 boundaries, .* up to 8"):
         draw_boundary(data_of(pd.concat(widths)), replace(SIDES, by="width"))

@@ -41,7 +41,7 @@ def test_curves_are_drawn_in_panels_with_one_colour_a_setting(tmp_path: Path) ->
     text = words(figure, tmp_path)
     assert text.count("\nN = 5\n") == 1
     assert text.count("\nthreshold 0.3\n") == 1
-    with pytest.raises(UserError, match=r"--by kernal: .* did you mean 'kernel'"):
+    with pytest.raises(UserError, match=r"by='kernal': .* did you mean 'kernel'"):
         draw_curves(data, FigureOptions(by="kernal"))
 
 
@@ -78,7 +78,7 @@ def test_columns_without_a_number_or_named_twice_are_left_out() -> None:
     assert len(twice.axes[0].lines) == 2
     with pytest.raises(UserError, match="names of logged columns, commas between"):
         draw_curves(data, FigureOptions(value="train_loss,,attention"))
-    with pytest.raises(UserError, match=r"--value atention: .* did you mean 'attention'"):
+    with pytest.raises(UserError, match=r"value='atention': .* did you mean 'attention'"):
         draw_curves(data, FigureOptions(value="train_loss,atention"))
 
 

@@ -99,5 +99,5 @@ def test_curves_without_steps_or_of_an_unknown_column_are_refused(cells: pd.Data
     with pytest.raises(UserError, match="No steps were logged here"):
         draw_curves(data_of(cells), FigureOptions())
     logged = data_of(cells, None, fake_trajectories(cells.iloc[:2]))
-    with pytest.raises(UserError, match="--value atention: fake logs no 'atention'; did you mean"):
+    with pytest.raises(UserError, match="value='atention': fake logs no 'atention'; did you mean"):
         draw_curves(logged, FigureOptions(value="atention"))

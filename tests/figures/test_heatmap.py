@@ -248,14 +248,14 @@ def test_steps_and_seconds_can_be_drawn(
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"x": "srn"}, "--x srn: fake has no parameter 'srn'; did you mean 'snr'?"),
-        ({"x": "width"}, "--x width: width has one value in these cells; here vary: n, snr."),
-        ({"x": "test_loss"}, "--x test_loss: fake has no parameter 'test_loss'"),
-        ({"x": None}, "--x: this figure needs the name of a parameter; here vary: n, snr."),
-        ({"x": "n"}, "--x n --y n: the two axes must be different parameters."),
+        ({"x": "srn"}, "x='srn': fake has no parameter 'srn'; did you mean 'snr'?"),
+        ({"x": "width"}, "x='width': width has one value in these cells; here vary: n, snr."),
+        ({"x": "test_loss"}, "x='test_loss': fake has no parameter 'test_loss'"),
+        ({"x": None}, "x: this figure needs the name of a parameter; here vary: n, snr."),
+        ({"x": "n"}, "x='n': y is n too; the two axes take different parameters."),
         ({"value": "tets_loss"}, "fake measures no 'tets_loss'; did you mean 'test_loss'?"),
-        ({"value": "snr"}, "--value snr: fake measures no 'snr'"),
-        ({"threshold": float("nan")}, "--threshold nan: a threshold is a finite number."),
+        ({"value": "snr"}, "value='snr': fake measures no 'snr'"),
+        ({"threshold": float("nan")}, "threshold=nan: a threshold is a finite number."),
         ({"law": ("n * width = 3",)}, "'width' is not an axis here"),
     ],
 )
@@ -270,7 +270,7 @@ def test_what_a_heatmap_cannot_show_is_refused(
 @pytest.mark.parametrize("draw", [draw_heatmap, draw_boundary])
 def test_a_third_parameter_is_never_averaged_over_silently(cells: pd.DataFrame, draw: Draw) -> None:
     both = pd.concat([cells, fake_cells(NS, SNRS, width=128)])
-    with pytest.raises(UserError, match=r"--x snr --y n: width varies too \(64, 128\)"):
+    with pytest.raises(UserError, match=r"x='snr': y is n, width varies too \(64, 128\)"):
         draw(data_of(both), SIDES)
 
 
@@ -314,10 +314,10 @@ def test_a_third_parameter_without_panels_is_refused_with_what_would_do(
     cells: pd.DataFrame,
 ) -> None:
     other = fake_cells(NS, SNRS, kernel="gaussian")
-    with pytest.raises(UserError, match=r"kernel varies too .* or panels with --by kernel"):
+    with pytest.raises(UserError, match=r"kernel varies too .* or panels \(by kernel\)"):
         draw_heatmap(data_of(pd.concat([cells, other])), OPTIONS)
 
 
 def test_panels_of_an_axis_are_refused(cells: pd.DataFrame) -> None:
-    with pytest.raises(UserError, match="--by n: it is an axis already"):
+    with pytest.raises(UserError, match="by='n': it is an axis already"):
         draw_heatmap(data_of(cells), replace(OPTIONS, by="n"))

@@ -83,7 +83,7 @@ def test_symbols_and_names_may_be_mixed(tmp_path: Path) -> None:
     ],
 )
 def test_one_bad_equation_of_several_is_refused(law: str, sentence: str) -> None:
-    with pytest.raises(UserError, match=f"^--law '{law[0]}.*{sentence}"):
+    with pytest.raises(UserError, match=f"^law='{law[0]}.*{sentence}"):
         draw_heatmap(data_of(CELLS), replace(OPTIONS, law=(LAW, law)))
 
 

@@ -131,16 +131,16 @@ def test_a_parameter_can_be_panels_and_keeps_the_lines_colours(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (FigureOptions(value="test_loss"), "--x: this figure needs the name of a parameter"),
-        (FigureOptions(x="width"), "--x width: width has one value"),
-        (FigureOptions(x="snrr"), "--x snrr: .* did you mean 'snr'"),
+        (FigureOptions(value="test_loss"), "x: this figure needs the name of a parameter"),
+        (FigureOptions(x="width"), "x='width': width has one value"),
+        (FigureOptions(x="snrr"), "x='snrr': .* did you mean 'snr'"),
         (
             FigureOptions(x="snr", by="width"),
-            "--x snr: .* have 10 settings here, .* up to 8 lines; --by n makes",
+            "x='snr': .* have 10 settings here, .* up to 8 lines; --by n makes",
         ),
-        (FigureOptions(x="n", by="kernal"), "--by kernal: .* did you mean 'kernel'"),
-        (FigureOptions(x="n", by="kernel", value="loss"), "--value loss: fake measures no 'loss'"),
-        (FigureOptions(x="n", by="kernel", threshold=np.inf), "--threshold inf: .* finite"),
+        (FigureOptions(x="n", by="kernal"), "by='kernal': .* did you mean 'kernel'"),
+        (FigureOptions(x="n", by="kernel", value="loss"), "value='loss': fake measures no 'loss'"),
+        (FigureOptions(x="n", by="kernel", threshold=np.inf), "threshold=inf: .* finite"),
     ],
 )
 def test_lines_that_cannot_be_drawn_are_refused(options: FigureOptions, message: str) -> None:

@@ -186,11 +186,11 @@ def test_what_has_no_logarithm_is_refused() -> None:
     both = FigureOptions(x="snr", y="n", value="test_loss", log=frozenset({"value"}))
     for draw in (draw_heatmap, draw_lines):
         with pytest.raises(
-            UserError, match=r"^--log value: the least number drawn is 0, which has"
+            UserError, match=r"^log='value': the least number drawn is 0, which has"
         ):
             draw(data_of(zero), both)
     data = data_of(pd.concat([fake_cells([5], [1.0], kernel=k) for k in ("softmax", "gaussian")]))
-    with pytest.raises(UserError, match=r"^--log x: the values of kernel aren't numbers"):
+    with pytest.raises(UserError, match=r"^log='x': the values of kernel aren't numbers"):
         draw_lines(data, replace(LINES, x="kernel", log=frozenset({"x"})))
 
 

@@ -36,10 +36,10 @@ def test_panels_of_words_have_the_label_before_them_in_declared_order() -> None:
 def test_too_many_panels_or_an_unknown_parameter_are_refused() -> None:
     snrs = np.arange(1.0, MOST_PANELS + 2).tolist()
     data = data_of(fake_cells([5], snrs, seeds=1))
-    with pytest.raises(UserError, match="--by snr: it has 13 values here; at most 12"):
+    with pytest.raises(UserError, match="by='snr': it has 13 values here; at most 12"):
         panels(data, "snr")
     assert len(panels(data_of(fake_cells([5], snrs[:-1], seeds=1)), "snr")) == MOST_PANELS
-    with pytest.raises(UserError, match="--by snrr: fake has no parameter 'snrr'; did you mean"):
+    with pytest.raises(UserError, match="by='snrr': fake has no parameter 'snrr'; did you mean"):
         panels(data, "snrr")
 
 

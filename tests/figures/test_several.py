@@ -74,7 +74,7 @@ def test_panels_are_of_each_run_and_each_value(tmp_path: Path) -> None:
     ]
     words(figure, tmp_path)
     widths = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
-    with pytest.raises(UserError, match=r"--by width: 2 run directories make 14 panels of it"):
+    with pytest.raises(UserError, match=r"by='width': 2 run directories make 14 panels of it"):
         draw_heatmap(two(widths, widths), replace(OPTIONS, by="width"))
 
 
@@ -142,9 +142,9 @@ def test_runs_that_vary_what_the_other_does_not_know_are_refused() -> None:
     deep = fake_cells([5], [1.0]).drop(columns=["n", "snr", "width", "kernel"])
     deep = pd.concat([deep.assign(depth=depth) for depth in (1, 2)], ignore_index=True)
     other = FigureData(OtherStudy(), deep, pd.DataFrame(), pd.DataFrame())
-    with pytest.raises(UserError, match=r"--from after: other has no parameter 'n', which varies"):
+    with pytest.raises(UserError, match=r"from='after': other has no parameter 'n', which varies"):
         side_by_side(["before", "after"], [data_of(fake_cells([5, 10], [1.0])), other])
-    with pytest.raises(UserError, match=r"--from after: fake has no parameter 'depth'"):
+    with pytest.raises(UserError, match=r"from='after': fake has no parameter 'depth'"):
         side_by_side(["before", "after"], [data_of(fake_cells([5], [1.0])), other])
 
 
@@ -262,15 +262,15 @@ def test_lines_are_drawn_of_a_difference(tmp_path: Path) -> None:
     [
         (
             lambda cells: cells.assign(n=cells["n"] + 1000),
-            "--minus other: no cell of it has the seed and the values of n, snr of a cell here.",
+            "minus='other': no cell of it has the seed and the values of n, snr of a cell here.",
         ),
         (
             lambda cells: cells.drop(columns="test_loss"),
-            "--minus other: its cells and the others don't share test_loss.",
+            "minus='other': its cells and the others don't share test_loss.",
         ),
         (
             lambda cells: cells.drop(columns="snr"),
-            "--minus other: its cells and the others don't share snr.",
+            "minus='other': its cells and the others don't share snr.",
         ),
     ],
 )

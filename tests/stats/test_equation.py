@@ -109,7 +109,7 @@ def test_what_is_no_law_is_refused_in_a_sentence(text: str, why: str) -> None:
     with pytest.raises(UserError) as refused:
         parse_equation(text, AXES)
     sentence = str(refused.value)
-    assert sentence.startswith("--law ")
+    assert sentence.startswith("law=")
     assert why in sentence
     assert "one equation in n and snr" in sentence
     assert sentence[-1] in ".?" or "known: " in sentence

@@ -22,7 +22,7 @@ from overfit_cli.cli.completion import answer, is_asking, parameter_options
 from overfit_cli.cli.export import export
 from overfit_cli.cli.list import list_everything
 from overfit_cli.cli.maintain import compact, merge
-from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS
+from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
@@ -31,7 +31,7 @@ from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
 from overfit_cli.core.files import reason_of
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
-from overfit_cli.core.text import VERSION, BadValue, UserError, visible
+from overfit_cli.core.text import VERSION, BadValue, UserError, shortened, visible
 
 
 class Command(TyperCommand):
@@ -58,6 +58,42 @@ class Command(TyperCommand):
             if not one.is_flag:
                 raise UserError(f"{one.opts[-1]} is given {times} times; give it once.")
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command.
+
+        Raises:
+            UserError: for a bad value, named by the option that the user types.
+        """
+        try:
+            return super().invoke(ctx)
+        except BadValue as error:
+            raise UserError(self._as_typed(error, ctx), exit_code=error.exit_code) from error
+
+    def _as_typed(self, error: BadValue, ctx: Any) -> str:
+        """The sentence of a bad value, which begins with an option of this command.
+
+        What is no option of it is a parameter of the study, given by `--set`. An option without a
+        value is named by what was given: `--band` for `each_seed=False`, `--no-law` for no laws.
+        """
+        option, value = f"--{error.name.replace('_', '-')}", error.value
+        typed = ctx.meta.get(TYPED, {})
+        known = [one for one in self.params if error.name == one.name or option in one.opts]
+        if error.name in typed:
+            option = typed[error.name]
+        elif known:
+            named = known[0]
+            option = named.opts[0] if isinstance(named, TyperOption) else str(named.metavar)
+            if isinstance(value, bool):
+                option, value = (option if value else (named.secondary_opts or [option])[0]), None
+            elif value == ():
+                option, value = f"--no-{error.name}", None
+        elif any("--set" in one.opts for one in self.params):
+            option = f"--set {error.name}"
+        shown = value[0] if isinstance(value, tuple) else value
+        shown = f"{shown:.12g}" if isinstance(shown, float) else shown
+        said = option if shown is None else f"{option} {shortened(str(shown)) or repr('')}"
+        return f"{said}: {error.accepts}"
 
     def _without_last_option(self, args: list[str]) -> list[str]:
         """The words without an option at their end that lacks its value: it would undo the rest."""
@@ -134,9 +170,6 @@ def _run() -> int:
     code: int
     try:
         code = app(prog_name=NAME, standalone_mode=False) or 0
-    except BadValue as error:
-        _say(error.as_typed(sys.argv[1:]))
-        code = error.exit_code
     except UserError as error:
         _say(str(error))
         code = error.exit_code

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 PARAMETER_OPTIONS = {"ignore_unknown_options": True, **HELP_OPTIONS}
 """The settings of a command that takes every parameter of its study as an option."""
+TYPED = "overfit.typed"
+"""Where a context keeps how the user typed each parameter: `--snr`, `--set d` or `--SNR`."""
 
 
 DataFolder = Annotated[
@@ -330,6 +332,7 @@ def check_parameters(
         UserError: for an option that is neither, naming the nearest one.
     """
     parameters = study.parameters.model_fields
+    context.meta[TYPED] = dict(flags)
     for name, flag in flags.items():
         if name not in parameters and not flag.startswith("--set"):
             known = [f"--{one}" for one in parameters]

@@ -68,7 +68,7 @@ def train(
     check_parameters(flags, chosen.study, own, context)
     use_data(data)
     seeds = (read_whole("--seed", seed, 0),)
-    check_seeds(chosen.study, seeds, "--seed")
+    check_seeds(chosen.study, seeds, "seed")
     grid = make_grid(chosen.study, {**chosen.texts, **texts}, seeds, {**chosen.places, **flags})
     _check_one_cell(grid)
     output = console()

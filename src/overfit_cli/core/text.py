@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 VERSION = "0.1.0"
 """The version of this package."""
@@ -46,21 +46,6 @@ class BadValue(UserError):
         shown = name if value is None else f"{name}={value!r}"
         super().__init__(f"{shown}: {accepts}", exit_code=exit_code)
         self.name, self.value, self.accepts = name, value, accepts
-
-    def as_typed(self, options: Collection[str]) -> str:
-        """Return the sentence with the name as a shell's user types it.
-
-        Args:
-            options: the words that were typed, such as `--snr`; a parameter that is none of them
-                was given by `--set`.
-        """
-        option = f"--{self.name.replace('_', '-')}"
-        known = {option, f"--{self.name}"} & {word.partition("=")[0] for word in options}
-        name = next(iter(known), option)
-        if any(word.startswith(f"{self.name}=") for word in options) and not known:
-            name = f"--set {self.name}"
-        shown = name if self.value is None else f"{name} {shortened(str(self.value))}"
-        return f"{shown}: {self.accepts}"
 
 
 class MissingError(UserError):

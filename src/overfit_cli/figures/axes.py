@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, nearest
+from overfit_cli.core.text import BadValue, nearest
 from overfit_cli.figures.labels import (
     RUN,
     axis_label,
@@ -109,13 +109,13 @@ class Axis:
 
 
 def parameter_axis(
-    data: FigureData, flag: str, name: str | None, *, log: bool | None = None
+    data: FigureData, side: str, name: str | None, *, log: bool | None = None
 ) -> Axis:
-    """Lay the parameter `name`, which the user gave as `flag`, along an axis.
+    """Lay the parameter `name` along the axis `side`.
 
     Args:
         data: of the figure.
-        flag: for messages.
+        side: `x` or `y`, the option that names the parameter.
         name: the parameter's.
         log: whether the axis is logarithmic; None for what spaces its values more evenly.
 
@@ -126,22 +126,22 @@ def parameter_axis(
     every, varying = parameter_values(data), varying_parameters(data)
     hint = f"here vary: {', '.join(varying)}" if varying else "no parameter varies here"
     if name is None:
-        raise UserError(f"{flag}: this figure needs the name of a parameter; {hint}.")
+        raise BadValue(side, None, f"this figure needs the name of a parameter; {hint}.")
     if name not in every:
-        raise UserError(
-            f"{flag} {name}: {data.study.name} has no parameter {name!r}; {nearest(name, every)}"
+        raise BadValue(
+            side, name, f"{data.study.name} has no parameter {name!r}; {nearest(name, every)}"
         )
     label = axis_label(data.study, name)
     if name not in varying:
-        raise UserError(f"{flag} {name}: {name} has one value in these cells; {hint}.")
+        raise BadValue(side, name, f"{name} has one value in these cells; {hint}.")
     kind = "run" if name == RUN else describe(data.study.parameters)[name].kind
     scale = _scale(every[name]) if kind in ("int", "float") else "category"
     if log is not None and scale != "category":
         scale = "log" if log else "linear"
     if log and scale == "category":
-        raise UserError(f"--log {flag.strip('-')}: the values of {name} aren't numbers.")
+        raise BadValue("log", side, f"the values of {name} aren't numbers.")
     if log and cast("float", every[name][0]) <= 0:
-        raise UserError(f"--log {flag.strip('-')}: {name} isn't positive throughout.")
+        raise BadValue("log", side, f"{name} isn't positive throughout.")
     return Axis(name, label, every[name], scale, whole=kind == "int")
 
 

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import BadValue, plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.curves import logarithms
 from overfit_cli.figures.inputs import (
@@ -228,9 +228,9 @@ def _inputs(data: FigureData, options: FigureOptions, value: str) -> tuple[Axis,
     numbers = with_numbers(data, value)[value]
     if threshold is None:
         threshold = middle_of(numbers)
-    for flag, axis in (("--x", x), ("--y", y)):
+    for side, axis in (("x", x), ("y", y)):
         if axis.scale == "category" or axis.positions[0] <= 0:
-            raise UserError(f"{flag} {axis.name}: a boundary needs an axis of positive numbers.")
+            raise BadValue(side, axis.name, "a boundary needs an axis of positive numbers.")
     return x, y, threshold
 
 
@@ -240,9 +240,10 @@ def _boundaries(
     x, y, value = columns
     parts = panels_of_runs(data, options.by)
     if len(parts) > len(PALETTE):
-        raise UserError(
-            f"--by {options.by}: it makes {len(parts)} boundaries, and a figure shows up to "
-            f"{len(PALETTE)}."
+        raise BadValue(
+            "by",
+            options.by,
+            f"it makes {len(parts)} boundaries, and a figure shows up to {len(PALETTE)}.",
         )
     found = []
     for part, colour in zip(parts, PALETTE, strict=False):
@@ -260,8 +261,10 @@ def _refuse_nothing(found: Sequence[Crossed], label: str, threshold: float) -> N
         return
     sides = sorted({side for one in found for side in one.beyond} - {"unknown"})
     stays = f"; it stays {' or '.join(sides)} throughout" if sides else ""
-    raise UserError(
-        f"--threshold {threshold:g}: {typeset(label)} crosses it nowhere on this grid{stays}."
+    raise BadValue(
+        "threshold",
+        float(f"{threshold:g}"),
+        f"{typeset(label)} crosses it nowhere on this grid{stays}.",
     )
 
 

@@ -24,7 +24,7 @@ from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import UserError, nearest, plural
+from overfit_cli.core.text import BadValue, UserError, nearest, plural
 from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log, value_is_log
 from overfit_cli.figures.labels import (
     axis_label,
@@ -150,7 +150,7 @@ def gather_curves(
     shown = [name for name in names if not (each_seed and name == "seed")]
     found = [_curves(part, names, shown, columns, middle) for part in parts]
     if not any(found):
-        raise UserError(f"--value {columns[0]}: no cell that is done has a number logged there.")
+        raise BadValue("value", columns[0], "no cell that is done has a number logged there.")
     several = each_seed and seeds.max() > 1
     kind = "a line for each seed" if several else _in_words(everything, averaged, middle)
     return Gathered(found, kind, heading(parts[0].study, shown))
@@ -315,16 +315,16 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
     losses = [name for name in logged if name.endswith("_loss") and not name.startswith("log")]
     asked = [] if value is None else [name.strip() for name in value.split(",")]
     if value is not None and not all(asked):
-        raise UserError(f"--value {value!r}: it takes names of logged columns, commas between.")
+        raise BadValue("value", value, "it takes names of logged columns, commas between.")
     headline = [name for name in logged if name == data.study.headline]
     chosen = list(dict.fromkeys(asked)) or losses or headline or logged[:1]
     for name in chosen:
         if name not in logged:
-            raise UserError(
-                f"--value {name}: {data.study.name} logs no {name!r}; {nearest(name, logged)}"
+            raise BadValue(
+                "value", name, f"{data.study.name} logs no {name!r}; {nearest(name, logged)}"
             )
     if len(chosen) > len(DASHES):
-        raise UserError(f"--value {value}: a figure of curves takes up to {len(DASHES)} columns.")
+        raise BadValue("value", value, f"a figure of curves takes up to {len(DASHES)} columns.")
     return chosen
 
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import BadValue, plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import (
     checked_scale,
@@ -373,7 +373,7 @@ def _draw_colours(
     low, high = float(everything.min()), float(everything.max())
     if data.less:
         if is_log(options, "value"):
-            raise UserError("--log value: a difference has no logarithm where it is negative.")
+            raise BadValue("log", "value", "a difference has no logarithm where it is negative.")
         most = max(abs(low), abs(high)) or 1.0
         norm: Normalize = Normalize(-most, most)
     else:

@@ -16,7 +16,7 @@ import pandas as pd
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import UserError, nearest
+from overfit_cli.core.text import BadValue, UserError, nearest
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import RUN, axis_label, literal, parameter_values
 from overfit_cli.stats.equations import parse_equation
@@ -101,20 +101,21 @@ def two_axes(
     Raises:
         UserError: if x or y can't be an axis, are the same, or if another parameter varies.
     """
-    x = parameter_axis(data, "--x", options.x, log=is_log(options, "x"))
-    y = parameter_axis(data, "--y", options.y, log=is_log(options, "y"))
+    x = parameter_axis(data, "x", options.x, log=is_log(options, "x"))
+    y = parameter_axis(data, "y", options.y, log=is_log(options, "y"))
     if x.name == y.name:
-        raise UserError(f"--x {x.name} --y {y.name}: the two axes must be different parameters.")
+        raise BadValue("x", x.name, f"y is {y.name} too; the two axes take different parameters.")
     if options.by in (x.name, y.name):
-        raise UserError(f"--by {options.by}: it is an axis already; panels take another parameter.")
+        raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
     for name, values in parameter_values(data).items():
         if len(values) > 1 and name not in (x.name, y.name, options.by, RUN):
-            aside = f" or panels with --by {name}," if panels else ""
-            raise UserError(
-                f"--x {x.name} --y {y.name}: {name} varies too"
-                f" ({', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}), and its"
-                f" values would be mixed; make it an axis,{aside} or choose one value with --where "
-                f"{name}=VALUE."
+            aside = f" or panels (by {name})," if panels else ""
+            taken = f"{', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}"
+            raise BadValue(
+                "x",
+                x.name,
+                f"y is {y.name}, {name} varies too ({taken}), and its values would be mixed; make "
+                f"it an axis,{aside} or choose one value (where {name}=VALUE).",
             )
     return x, y
 
@@ -140,11 +141,11 @@ def measured(data: FigureData, name: str | None) -> tuple[str, str]:
         raise UserError(f"{data.study.name} has measured nothing here: no cell is done.")
     known = [*(column.name for column in data.study.columns), "steps", "seconds"]
     if name not in known:
-        raise UserError(
-            f"--value {name}: {data.study.name} measures no {name!r}; {nearest(name, known)}"
+        raise BadValue(
+            "value", name, f"{data.study.name} measures no {name!r}; {nearest(name, known)}"
         )
     if name not in data.cells:
-        raise UserError(f"--value {name}: these cells don't hold {name}; sweep them again.")
+        raise BadValue("value", name, f"these cells don't hold {name}; sweep them again.")
     label = axis_label(data.study, name)
     return name, f"{label}, less that of {literal(data.less)}" if data.less else label
 
@@ -156,7 +157,7 @@ def checked_threshold(threshold: float | None) -> float | None:
         UserError: if it is nan or infinite.
     """
     if threshold is not None and not math.isfinite(threshold):
-        raise UserError(f"--threshold {threshold}: a threshold is a finite number.")
+        raise BadValue("threshold", threshold, "a threshold is a finite number.")
     return threshold
 
 
@@ -183,7 +184,9 @@ def checked_scale(log: bool | None, numbers: pd.Series[float], *, factor: float)
     """
     low, high = float(numbers.min()), float(numbers.max())
     if log and low <= 0:
-        raise UserError(f"--log value: the least number drawn is {low:g}, which has no logarithm.")
+        raise BadValue(
+            "log", "value", f"the least number drawn is {low:g}, which has no logarithm."
+        )
     return (low > 0 and high / low > factor) if log is None else log
 
 
@@ -203,5 +206,5 @@ def with_numbers(data: FigureData, value: str) -> pd.DataFrame:
     """
     usable = usable_cells(data, value)
     if usable.empty:
-        raise UserError(f"--value {value}: none of the {len(data.cells)} cells has a number there.")
+        raise BadValue("value", value, f"none of the {len(data.cells)} cells has a number there.")
     return usable

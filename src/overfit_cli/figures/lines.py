@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import BadValue, plural
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.curves import BAND, logarithms, spans_widely
 from overfit_cli.figures.heatmap import mean_of_seeds
@@ -157,7 +157,7 @@ def _gathered(data: FigureData, options: FigureOptions) -> Drawn:
     Raises:
         UserError: see `draw_lines`.
     """
-    x = parameter_axis(data, "--x", options.x, log=is_log(options, "x"))
+    x = parameter_axis(data, "x", options.x, log=is_log(options, "x"))
     value, label = measured(data, options.value)
     numbers = with_numbers(data, value)[value]
     log = checked_scale(value_is_log(options), numbers, factor=10)
@@ -168,9 +168,11 @@ def _gathered(data: FigureData, options: FigureOptions) -> Drawn:
     lines = [_lines(part.data, names, x, value, geometric) for part in parts]
     texts = list(dict.fromkeys(line.text for of_panel in lines for line in of_panel))
     if len(texts) > len(PALETTE) and not is_one_number(data, names):
-        raise UserError(
-            f"--x {x.name}: the other parameters have {len(texts)} settings here, and a figure "
-            f"shows up to {len(PALETTE)} lines{_way_out(data, x)}"
+        raise BadValue(
+            "x",
+            x.name,
+            f"the other parameters have {len(texts)} settings here, and a figure shows up to "
+            f"{len(PALETTE)} lines{_way_out(data, x)}",
         )
     log = log or (geometric and options.log is None)
     return Drawn(x, label, parts, names, lines, texts, geometric, log)

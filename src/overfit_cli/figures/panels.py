@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from overfit_cli.core.figure import MOST_PANELS
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, nearest
+from overfit_cli.core.text import BadValue, nearest
 from overfit_cli.figures.labels import (
     RUN,
     brief,
@@ -54,11 +54,12 @@ def panels(data: FigureData, by: str | None) -> list[Panel]:
     values = parameter_values(data)
     if by not in values:
         known = nearest(by, values)
-        raise UserError(f"--by {by}: {data.study.name} has no parameter {by!r}; {known}")
+        raise BadValue("by", by, f"{data.study.name} has no parameter {by!r}; {known}")
     if len(values[by]) > MOST_PANELS:
-        raise UserError(
-            f"--by {by}: it has {len(values[by])} values here; at most {MOST_PANELS} fit side by "
-            "side."
+        raise BadValue(
+            "by",
+            by,
+            f"it has {len(values[by])} values here; at most {MOST_PANELS} fit side by side.",
         )
     return [Panel(setting(data.study, by, value), _at(data, by, value)) for value in values[by]]
 
@@ -77,9 +78,11 @@ def panels_of_runs(data: FigureData, by: str | None) -> list[Panel]:
         for part in panels(_of_one_run(of_run), by)
     ]
     if len(every) > MOST_PANELS:
-        raise UserError(
-            f"--by {by}: {len(data.runs)} run directories make {len(every)} panels of it; at most "
-            f"{MOST_PANELS} fit side by side."
+        raise BadValue(
+            "by",
+            by,
+            f"{len(data.runs)} run directories make {len(every)} panels of it; at most "
+            f"{MOST_PANELS} fit side by side.",
         )
     return every
 
@@ -198,9 +201,11 @@ def _check_alike(first: FigureData, other: FigureData, called: str, name: str) -
     for one, its, theirs in ((first, called, other), (other, name, first)):
         unknown = set(varying_parameters(one)) - set(describe(theirs.study.parameters))
         if unknown:
-            raise UserError(
-                f"--from {name}: {theirs.study.name} has no parameter {sorted(unknown)[0]!r}, "
-                f"which varies in {its}; name runs of the same parameters."
+            raise BadValue(
+                "from",
+                name,
+                f"{theirs.study.name} has no parameter {sorted(unknown)[0]!r}, which varies in "
+                f"{its}; name runs of the same parameters.",
             )
 
 
@@ -233,13 +238,15 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
     for part in (data, minus):
         for needed in (*varying, column):
             if needed not in part.cells:
-                raise UserError(f"--minus {name}: its cells and the others don't share {needed}.")
+                raise BadValue("minus", name, f"its cells and the others don't share {needed}.")
     seeds = [part.cells["seed"].nunique() for part in (data, minus)]
     pairs = pair_up(data.cells, minus.cells, varying, [column])
     if not pairs.both:
-        raise UserError(
-            f"--minus {name}: no cell of it has the seed and the values of "
-            f"{', '.join(varying) or 'the parameters'} of a cell here."
+        raise BadValue(
+            "minus",
+            name,
+            f"no cell of it has the seed and the values of "
+            f"{', '.join(varying) or 'the parameters'} of a cell here.",
         )
     means = pairs.by == "means"
     return replace(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.text import UserError, nearest
+from overfit_cli.core.text import BadValue, nearest
 
 Floats = NDArray[np.float64]
 Term = Callable[[Mapping[str, Floats]], Floats]
@@ -98,9 +98,11 @@ def parse_equation(text: str, names: Collection[str] | Mapping[str, str]) -> Equ
             raise _RefusedError("it names none of them.")
     except _RefusedError as refused:
         shown = tidy if len(tidy) <= 60 else tidy[:57] + "..."
-        raise UserError(
-            f"--law {shown!r}: it takes one equation in {' and '.join(sorted({*known.values()}))} "
-            f"with numbers, + - * / **, parentheses, log, exp and sqrt, but {refused}"
+        raise BadValue(
+            "law",
+            shown,
+            f"it takes one equation in {' and '.join(sorted({*known.values()}))} with numbers, "
+            f"+ - * / **, parentheses, log, exp and sqrt, but {refused}",
         ) from None
     return Equation(tidy, used, (left, right), *sides)
 

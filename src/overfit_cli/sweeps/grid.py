@@ -30,7 +30,7 @@ from overfit_cli.core.parameters import (
     unknown_parameter,
 )
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds, rounded
 
@@ -121,14 +121,14 @@ def _half(items: tuple[_Item, ...], chance: random.Random) -> tuple[_Item, ...]:
     return tuple(items[index] for index in chosen)
 
 
-def check_seeds(study: AnyStudy, seeds: tuple[int, ...], flag: str = "--seeds") -> None:
+def check_seeds(study: AnyStudy, seeds: tuple[int, ...], name: str = "seeds") -> None:
     """Refuse seeds for a function that takes none: its cells would all be the same.
 
     Raises:
         UserError: if there is more than one, or another than 0.
     """
     if isinstance(study, FunctionStudy) and not study.record.seeded and seeds != (0,):
-        raise UserError(f"{flag}: {study.name} takes no seed; give it a parameter seed: int.")
+        raise BadValue(name, None, f"{study.name} takes no seed; give it a parameter seed: int.")
 
 
 def make_grid(
@@ -222,9 +222,9 @@ def parse_shard(text: str | None, *, refined: bool = False) -> Shard | None:
     # `isdecimal` alone takes digits of other scripts, and `int` would take thousands of them.
     plain = all(one.isascii() and one.isdecimal() and len(one) < 9 for one in (number, of))
     if not slash or not plain or not 1 <= int(number) <= int(of) <= MOST_SHARDS:
-        raise UserError(f"--shard {text}: it takes {ACCEPTS}.")
+        raise BadValue("shard", text, f"it takes {ACCEPTS}.")
     if refined:
-        raise UserError(f"--shard {text}: a sweep with --refine chooses cells from all of them.")
+        raise BadValue("shard", text, "refinement chooses cells from all of them.")
     return Shard(int(number), int(of))
 
 

@@ -23,7 +23,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.files import read_toml
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import UserError, as_numbered, is_text, most_alike, nearest, shortened
+from overfit_cli.core.text import (
+    BadValue,
+    UserError,
+    as_numbered,
+    is_text,
+    most_alike,
+    nearest,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from overfit_cli.core.parameters import Value
@@ -106,7 +114,7 @@ class Preset:
             UserError: if there is no such profile.
         """
         if name not in PROFILES:
-            raise UserError(f"--profile {name}: it is one of {', '.join(PROFILES)}.")
+            raise BadValue("profile", name, f"it is one of {', '.join(PROFILES)}.")
         chosen: Profile = getattr(self.content, name)
         return chosen.model_copy(update={"set": {**self.content.set, **chosen.set}})
 
@@ -338,10 +346,8 @@ def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
     if profile is None:
         return
     named = "profile" in study.parameters.model_fields
-    own = "; write --set profile=VALUE for the parameter profile" if named else ""
-    raise UserError(
-        f"--profile {profile}: {typed} is not a preset; only presets have profiles{own}."
-    )
+    own = "; the parameter profile is given by --set profile=VALUE" if named else ""
+    raise BadValue("profile", profile, f"{typed} is not a preset; only presets have profiles{own}.")
 
 
 def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:

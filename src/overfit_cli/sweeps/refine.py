@@ -15,7 +15,7 @@ import pandas as pd
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import Value, build, describe
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
     Found,
@@ -66,14 +66,15 @@ def boundary_target(grid: Grid, threshold: float | None) -> BoundaryTarget:
     )
     figure = next(iter(ranked), None)
     if figure is None:
-        raise UserError(f"--refine: {study.name} has no figure of a boundary to refine.")
+        raise BadValue("refine", None, f"{study.name} has no figure of a boundary to refine.")
     options = figure.options
     level = options.threshold if threshold is None else threshold
     if level is None:
-        raise UserError(
-            f"--refine: {study.name} has no threshold of its own; name the value of "
-            f"{study.headline or 'its first column'} at which a cell changes sides with "
-            "--threshold T."
+        raise BadValue(
+            "refine",
+            None,
+            f"{study.name} has no threshold of its own; name the value of "
+            f"{study.headline or 'its first column'} at which a cell changes sides as threshold.",
         )
     x, y = (options.x, options.y) if options.x and options.y else _open_axes(grid)
     return BoundaryTarget(figure.name, x, y, options.value or study.headline, level)
@@ -85,9 +86,11 @@ def _open_axes(grid: Grid) -> tuple[str, str]:
     numbers = [name for name, info in kinds.items() if info.kind in ("int", "float")]
     real = [name for name in numbers if name in grid.axes and kinds[name].kind == "float"]
     if not real or len(numbers) < 2:
-        raise UserError(
-            "--refine: it refines along an axis of real numbers, for each value of another number; "
-            f"the axes here are {', '.join(grid.axes) or 'none'}."
+        raise BadValue(
+            "refine",
+            None,
+            "it refines along an axis of real numbers, for each value of another number; the axes "
+            f"here are {', '.join(grid.axes) or 'none'}.",
         )
     others = [name for name in numbers if name != real[0]]
     return real[0], next((name for name in others if name in grid.axes), others[0])
@@ -185,15 +188,18 @@ class Refinement:
         x, y = self.target.x, self.target.y
         for name in self.grid.axes:
             if name not in (x, y):
-                raise UserError(
-                    f"--refine: {name} varies too; it refines along {x} for each {y}, at one value "
-                    f"of {name}, such as {self.grid.values[name][0]}."
+                raise BadValue(
+                    "refine",
+                    None,
+                    f"{name} varies too; it refines along {x} for each {y}, at one value of "
+                    f"{name}, such as {self.grid.values[name][0]}.",
                 )
         coarse = sorted(float(value) for value in self._values(x))
         if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
-            flag = self.grid.flags.get(x, f"--{x}")
-            raise UserError(
-                f"{flag}: refining begins with at least {LEAST_COARSE} values of {x}, all above 0; "
-                f"there are {len(coarse)}."
+            raise BadValue(
+                x,
+                None,
+                f"refining begins with at least {LEAST_COARSE} values of {x}, all above 0; there "
+                f"are {len(coarse)}.",
             )
         return coarse

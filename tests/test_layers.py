@@ -1,0 +1,81 @@
+"""The library knows nothing of its command line: no text outside `cli/` begins with an option."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import overfit_cli
+
+PACKAGE = Path(overfit_cli.__file__).parent
+
+# Files that still spell options; the list only ever shrinks.
+ALLOWED = frozenset(
+    {
+        "api.py",
+        "core/files.py",
+        "core/parameters.py",
+        "core/training.py",
+        "figures/draw.py",
+        "figures/look.py",
+        "figures/picture.py",
+        "report/difference_figure.py",
+        "report/differences.py",
+        "report/judge.py",
+        "report/page.py",
+        "studies/attention_kernel/classifier_study.py",
+        "studies/attention_kernel/landscape/parameters.py",
+        "studies/attention_kernel/pathfinder/data.py",
+        "studies/attention_kernel/pathfinder/parameters.py",
+        "studies/attention_kernel/regression/parameters.py",
+        "studies/attention_kernel/text/data.py",
+        "studies/attention_kernel/text/parameters.py",
+        "studies/benign_vit/images/data.py",
+        "studies/benign_vit/images/figures.py",
+        "studies/benign_vit/images/parameters.py",
+        "studies/benign_vit/vit/parameters.py",
+        "studies/multihead/mixture/parameters.py",
+        "studies/multihead/parameters.py",
+        "studies/multihead/planted/data.py",
+        "studies/multihead/sst2/data.py",
+        "studies/multihead/sst2/engine.py",
+        "studies/multihead/sst2/parameters.py",
+        "studies/softmax_network/convergence/parameters.py",
+        "studies/softmax_network/diffusion/parameters.py",
+        "sweeps/executors.py",
+        "sweeps/grid.py",
+        "sweeps/load.py",
+        "sweeps/manifest.py",
+        "sweeps/plan.py",
+        "sweeps/ranges.py",
+        "sweeps/store.py",
+    }
+)
+
+
+def options_in(tree: ast.AST) -> list[str]:
+    """The texts that begin with an option: `--snr`, or `--` before a name that is put in."""
+    dashes = {
+        id(parts.values[index])
+        for parts in ast.walk(tree)
+        if isinstance(parts, ast.JoinedStr)
+        for index in range(len(parts.values) - 1)
+        if isinstance(parts.values[index + 1], ast.FormattedValue)
+    }
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (re.match(r"--[a-zA-Z]", node.value) or (node.value == "--" and id(node) in dashes))
+    ]
+
+
+def test_no_text_outside_the_command_line_begins_with_an_option() -> None:
+    spelling = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] != "cli" and options_in(ast.parse(path.read_text()))
+    }
+    assert spelling <= ALLOWED
