@@ -32,7 +32,7 @@ from overfit_cli.figures.record import (
 )
 from overfit_cli.figures.style import THRESHOLD
 from overfit_cli.report.difference_words import interpolated_in_words
-from overfit_cli.report.differences import MOST_AXES, Comparison
+from overfit_cli.report.differences import Comparison
 from overfit_cli.report.published import MOST_BYTES
 from overfit_cli.report.sides import Side, names_of
 from overfit_cli.stats.pairs import by_ratio
