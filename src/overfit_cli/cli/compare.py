@@ -136,7 +136,7 @@ def compare(
 
     Cells are paired by their parameters and seed; every difference is B less A.
     """
-    from overfit_cli.report.difference_figure import MOST_AXES
+    from overfit_cli.core.figure import MOST_AXES
 
     most = None if tolerance is None else _read_tolerance(tolerance)
     picture_path, numbers_path = read_path("--out", out), read_path("--json", json_file)

@@ -36,9 +36,6 @@ from overfit_cli.report.differences import Comparison, Side, names_of
 from overfit_cli.report.published import MOST_BYTES
 from overfit_cli.stats.pairs import by_ratio
 
-MOST_AXES = 3
-"""A map has two axes, and panels."""
-
 FIGURE = "difference"
 """The figure's name in a record."""
 
