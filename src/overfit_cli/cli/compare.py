@@ -131,9 +131,11 @@ def compare(
 
     Cells are paired by their parameters and seed; every difference is B less A.
     """
+    from overfit_cli.core.figure import MOST_AXES
+
     most = None if tolerance is None else _read_tolerance(tolerance)
     picture_path, numbers_path = read_path("--out", out), read_path("--json", json_file)
-    from overfit_cli.report.differences import MOST_AXES, compare_sides
+    from overfit_cli.report.differences import compare_sides
 
     found = compare_sides(
         _path("A", a),

@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+MOST_AXES = 3
+"""Parameters that may vary in a figure: a map has two axes, and panels."""
+
 MOST_PANELS = 12
 """Panels that fit side by side, and below each other, on a page."""
 

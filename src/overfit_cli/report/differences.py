@@ -41,9 +41,6 @@ from overfit_cli.stats.pairs import (
 )
 from overfit_cli.sweeps.store import RunDirectory
 
-MOST_AXES = 3
-"""The limit of parameters that vary in a figure of a comparison: a map's two, and its panels."""
-
 
 @dataclass(frozen=True)
 class Point:
