@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core import registry
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError
@@ -128,7 +127,7 @@ def test_a_figure_without_anything_on_it_is_a_sentence(tmp_path: Path) -> None:
     directory = sweep_toy(tmp_path / "run")
     empty = {"empty": Figure("empty", "Nothing", "cells", draw_nothing)}
     with (
-        mock.patch.object(registry, "figures_of", lambda study: empty),
+        mock.patch("overfit_cli.figures.draw.figures_of", lambda study: empty),
         pytest.raises(UserError, match=r"^empty: nothing would be drawn; the cells hold no number"),
     ):
         draw_figure(Request("empty", [directory], FigureOptions()))

@@ -17,7 +17,6 @@ from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps import progress
-from overfit_cli.sweeps import progress as time_left
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.manifest import planned_cells
@@ -474,7 +473,6 @@ def test_output_that_is_no_terminal_gets_plain_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.3)
-    monkeypatch.setattr(time_left, "WARM_UP", 0.2)
     grid = ("sweep", "toy", "--n", "1:12", "--seeds", "1", "--set", "pause=0.1", "--jobs", "1")
     done = run(*grid, cwd=tmp_path)
     line = r"^\d+ of 12 cells; [\d.]+ s so far, (about [\d.]+|less than 1) s left$"

@@ -18,7 +18,7 @@ from overfit_cli.cli.completion import run_directories
 from overfit_cli.cli.options import DataFolder, read_path, use_data
 from overfit_cli.core.console import console
 from overfit_cli.core.files import read_bounded, reason_of
-from overfit_cli.core.text import VERSION, UserError, plural, visible
+from overfit_cli.core.text import VERSION, BadValue, UserError, plural, shortened, visible
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Picture
@@ -282,6 +282,9 @@ def _compare(
         if change:  # a figure that a notebook showed before it was saved is laid out once more
             change = difference_of(kind, content, image(picture, kind)) and change
     except Exception as error:  # the record may have been edited
+        if isinstance(error, BadValue):  # an option of the figure, as `plot` spells it
+            option = f"--{error.name} {shortened(str(error.value))}: {error.accepts}"
+            return False, f"The picture can't be drawn again here: {option}"
         name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
         return False, f"The picture can't be drawn again here: {name}{error}"
     if not change:
