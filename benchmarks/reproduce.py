@@ -92,7 +92,7 @@ def train_again(data: FigureData, directory: RunDirectory) -> FigureData:
     ]
     study.prepare(cells)
     logged = not data.trajectories.empty
-    plan = make_plan(Grid(study, {}, (0,), {}), directory, "cpu", cells=cells, trajectories=logged)
+    plan = make_plan(Grid(study, {}, (0,)), directory, "cpu", cells=cells, trajectories=logged)
     directory.prepare()
     execute(plan, directory, Execution(trajectories=logged), Local(2))
     return load_figure_data(directory)

@@ -30,7 +30,7 @@ def main() -> None:
     """Make a directory, then time commands on it."""
     cells = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     seeds = -(-cells // PER_SEED)
-    grid = make_grid(find_study("benign-vit"), POINTS, tuple(range(seeds)), {})
+    grid = make_grid(find_study("benign-vit"), POINTS, tuple(range(seeds)))
     folder = Path(tempfile.mkdtemp())
     try:
         path = folder / "run"

@@ -54,7 +54,7 @@ def main() -> None:
     """Run every kind of storm and print what it counted."""
     match sys.argv[1:]:
         case ["sweep", path, *how]:  # what the kills kill
-            many = make_grid(find_study("benign-vit"), MANY, MANY_SEEDS, {})
+            many = make_grid(find_study("benign-vit"), MANY, MANY_SEEDS)
             sweep(many, Path(path), jobs=2, fresh="fresh" in how)
             return
         case [number]:
@@ -76,15 +76,15 @@ class Storm:
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder, self.chance = folder, chance
-        self.grid = make_grid(find_study("benign-vit"), TEXTS, SEEDS, {})
+        self.grid = make_grid(find_study("benign-vit"), TEXTS, SEEDS)
         sweep(self.grid, folder / "whole")
-        sweep(make_grid(find_study(OTHER[0]), OTHER[1], (0,), {}), folder / "other")
+        sweep(make_grid(find_study(OTHER[0]), OTHER[1], (0,)), folder / "other")
         self.cells, self.steps = rows(folder / "whole")
 
     def kills(self, rounds: int) -> Counter[str]:
         """Kill sweeps, fresh ones and compactions at random moments; then resume."""
         path, whole = self.folder / "killed", self.folder / "undisturbed"
-        sweep(make_grid(self.grid.study, MANY, MANY_SEEDS, {}), whole)
+        sweep(make_grid(self.grid.study, MANY, MANY_SEEDS), whole)
         again = [*PYTHON, "benchmarks.storm", "sweep", str(path)]
         commands = [again, [*again, "fresh"], [*OVERFIT, "compact", str(path)]]
         counts = Counter(kills=0, lost=0, doubled=0, wrong=0, leftovers=0)

@@ -176,8 +176,8 @@ def design(preset_name: str) -> pd.DataFrame:
     if preset is None:
         raise UserError(f"There is no preset {preset_name!r}.")
     study = find_study(preset.content.study)
-    texts, places = preset_texts(preset, "quick")
+    texts = preset_texts(preset, "quick")
     seeds = parse_seeds(str(preset.profile("quick").seeds))
-    grid = make_grid(study, texts, seeds, places)
+    grid = make_grid(study, texts, seeds)
     rows = [{**cell.parameters.model_dump(), "seed": cell.seed} for cell in grid.cells()]
     return pd.DataFrame(rows).assign(study=study.name, status="done", reason="")

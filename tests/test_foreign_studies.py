@@ -105,7 +105,7 @@ def test_batches_that_lose_or_double_cells_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[list[Cell]], object]
 ) -> None:
     monkeypatch.setattr(type(TOY), "batches", lambda study, cells, device: made(cells))
-    grid = make_grid(TOY, {"n": "1:3"}, (0,), {})
+    grid = make_grid(TOY, {"n": "1:3"}, (0,))
     with pytest.raises(UserError, match="puts a cell into no batch, or into several"):
         make_plan(grid, RunDirectory(tmp_path), "cpu")
 

@@ -10,45 +10,22 @@ import overfit_cli
 
 PACKAGE = Path(overfit_cli.__file__).parent
 
-# Files that still spell options; the list only ever shrinks.
+# Files that still spell options. The list only ever shrinks: take a file out when it is clean.
 ALLOWED = frozenset(
     {
         "api.py",
         "core/files.py",
-        "core/parameters.py",
         "core/training.py",
         "figures/draw.py",
-        "figures/look.py",
         "figures/picture.py",
-        "report/difference_figure.py",
-        "report/differences.py",
         "report/judge.py",
         "report/page.py",
-        "studies/attention_kernel/classifier_study.py",
-        "studies/attention_kernel/landscape/parameters.py",
         "studies/attention_kernel/pathfinder/data.py",
-        "studies/attention_kernel/pathfinder/parameters.py",
-        "studies/attention_kernel/regression/parameters.py",
         "studies/attention_kernel/text/data.py",
-        "studies/attention_kernel/text/parameters.py",
         "studies/benign_vit/images/data.py",
         "studies/benign_vit/images/figures.py",
-        "studies/benign_vit/images/parameters.py",
-        "studies/benign_vit/vit/parameters.py",
-        "studies/multihead/mixture/parameters.py",
-        "studies/multihead/parameters.py",
-        "studies/multihead/planted/data.py",
-        "studies/multihead/sst2/data.py",
-        "studies/multihead/sst2/engine.py",
-        "studies/multihead/sst2/parameters.py",
-        "studies/softmax_network/convergence/parameters.py",
-        "studies/softmax_network/diffusion/parameters.py",
         "sweeps/executors.py",
-        "sweeps/grid.py",
-        "sweeps/load.py",
         "sweeps/manifest.py",
-        "sweeps/plan.py",
-        "sweeps/ranges.py",
         "sweeps/store.py",
     }
 )
@@ -78,4 +55,4 @@ def test_no_text_outside_the_command_line_begins_with_an_option() -> None:
         for path in PACKAGE.rglob("*.py")
         if path.relative_to(PACKAGE).parts[0] != "cli" and options_in(ast.parse(path.read_text()))
     }
-    assert spelling <= ALLOWED
+    assert spelling == ALLOWED

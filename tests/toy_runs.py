@@ -25,13 +25,13 @@ TOY = find_study("toy")
 
 def toy_cells(n: str = "1:3", snr: str = "1:2:2", seeds: Sequence[int] = (0,)) -> list[Cell]:
     """Cells of the toy; a batch is one `n` of one seed."""
-    return make_grid(TOY, {"n": n, "snr": snr}, tuple(seeds), {}).cells()
+    return make_grid(TOY, {"n": n, "snr": snr}, tuple(seeds)).cells()
 
 
 def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirectory:
     """Sweep the toy over n and two SNR, with trajectories: a part of two cells for each n."""
     directory = RunDirectory(path, "--out")
-    grid = make_grid(TOY, {"n": n, "snr": "1:2:2"}, (0,), {})
+    grid = make_grid(TOY, {"n": n, "snr": "1:2:2"}, (0,))
     plan = make_plan(grid, directory, "cpu", trajectories=True, fresh=fresh)
     directory.prepare()
     with one_part_per_batch():

@@ -111,7 +111,6 @@ def sweep(
         {**_mapping(parameters), **axes},
         subject.seeds if seeds is None else seeds,
         subject.texts,
-        subject.places,
     )
     refinement = _refinement(grid, refine, threshold, tolerance)
     name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")

@@ -144,7 +144,7 @@ RANGES = [
     ("sweep --n 1:5000 --snr 1:2:5000 --seeds 9", ["225000000", "up to 5000000"]),
     (
         "sweep --set d=1000000 --set d_h=1000000",
-        ["--set d 1000000, --set d_h 1000000: a cell needs about", "GB", "this machine has"],
+        ["d 1000000, d_h 1000000: a cell needs about", "GB", "this machine has"],
     ),
     ("sweep --seeds 0", ["--seeds 0", "from 1 to 100000"]),
     ("sweep --seeds -1", ["--seeds -1", "from 1 to 100000"]),
@@ -305,7 +305,7 @@ DIRECTORIES = [
     ("sweep large.toml", ["large.toml", "can't be read", "1048576 bytes"]),
     ("sweep notext.toml", ["notext.toml", "can't be read as TOML"]),
     ("sweep nested.toml", ["nested.toml", "set.n", "one value, or a range in quotes"]),
-    ("sweep nan.toml", ["nan.toml: snr nan", "a number above 0"]),
+    ("sweep nan.toml", ["nan.toml: snr='nan'", "a number above 0"]),
     ("sweep endless.toml", ["endless.toml", "no such preset file"]),
     (f"sweep {'x' * 300}.toml", ["xxx.toml", "no such preset file"]),
     ("sweep elsewhere.toml", ["elsewhere.toml", "directory is '../up'"]),
@@ -342,7 +342,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     few = {"kernel": "softmax,gaussian", "learning_rate": "0.1,0.2", "training_steps": "2"}
     rates = RunDirectory(folder / "rates")
     rates.prepare()
-    cells = make_grid(regression, few, (0,), {}).cells()
+    cells = make_grid(regression, few, (0,)).cells()
     for cell in cells:
         rates.write(regression, list(train_all(regression, [cell], Execution(trajectories=True))))
     (folder / "file.txt").write_text("a file")

@@ -187,7 +187,7 @@ def test_a_terminal_that_takes_nothing_back_gets_lines_and_the_last_diagram(
 
 
 def toy_plan(folder: Path, **texts: str) -> Plan:
-    return make_plan(make_grid(TOY, texts, (0, 1), {}), RunDirectory(folder), "cpu")
+    return make_plan(make_grid(TOY, texts, (0, 1)), RunDirectory(folder), "cpu")
 
 
 def drawn(diagram: SweepDiagram) -> list[str]:

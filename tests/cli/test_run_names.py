@@ -14,7 +14,7 @@ from tests.command import call
 def name_of(subject: str, **texts: str) -> str:
     """The directory that a sweep with these settings goes into."""
     chosen = find_subject(subject)
-    return sweep_name(chosen, make_grid(chosen.study, {**chosen.texts, **texts}, (0,), {}))
+    return sweep_name(chosen, make_grid(chosen.study, {**chosen.texts, **texts}, (0,)))
 
 
 @pytest.mark.parametrize(

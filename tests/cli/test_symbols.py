@@ -100,7 +100,7 @@ def test_python_takes_symbols_too(tmp_path: Path) -> None:
         ("train --N 2:4", "--N: a training takes one value of n, not 3"),
         ("sweep --Q 3", "--Q: benign-vit has no parameter 'Q'"),
         ("plot heatmap --from out --x Q", "--x Q: benign-vit has no parameter 'Q'"),
-        ("plot heatmap --from out --where SNR=low", "--where SNR low: snr takes a number above 0"),
+        ("plot heatmap --from out --where SNR=low", "--where SNR=low: snr takes a number above 0"),
         ("plot heatmap --from out --where Q=3", "--where Q=3: benign-vit has no parameter 'Q'"),
     ],
 )

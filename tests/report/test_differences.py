@@ -272,7 +272,7 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
         compare_sides(tmp_path / "none", b)
     with pytest.raises(UserError, match=r"B .*none: there is no such directory"):
         compare_sides(a, tmp_path / "none")
-    with pytest.raises(UserError, match=r"--where-b n=9: no cell has that; there is 1"):
+    with pytest.raises(UserError, match=r"where_b='n=9': no cell has that; there is 1"):
         compare_sides(a, b, where_b=["n=9"])
 
 

@@ -54,7 +54,7 @@ def test_a_study_without_cells_shows_nothing() -> None:
 def test_a_planned_point_has_the_defaults_that_hold_for_it(tmp_path: Path) -> None:
     """The example fixes its sizes: a plan that mixes it with random problems has both."""
     texts = {"instance": "random,example", "kernel": "softmax,gaussian"}
-    record_run(tmp_path, make_grid(study, texts, (0, 1), {}), {})
+    record_run(tmp_path, make_grid(study, texts, (0, 1)), {})
     planned = planned_cells(tmp_path, study)
     assert len(planned) == 2 * 2 * 2
     for instance, sizes in (("example", [1, 2, 2, 1]), ("random", [4, 4, 24, 1])):
@@ -64,7 +64,7 @@ def test_a_planned_point_has_the_defaults_that_hold_for_it(tmp_path: Path) -> No
 
 def test_points_that_the_study_refuses_are_not_planned(tmp_path: Path) -> None:
     texts = {"instance": "random,example", "value_gap": "0,1"}
-    record_run(tmp_path, make_grid(study, texts, (0,), {}), {})
+    record_run(tmp_path, make_grid(study, texts, (0,)), {})
     planned = planned_cells(tmp_path, study)
     points = zip(planned["instance"], planned["value_gap"], strict=True)
     assert sorted(points) == [("example", 0.0), ("example", 1.0), ("random", 0.0)]

@@ -245,7 +245,7 @@ def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
     monkeypatch.setattr(executors, "_OWN_DATA", there and str(tmp_path / there))
     images = find_study("benign-vit-images")
     values = {"source": "mnist", "n": "4", "test_samples": "4"}
-    cells = make_grid(images, values, (0,), {}).cells()
+    cells = make_grid(images, values, (0,)).cells()
     pickled = pickled_work(Work(images, Execution(), images.prepare(cells)))
     shutil.rmtree(data)
     record = run_remotely(overfit_cli.__version__, pickled, [(0, cells)])

@@ -174,7 +174,7 @@ def test_a_sweep_that_trains_adds_to_the_history(swept: Path) -> None:
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    grid = make_grid(TOY, {"n": "2:4", "snr": "0.5,1", "mood": "well,nan"}, (0, 5), {})
+    grid = make_grid(TOY, {"n": "2:4", "snr": "0.5,1", "mood": "well,nan"}, (0, 5))
     record_run(tmp_path, grid, {"jobs": 2, "refine": 3, "tolerance": 0.25}, {"MNIST": "abc"})
     manifest = read_manifest(tmp_path)
     assert manifest is not None
@@ -189,6 +189,6 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 
 def test_the_manifest_of_a_damaged_directory_says_whose_it_is(tmp_path: Path) -> None:
     directory = sweep_toy(tmp_path / "out")
-    record_run(directory.path, make_grid(TOY, {"n": "1"}, (0,), {}), {})
+    record_run(directory.path, make_grid(TOY, {"n": "1"}, (0,)), {})
     assert directory.study_name() == "toy"
     assert len(overfit_cli.load(directory.path)) == 6

@@ -352,8 +352,8 @@ def test_studies_mixed_without_a_manifest_are_refused_by_name(mixed: RunDirector
 
 def test_a_run_of_another_study_is_not_recorded(swept: RunDirectory, tmp_path: Path) -> None:
     """As where two sweeps begin at once in a directory that is still empty."""
-    record_run(swept.path, make_grid(TOY, {"n": "1"}, (0,), {}), {})
-    other = make_grid(find_study("benign-vit"), {"n": "2"}, (0,), {})
+    record_run(swept.path, make_grid(TOY, {"n": "1"}, (0,)), {})
+    other = make_grid(find_study("benign-vit"), {"n": "2"}, (0,))
     with pytest.raises(UserError, match="it holds cells of toy, not of benign-vit"):
         record_run(swept.path, other, {})
 
@@ -411,9 +411,9 @@ def test_a_plan_reads_what_it_needs_only_once(
 
     monkeypatch.setattr("overfit_cli.sweeps.store.read_part", counted)
     directory = RunDirectory(swept.path)
-    record_run(swept.path, make_grid(TOY, {"n": "1"}, (0,), {}), {})
+    record_run(swept.path, make_grid(TOY, {"n": "1"}, (0,)), {})
     for _ in range(3):
-        make_plan(make_grid(TOY, {"n": "1:3", "snr": "1:2:2"}, (0,), {}), directory, "cpu")
+        make_plan(make_grid(TOY, {"n": "1:3", "snr": "1:2:2"}, (0,)), directory, "cpu")
     assert len(read) == 3
 
 

@@ -23,9 +23,9 @@ from tests.toy_runs import TOY, sweep_toy
 def test_a_key_is_the_hash_of_the_cell_as_json() -> None:
     """The plain way beside the quick one, over every kind of value."""
     cells = [
-        *make_grid(benign_vit, {"n": "2:9", "snr": "1e-5:1e8:7:log"}, (0, 7), {}).cells(),
-        *make_grid(benign_vit, {"noise": "isotropic,orthogonal", "d": "64"}, (1,), {}).cells(),
-        *make_grid(TOY, {"mood": "well,nan", "pause": "0,-0,1e-7"}, (2**40,), {}).cells(),
+        *make_grid(benign_vit, {"n": "2:9", "snr": "1e-5:1e8:7:log"}, (0, 7)).cells(),
+        *make_grid(benign_vit, {"noise": "isotropic,orthogonal", "d": "64"}, (1,)).cells(),
+        *make_grid(TOY, {"mood": "well,nan", "pause": "0,-0,1e-7"}, (2**40,)).cells(),
     ]
     for cell in cells:
         content = {
@@ -41,11 +41,11 @@ def test_a_key_is_the_hash_of_the_cell_as_json() -> None:
 
 def test_nought_has_one_name() -> None:
     info = describe(TOY.parameters)["pause"]
-    assert str(parse_value(info, "-0", "--set pause")) == "0.0"
+    assert str(parse_value(info, "-0")) == "0.0"
 
 
 def grid_of(n: str, snr: str, seeds: int = 1, **texts: str) -> Grid:
-    return make_grid(TOY, {"n": n, "snr": snr, **texts}, tuple(range(seeds)), {})
+    return make_grid(TOY, {"n": n, "snr": snr, **texts}, tuple(range(seeds)))
 
 
 def test_a_thinned_grid_is_a_part_of_it() -> None:
@@ -56,7 +56,7 @@ def test_a_thinned_grid_is_a_part_of_it() -> None:
         assert set(values) < set(grid.values[name])
         assert list(values) == sorted(values)
     assert grid.thinned(grid.size) == grid
-    assert Grid(TOY, {}, tuple(range(9)), {}).thinned(2).size <= 2
+    assert Grid(TOY, {}, tuple(range(9))).thinned(2).size <= 2
 
 
 def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
@@ -128,7 +128,7 @@ def test_many_jobs_take_no_less_than_the_longest_batch(tmp_path: Path) -> None:
     assert " on 4 jobs, " in few.stdout
     assert " on 8 jobs, as long as the longest batch, " in many.stdout
     plan = make_plan(
-        make_grid(TOY, {"n": "1:8", "pause": "0.02"}, (0,), {}), RunDirectory(tmp_path), "cpu"
+        make_grid(TOY, {"n": "1:8", "pause": "0.02"}, (0,)), RunDirectory(tmp_path), "cpu"
     )
     one, four, two_hundred = (estimate(plan, jobs, "cpu", within=20) for jobs in (1, 4, 200))
     assert one.seconds is not None

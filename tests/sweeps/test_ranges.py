@@ -32,20 +32,20 @@ KNOWN = describe(BenignVitParameters)
     ],
 )
 def test_a_range_names_its_values(name: str, text: str, values: tuple[Value, ...]) -> None:
-    found = parse_range(KNOWN[name], text, f"--{name}")
+    found = parse_range(KNOWN[name], text)
     assert found == values
     assert [type(value) for value in found] == [type(value) for value in values]
 
 
 def test_a_range_of_reals_has_forty_evenly_spaced_points_unless_told() -> None:
-    values = parse_range(KNOWN["snr"], "0.1:16", "--snr")
+    values = parse_range(KNOWN["snr"], "0.1:16")
     np.testing.assert_allclose(np.array(values, float), np.linspace(0.1, 16, 40), rtol=1e-11)
 
 
 def test_the_same_point_has_the_same_value_in_a_coarse_and_a_fine_range() -> None:
     """So that a grid that is refined reuses its cells."""
-    coarse = parse_range(KNOWN["snr"], "0.1:16:12", "--snr")
-    fine = parse_range(KNOWN["snr"], "0.1:16:34", "--snr")
+    coarse = parse_range(KNOWN["snr"], "0.1:16:12")
+    fine = parse_range(KNOWN["snr"], "0.1:16:34")
     assert set(coarse) <= set(fine)
 
 
@@ -58,5 +58,5 @@ def test_seeds_are_counted_or_named(text: str, seeds: tuple[int, ...]) -> None:
 
 
 def test_a_negative_seed_is_refused() -> None:
-    with pytest.raises(UserError, match=r"--seeds -1:3: a seed is a whole number of at least 0"):
+    with pytest.raises(UserError, match=r"seeds='-1:3': a seed is a whole number of at least 0"):
         parse_seeds("-1:3")

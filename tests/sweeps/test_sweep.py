@@ -33,7 +33,7 @@ SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20"
 def small_grid(n: str = "2:4", snr: str = "0.5:4:3", seeds: tuple[int, ...] = (0, 1)) -> Grid:
     """A grid of the real study that trains in milliseconds."""
     texts = {"n": n, "snr": snr, "init_divisor": "4", "epsilon": "0.1", **SMALL}
-    return make_grid(benign_vit, texts, seeds, {})
+    return make_grid(benign_vit, texts, seeds)
 
 
 def sweep(grid: Grid, path: Path, jobs: int = 1, backend: str = "loky") -> pd.DataFrame:

@@ -74,7 +74,7 @@ def test_a_task_of_no_time_is_no_reason_to_divide_by_it() -> None:
 
 
 def test_quick_cells_share_parts(tmp_path: Path) -> None:
-    grid = make_grid(TOY, {"n": "1:300", "snr": "1:2:2"}, (0,), {})
+    grid = make_grid(TOY, {"n": "1:300", "snr": "1:2:2"}, (0,))
     directory = RunDirectory(tmp_path, "--out")
     plan = make_plan(grid, directory, "cpu")
     assert len(plan.batches) == 300
@@ -90,7 +90,7 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
 ) -> None:
     """Its task is halved until it is alone; the others of it are done."""
     monkeypatch.setattr("overfit_cli.sweeps.worker.MOST_GROWTH", 1000)
-    grid = make_grid(TOY, {"n": "1:6", "mood": "kills,well"}, (0,), {})
+    grid = make_grid(TOY, {"n": "1:6", "mood": "kills,well"}, (0,))
     cells: list[Cell] = [
         cell
         for cell in grid.cells()

@@ -88,7 +88,7 @@ class Command(TyperCommand):
                 option, value = (option if value else (named.secondary_opts or [option])[0]), None
             elif value == ():
                 option, value = f"--no-{error.name}", None
-        elif any("--set" in one.opts for one in self.params):
+        elif value is not None and any("--set" in one.opts for one in self.params):
             option = f"--set {error.name}"
         shown = value[0] if isinstance(value, tuple) else value
         shown = f"{shown:.12g}" if isinstance(shown, float) else shown

@@ -23,7 +23,7 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.completion import settings, subjects
-from overfit_cli.core.text import UserError, is_plain_number, is_text, nearest, shortened
+from overfit_cli.core.text import BadValue, UserError, is_plain_number, is_text, nearest, shortened
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
@@ -92,6 +92,14 @@ DeviceName = Annotated[
 
 
 _Name = TypeVar("_Name", bound=str)
+
+
+def as_option(error: UserError) -> str:
+    """Return what an error says, a bad value's name spelled as an option: `--where n=9: …`."""
+    if not isinstance(error, BadValue):
+        return str(error)
+    option = f"--{error.name.replace('_', '-')}"
+    return f"{option} {shortened(str(error.value))}: {error.accepts}"
 
 
 def read_one_of(flag: str, text: str, names: Collection[_Name]) -> _Name:

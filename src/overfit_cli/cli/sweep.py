@@ -128,7 +128,7 @@ def sweep(
     texts, flags = by_name(texts, flags, chosen.study)
     check_parameters(flags, chosen.study, own, context)
     use_data(data)
-    grid = grid_of(chosen, seeds, texts, flags)
+    grid = grid_of(chosen, seeds, texts)
     rounds = None if refine is None else read_whole("--refine", refine, 0)
     refinement = _refinement(grid, rounds, threshold, tolerance)
     name = sweep_name(chosen, grid) + ("-refined" if refinement is not None else "")
@@ -207,7 +207,6 @@ def grid_of(
     chosen: Subject,
     seeds: str | None = None,
     texts: Mapping[str, str] | None = None,
-    flags: Mapping[str, str] | None = None,
 ) -> Grid:
     """Return the grid of a subject.
 
@@ -215,7 +214,6 @@ def grid_of(
         chosen: the study, preset or function.
         seeds: the text of `--seeds`; None for the seeds of the study or preset.
         texts: the values that the user gives, by parameter; they come before the preset's.
-        flags: where they are given, for messages.
 
     Raises:
         UserError: if a value isn't taken.
@@ -225,8 +223,7 @@ def grid_of(
 
     found = parse_seeds(chosen.seeds if seeds is None else seeds)
     check_seeds(chosen.study, found)
-    values, places = {**chosen.texts, **(texts or {})}, {**chosen.places, **(flags or {})}
-    return make_grid(chosen.study, values, found, places)
+    return make_grid(chosen.study, {**chosen.texts, **(texts or {})}, found)
 
 
 def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:

@@ -23,7 +23,7 @@ from overfit_cli.cli.options import (
     use_data,
 )
 from overfit_cli.core.console import console, next_lines
-from overfit_cli.core.text import UserError, duration
+from overfit_cli.core.text import BadValue, UserError, duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,7 +69,7 @@ def train(
     use_data(data)
     seeds = (read_whole("--seed", seed, 0),)
     check_seeds(chosen.study, seeds, "seed")
-    grid = make_grid(chosen.study, {**chosen.texts, **texts}, seeds, {**chosen.places, **flags})
+    grid = make_grid(chosen.study, {**chosen.texts, **texts}, seeds)
     _check_one_cell(grid)
     output = console()
     named = read_path("--out", out)
@@ -214,8 +214,8 @@ def _name(chosen: Subject, given: Collection[str], grid: Grid) -> str:
 
 def _check_one_cell(grid: Grid) -> None:
     for name, values in grid.axes.items():
-        flag = grid.flags.get(name, f"--{name}")
-        raise UserError(
-            f"{flag}: a training takes one value of {name}, not {len(values)}; "
-            "several are an axis of `overfit sweep`."
+        accepts = (
+            f"a training takes one value of {name}, not {len(values)}; several are an axis of "
+            "`overfit sweep`."
         )
+        raise BadValue(name, None, accepts)

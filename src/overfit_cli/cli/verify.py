@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from overfit_cli.cli.completion import run_directories
-from overfit_cli.cli.options import DataFolder, read_path, use_data
+from overfit_cli.cli.options import DataFolder, as_option, read_path, use_data
 from overfit_cli.core.console import console
 from overfit_cli.core.files import read_bounded, reason_of
-from overfit_cli.core.text import VERSION, BadValue, UserError, plural, shortened, visible
+from overfit_cli.core.text import VERSION, UserError, plural, visible
 
 if TYPE_CHECKING:
     from overfit_cli.figures.picture import Picture
@@ -169,7 +169,8 @@ def _load(record: FigureRecord, index: int, path: Path) -> Source:
             figure, data = figure_and_data(record.figure, RunDirectory(path), record.where)
             now = record_of_run(path, data, figure, record.options)
     except UserError as error:
-        return Source(path, str(error).partition(f" {path}: ")[2] or str(error))
+        said = as_option(error)
+        return Source(path, said.partition(f" {path}: ")[2] or said)
     return Source(path, _change(record.sources[index], now), data, now)
 
 
@@ -282,11 +283,10 @@ def _compare(
         if change:  # a figure that a notebook showed before it was saved is laid out once more
             change = difference_of(kind, content, image(picture, kind)) and change
     except Exception as error:  # the record may have been edited
-        if isinstance(error, BadValue):  # an option of the figure, as `plot` spells it
-            option = f"--{error.name} {shortened(str(error.value))}: {error.accepts}"
-            return False, f"The picture can't be drawn again here: {option}"
-        name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-        return False, f"The picture can't be drawn again here: {name}{error}"
+        said = (
+            as_option(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        )
+        return False, f"The picture can't be drawn again here: {said}"
     if not change:
         return True, "Drawn again, the picture is the same."
     then, here = (

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_ori
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from overfit_cli.core.text import UserError, is_plain_number, nearest, shortened
+from overfit_cli.core.text import BadValue, is_plain_number, nearest, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,18 +110,15 @@ class StudyParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    def refusals(self) -> Iterator[str]:
-        """Give sentences on values that can't stand together; the first one is shown.
-
-        A sentence begins with `--set NAME VALUE: ` and says what would be accepted.
-        """
+    def refusals(self) -> Iterator[BadValue]:
+        """Give an error for each value that can't stand with the others; the first is raised."""
         yield from ()
 
     @model_validator(mode="after")
     def _can_stand_together(self) -> Self:
         refusal = next(self.refusals(), None)
         if refusal is not None:
-            raise ValueError(refusal)
+            raise ValueError(refusal)  # pydantic passes on what is a ValueError alone
         return self
 
 
@@ -346,15 +343,15 @@ def _accepts(kind: Kind, choices: tuple[str, ...], constraints: list[Any]) -> st
 Result = TypeVar("Result")
 
 
-def parse_value(info: ParameterInfo, text: str, flag: str) -> Value:
+def parse_value(info: ParameterInfo, text: str) -> Value:
     """Turn one `text` into a value of the parameter's kind; bounds are left to `build`.
 
     Raises:
-        UserError: if the text isn't of that kind.
+        BadValue: if the text isn't of that kind.
     """
     text = text.strip()
     said = shortened(text)
-    refusal = UserError(f"{flag} {said}: {info.name} takes {info.accepts}, not {said!r}.")
+    refusal = BadValue(info.name, said, f"{info.name} takes {info.accepts}, not {said!r}.")
     if info.kind == "text":
         return text
     if info.kind == "literal":
@@ -403,47 +400,36 @@ def of_rows(
     return [found[point] for point in points]
 
 
-def build(
-    model: type[StudyParameters], values: Mapping[str, Value], flags: Mapping[str, str]
-) -> StudyParameters:
+def build(model: type[StudyParameters], values: Mapping[str, Value]) -> StudyParameters:
     """Make the parameters, with defaults for what `values` leaves out.
 
-    Args:
-        values: values by parameter name.
-        flags: how the user wrote each name (`--n`, `--set d`), for the message.
-
     Raises:
-        UserError: naming the flag, the value and what would be accepted.
+        BadValue: naming the parameter, its value and what would be accepted.
     """
     known = describe(model)
     for name in values:
         if name not in known:
-            raise unknown_parameter(name, known, flags.get(name))
+            raise unknown_parameter(name, known)
     for name, info in known.items():
         if info.default is None and name not in values:
-            raise UserError(f"--{name}: it has no default; give {info.accepts}.")
+            raise BadValue(name, None, f"it has no default; give {info.accepts}.")
     try:
         return model(**values)
     except ValidationError as error:
-        raise UserError(_sentence(error.errors()[0], known, flags)) from None
+        raise _refusal(error.errors()[0], known) from None
 
 
-def unknown_parameter(
-    name: str, known: Mapping[str, ParameterInfo], flag: str | None = None
-) -> UserError:
+def unknown_parameter(name: str, known: Mapping[str, ParameterInfo]) -> BadValue:
     """Return the error for a parameter that the study doesn't have, with the nearest one."""
-    flag = flag or f"--{name}"
-    return UserError(f"{flag}: the study has no parameter {name!r}; {nearest(name, known)}")
+    return BadValue(name, None, f"the study has no parameter {name!r}; {nearest(name, known)}")
 
 
-def _sentence(
-    error: ErrorDetails, known: Mapping[str, ParameterInfo], flags: Mapping[str, str]
-) -> str:
-    if not error["loc"]:  # a study's own sentence begins with --set NAME
-        sentence = str(error["msg"]).removeprefix("Value error, ")
-        for name, flag in flags.items():
-            sentence = sentence.replace(f"--set {name} ", f"{flag} ")
-        return sentence
-    name = str(error["loc"][0])
-    flag = flags.get(name, f"--{name}")
-    return f"{flag} {error['input']}: {name} takes {known[name].accepts}, not {error['input']}."
+def _refusal(error: ErrorDetails, known: Mapping[str, ParameterInfo]) -> BadValue:
+    """The error of a value that pydantic refuses, or a study's own refusal."""
+    if not error["loc"]:
+        refusal = error["ctx"]["error"].args[0]
+        if isinstance(refusal, BadValue):
+            return refusal
+        return BadValue("parameters", None, str(refusal))
+    name, value = str(error["loc"][0]), error["input"]
+    return BadValue(name, value, f"{name} takes {known[name].accepts}, not {value}.")

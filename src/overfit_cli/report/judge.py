@@ -140,9 +140,12 @@ def _whole(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
 
 def _check_values(cells: pd.DataFrame, study: AnyStudy) -> None:
     """Refuse values of parameters that the study doesn't take."""
-    flags = {name: f"The cells' {name}" for name in describe(study.parameters)}
-    for row in cells[list(flags)].drop_duplicates().to_dict("records"):
-        build(study.parameters, {str(name): value for name, value in row.items()}, flags)
+    names = list(describe(study.parameters))
+    for row in cells[names].drop_duplicates().to_dict("records"):
+        try:
+            build(study.parameters, {str(name): value for name, value in row.items()})
+        except BadValue as error:
+            raise UserError(f"The cells' {error.name} {error.value}: {error.accepts}") from error
 
 
 @dataclass(frozen=True)

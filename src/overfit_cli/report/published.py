@@ -20,7 +20,7 @@ from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.files import read_bounded, reason_of
 from overfit_cli.core.parameters import ParameterInfo, describe, parameter_named, parse_value
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError, is_plain_number, nearest, shortened
+from overfit_cli.core.text import BadValue, UserError, is_plain_number, nearest, shortened
 from overfit_cli.stats.pairs import places
 
 MOST_BYTES = 1 << 26
@@ -138,7 +138,10 @@ def _values(sheet: _Sheet, written: str, info: ParameterInfo) -> list[Any]:
         said = f"{sheet.path}: line {line}: {written}"
         if not text.strip():
             raise UserError(f"{said} is empty; it takes {info.accepts}.")
-        read[text] = parse_value(info, text, said)
+        try:
+            read[text] = parse_value(info, text)
+        except BadValue as error:
+            raise UserError(f"{said} {shortened(text)}: {error.accepts}") from error
         if info is _SEED and int(read[text]) < 0:
             raise UserError(f"{said} {shortened(text)}: it takes {info.accepts}.")
     return [read[text] for text in sheet.columns[written]]

@@ -147,7 +147,7 @@ def load_run(path: Path, letter: str, where: Sequence[str], own: Sequence[str]) 
     directory = RunDirectory(path, letter)
     study, cells = load_study_and_cells(directory, any_version=True)
     selections = read_selections(where, study)
-    selections += read_selections(own, study, f"--where-{letter.lower()}")
+    selections += read_selections(own, study, f"where_{letter.lower()}")
     manifest = read_manifest(path)
     return Side(
         letter,
@@ -179,7 +179,7 @@ def load_points(path: Path, other: Side, where: Sequence[str], own: Sequence[str
     points = read_published(path, other.study)
     columns = list(points.columns)
     shared = [one for one in read_selections(where, other.study) if one.name in columns]
-    shared += read_selections(own, other.study, "--where-b")
+    shared += read_selections(own, other.study, "where_b")
     chosen = chosen_cells(points, shared).reset_index(drop=True)
     names = [name for name in columns[: columns.index("status")] if name != "seed"]
     return Side("B", path, tuple(own), tuple(where), other.study, chosen, tuple(names))
@@ -261,8 +261,8 @@ def why_no_pair(a: Side, b: Side, names: Sequence[str], pairs: Pairs, *, interpo
         f"{name} is {_listed(a.values(name))} in A and {_listed(b.values(name))} in B"
         for name in apart
     )
-    chosen = " ".join(word for name in apart for side in (a, b) for word in _choice(side, name))
-    choose = f"choose one value on each side with {chosen}"
+    chosen = "".join(word for name in apart for side in (a, b) for word in _choice(side, name))
+    choose = f"choose one value on each side with{chosen}"
     between = not interpolated and all(_is_between(a, b, name) for name in apart)
     interpolate = "compare between A's values with --interpolate, or " if between else ""
     return f"{no_pair} a counterpart: {differs}; {interpolate}{choose}."
@@ -285,7 +285,7 @@ def _is_between(a: Side, b: Side, name: str) -> bool:
 def _choice(side: Side, name: str) -> list[str]:
     """The option that leaves one value of a parameter on a side; none where it has one."""
     values = side.values(name)
-    option = f"--where-{side.letter.lower()} {shlex.quote(f'{name}={values[0]}')}"
+    option = f" --where-{side.letter.lower()} {shlex.quote(f'{name}={values[0]}')}"
     return [option] if len(values) > 1 else []
 
 

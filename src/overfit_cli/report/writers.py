@@ -31,7 +31,7 @@ def write_report(
     where: Sequence[str] = (),
     unexpected: Mapping[str, str] | None = None,
     *,
-    flag: str = "--out",
+    flag: str,
 ) -> list[Path]:
     """Write a report as a page, in Markdown, JSON and JUnit, with its verdicts; return the paths.
 

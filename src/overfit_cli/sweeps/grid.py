@@ -46,13 +46,11 @@ class Grid:
         values: for each parameter that was set, its values; one value sets it, several make it an
             axis.
         seeds: the seeds of every point.
-        flags: how the user wrote each parameter, for messages.
     """
 
     study: AnyStudy
     values: Mapping[str, tuple[Value, ...]]
     seeds: tuple[int, ...]
-    flags: Mapping[str, str]
 
     @property
     def axes(self) -> dict[str, tuple[Value, ...]]:
@@ -85,7 +83,7 @@ class Grid:
         self.check()
         names = list(self.values)
         points = [
-            build(self.study.parameters, dict(zip(names, point, strict=True)), self.flags)
+            build(self.study.parameters, dict(zip(names, point, strict=True)))
             for point in itertools.product(*self.values.values())
         ]
         return [
@@ -109,7 +107,7 @@ class Grid:
     def _check_alone(self, name: str, value: Value) -> None:
         """Check one value against its own bounds before the product is made: it may be large."""
         others = {other: values[0] for other, values in self.values.items() if other != name}
-        build(self.study.parameters, {**others, name: value}, self.flags)
+        build(self.study.parameters, {**others, name: value})
 
 
 _Item = TypeVar("_Item")
@@ -131,16 +129,13 @@ def check_seeds(study: AnyStudy, seeds: tuple[int, ...], name: str = "seeds") ->
         raise BadValue(name, None, f"{study.name} takes no seed; give it a parameter seed: int.")
 
 
-def make_grid(
-    study: AnyStudy, texts: Mapping[str, str], seeds: tuple[int, ...], flags: Mapping[str, str]
-) -> Grid:
+def make_grid(study: AnyStudy, texts: Mapping[str, str], seeds: tuple[int, ...]) -> Grid:
     """Read ranges into a grid.
 
     Args:
         study: the study to sweep.
         texts: a range for each parameter that is set; the axes have the order of their declaration.
         seeds: the seeds.
-        flags: how the user wrote each parameter.
 
     Raises:
         UserError: for an unknown parameter or a range that can't be read.
@@ -148,13 +143,9 @@ def make_grid(
     known = describe(study.parameters)
     for name in texts:
         if name not in known:
-            raise unknown_parameter(name, known, flags.get(name))
-    values = {
-        name: parse_range(info, texts[name], flags.get(name, f"--{name}"))
-        for name, info in known.items()
-        if name in texts
-    }
-    return Grid(study, values, seeds, flags)
+            raise unknown_parameter(name, known)
+    values = {name: parse_range(info, texts[name]) for name, info in known.items() if name in texts}
+    return Grid(study, values, seeds)
 
 
 MOST_SHARDS = 100_000
@@ -233,7 +224,6 @@ def grid_of_values(
     given: Mapping[str, Any],
     seeds: Any,
     texts: Mapping[str, str],
-    places: Mapping[str, str],
 ) -> Grid:
     """Return a grid of what Python gave.
 
@@ -242,18 +232,17 @@ def grid_of_values(
         given: by parameter, its name or its symbol, one value, several, or a range as a text.
         seeds: how many or which, as a number, several, or a text.
         texts: the ranges of a preset, which hold where nothing is given.
-        places: where the preset sets them, for messages.
 
     Raises:
         UserError: naming what its parameter doesn't take.
     """
     known = describe(study.parameters)
-    values = dict(make_grid(study, texts, (0,), places).values)
+    values = dict(make_grid(study, texts, (0,)).values)
     spelled: dict[str, str] = {}
     for written, taken in given.items():
         name = parameter_named(study.parameters, written)
         if name not in known:
-            raise unknown_parameter(name, known, name)
+            raise unknown_parameter(name, known)
         if name in spelled:
             raise UserError(f"{spelled[name]} and {written}: {name} is given twice; give it once.")
         spelled[name] = written
@@ -261,7 +250,7 @@ def grid_of_values(
     chosen = _seeds(seeds)
     check_seeds(study, chosen, "seeds")
     ordered = {name: values[name] for name in known if name in values}
-    return Grid(study, ordered, chosen, {**places, **spelled})
+    return Grid(study, ordered, chosen)
 
 
 def whole(name: str, given: Any, at_least: int) -> int:
@@ -271,7 +260,7 @@ def whole(name: str, given: Any, at_least: int) -> int:
         UserError: if it is none, or too small.
     """
     if isinstance(given, bool) or not isinstance(given, Integral) or given < at_least:
-        raise UserError(f"{name} {given!r}: it takes a whole number of at least {at_least}.")
+        raise BadValue(name, given, f"it takes a whole number of at least {at_least}.")
     return int(given)
 
 
@@ -284,22 +273,22 @@ def number(name: str, given: Any, above: float = -math.inf) -> float:
     is_number = isinstance(given, Real) and not isinstance(given, bool)
     if not is_number or not math.isfinite(given) or given <= above:
         accepts = "a finite number" if above == -math.inf else f"a number above {above:g}"
-        raise UserError(f"{name} {given!r}: it takes {accepts}.")
+        raise BadValue(name, given, f"it takes {accepts}.")
     return float(given)
 
 
 def _values(info: ParameterInfo, taken: Any) -> tuple[Value, ...]:
     """The values of one parameter."""
     if isinstance(taken, str) and info.kind not in ("literal", "text"):
-        return parse_range(info, taken, info.name)
+        return parse_range(info, taken)
     several = isinstance(taken, Iterable) and not isinstance(taken, str | bytes | Mapping)
     if not several or getattr(taken, "ndim", 1) == 0:
         return (_value(info, taken),)
     listed = list(itertools.islice(taken, MOST_VALUES + 1))
     if not listed:
-        raise UserError(f"{info.name}: no value given; it takes {info.accepts}.")
+        raise BadValue(info.name, None, f"no value given; it takes {info.accepts}.")
     if len(listed) > MOST_VALUES:
-        raise UserError(f"{info.name}: it takes up to {MOST_VALUES} values.")
+        raise BadValue(info.name, None, f"it takes up to {MOST_VALUES} values.")
     return tuple(dict.fromkeys(_value(info, one) for one in listed))
 
 
@@ -313,12 +302,14 @@ def _value(info: ParameterInfo, given: Any) -> Value:
     else:
         fits = isinstance(plain, bool if info.kind == "bool" else str)
     if not fits:
-        words = f"an array of {given.ndim} axes" if isinstance(given, np.ndarray) else repr(plain)
-        raise UserError(f"{info.name} {words}: {info.name} takes {info.accepts}.")
+        if isinstance(given, np.ndarray):
+            accepts = f"it is an array of {given.ndim} axes; it takes {info.accepts}."
+            raise BadValue(info.name, None, accepts)
+        raise BadValue(info.name, plain, f"{info.name} takes {info.accepts}.")
     if info.kind == "float":
         return rounded(float(plain)) + 0.0
     if info.kind == "int" and abs(plain) >= 2**63:
-        raise UserError(f"{info.name} {plain}: {info.name} takes {info.accepts} below 2**63.")
+        raise BadValue(info.name, plain, f"{info.name} takes {info.accepts} below 2**63.")
     value: Value = int(plain) if info.kind == "int" and plain == plain // 1 else plain
     return value
 
@@ -326,10 +317,10 @@ def _value(info: ParameterInfo, given: Any) -> Value:
 def _seeds(given: Any) -> tuple[int, ...]:
     """The seeds of a count, a list or a text."""
     if isinstance(given, str):
-        return parse_seeds(given, "seeds")
+        return parse_seeds(given)
     if isinstance(given, Iterable):
         chosen = tuple(dict.fromkeys(whole("seeds", seed, 0) for seed in given))
         if not chosen:
-            raise UserError("seeds: none given; it takes how many, or a list of them.")
+            raise BadValue("seeds", None, "none given; it takes how many, or a list of them.")
         return chosen
-    return parse_seeds(str(whole("seeds", given, 1)), "seeds")
+    return parse_seeds(str(whole("seeds", given, 1)))

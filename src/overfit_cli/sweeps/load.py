@@ -23,7 +23,7 @@ import pyarrow as pa
 from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import UserError, nearest, shortened
+from overfit_cli.core.text import BadValue, UserError, nearest, shortened
 from overfit_cli.functions.function_study import FunctionRecord, FunctionStudy
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import planned_cells, read_manifest
@@ -195,14 +195,14 @@ class Selection:
         text: what the user wrote, for messages.
         values: those that are chosen; with `between`, the two ends of a range.
         between: whether everything between the two ends is chosen.
-        flag: the flag that gave it, for messages.
+        option: the option that gave it, for messages.
     """
 
     name: str
     text: str
     values: tuple[Value, ...]
     between: bool
-    flag: str = "--where"
+    option: str = "where"
 
     def holds(self, column: pd.Series[Any]) -> pd.Series[bool]:
         """Return which rows are chosen."""
@@ -219,7 +219,7 @@ class Selection:
 
 
 def read_selections(
-    texts: Sequence[str], study: AnyStudy, flag: str = "--where"
+    texts: Sequence[str], study: AnyStudy, option: str = "where"
 ) -> list[Selection]:
     """Read conditions such as `n=5:20`, `snr=0.1:16`, `kernel=softmax,gaussian` or `seed=0:9`.
 
@@ -229,26 +229,28 @@ def read_selections(
         UserError: for a name that is no parameter of the study, or a value that it doesn't take.
     """
     known = {**describe(study.parameters), "seed": _SEED}
-    return [_read(text, known, study, flag) for text in texts]
+    return [_read(text, known, study, option) for text in texts]
 
 
-def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy, flag: str) -> Selection:
+def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy, option: str) -> Selection:
     written, equals, values = (part.strip() for part in text.partition("="))
     name = parameter_named(study.parameters, written)
+    said = shortened(text)
     if not equals or not name or not values:
-        raise UserError(
-            f"{flag} {shortened(text)}: write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B."
-        )
+        raise BadValue(option, said, "write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B.")
     if name not in known:
         hint = nearest(name, known)
-        raise UserError(f"{flag} {shortened(text)}: {study.name} has no parameter {name!r}; {hint}")
-    info, said = known[name], f"{flag} {written}"
+        raise BadValue(option, said, f"{study.name} has no parameter {name!r}; {hint}")
+    info = known[name]
     between = values.count(":") == 1 and info.kind in ("int", "float")
     parts = values.split(":" if between else ",")
-    read = tuple(parse_value(info, part, said) for part in parts)
+    try:
+        read = tuple(parse_value(info, part) for part in parts)
+    except BadValue as error:
+        raise BadValue(option, f"{written}={error.value}", error.accepts) from None
     if between and cast("float", read[0]) > cast("float", read[1]):
-        raise UserError(f"{flag} {shortened(text)}: the range runs backwards.")
-    return Selection(name, text, read, between, flag)
+        raise BadValue(option, said, "the range runs backwards.")
+    return Selection(name, text, read, between, option)
 
 
 def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.DataFrame:
@@ -259,13 +261,13 @@ def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.Dat
     """
     for one in selections:
         if one.name not in cells:  # those of an older version of the study may lack a parameter
-            raise UserError(f"{one.flag} {one.text}: these cells don't hold {one.name}.")
+            raise BadValue(one.option, one.text, f"these cells don't hold {one.name}.")
         left = cells[one.holds(cells[one.name])]
         if left.empty and not cells.empty:
             there = sorted(cells[one.name].dropna().unique().tolist())
             some = ", ".join(str(value) for value in there[:6])
             more = " and more" if len(there) > 6 else ""
-            raise UserError(f"{one.flag} {one.text}: no cell has that; there is {some}{more}.")
+            raise BadValue(one.option, one.text, f"no cell has that; there is {some}{more}.")
         cells = left
     return cells
 

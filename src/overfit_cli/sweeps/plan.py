@@ -211,8 +211,7 @@ def _check_memory(grid: Grid, cells: list[Cell]) -> None:
 def _as_set(grid: Grid, cell: Cell) -> str:
     """What was asked for of a cell, as it was written."""
     values = cell.parameters.model_dump()
-    flags = {name: grid.flags.get(name, f"--{name}") for name in grid.values}
-    return ", ".join(f"{flag} {values[name]}" for name, flag in flags.items()) or "The defaults"
+    return ", ".join(f"{name} {values[name]}" for name in grid.values) or "The defaults"
 
 
 def _physical_memory() -> float | None:

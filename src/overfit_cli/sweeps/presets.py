@@ -142,11 +142,9 @@ def all_presets() -> list[Preset]:
     return [_read(preset_folder() / f"{name}.toml") for name in preset_names()]
 
 
-def preset_texts(preset: Preset, profile: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the text of each parameter that a profile sets, and where it is set, for messages."""
-    values = preset.profile(profile).set
-    texts = {name: str(value) for name, value in values.items()}
-    return texts, {name: f"{preset.path.name}: {name}" for name in values}
+def preset_texts(preset: Preset, profile: str) -> dict[str, str]:
+    """Return the text of each parameter that a profile sets."""
+    return {name: str(value) for name, value in preset.profile(profile).set.items()}
 
 
 def presets_run_into(run_name: str) -> list[Preset]:
@@ -279,7 +277,6 @@ class Subject:
         preset: the preset that named the study, if one did.
         profile: how much of the preset is run.
         texts: the ranges that the preset sets, by parameter.
-        places: where it sets them, for messages.
         seeds: the seeds to run if the user names none.
     """
 
@@ -288,7 +285,6 @@ class Subject:
     preset: Preset | None = None
     profile: str = DEFAULT_PROFILE
     texts: Mapping[str, str] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
     seeds: str = DEFAULT_SEEDS
 
     @property
@@ -364,9 +360,15 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
         if figure not in known:
             hint = nearest(figure, known)
             raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
-    texts, places = preset_texts(preset, profile)
+    texts = preset_texts(preset, profile)
     seeds = str(preset.profile(profile).seeds)
-    return Subject(study, typed, preset, profile, texts, places, seeds)
+    from overfit_cli.sweeps.grid import make_grid
+
+    try:
+        make_grid(study, texts, (0,)).check()
+    except BadValue as error:  # the preset's own value: the user has given none of that name yet
+        raise UserError(f"{preset.path.name}: {error}") from error
+    return Subject(study, typed, preset, profile, texts, seeds)
 
 
 LONGEST = 120
@@ -380,7 +382,7 @@ def sweep_name(chosen: Subject, grid: Grid) -> str:
     own: dict[str, Sequence[Value | None]] = {
         name: [info.default] for name, info in describe(chosen.study.parameters).items()
     }
-    own.update(make_grid(chosen.study, chosen.texts, (0,), chosen.places).values)
+    own.update(make_grid(chosen.study, chosen.texts, (0,)).values)
     differing = {name: taken for name, taken in grid.values.items() if set(taken) != set(own[name])}
     return named_after(chosen.run_name, differing)
 

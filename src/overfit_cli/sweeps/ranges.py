@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from overfit_cli.core.parameters import ParameterInfo, Value, parse_value
-from overfit_cli.core.text import UserError, shortened
+from overfit_cli.core.text import BadValue, shortened
 
 DEFAULT_POINTS = 40
 MOST_VALUES = 100_000
@@ -16,105 +16,97 @@ ENDLESS = 10**19
 """What a count of more digits is taken for."""
 
 
-def parse_range(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
+def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     """Return the values that `text` names, without repetition, in the order given.
 
     Args:
         info: the parameter that takes them.
         text: what the user wrote.
-        flag: how the user named the parameter, for the message.
 
     Raises:
-        UserError: naming flag, value and what would be accepted.
+        BadValue: naming the parameter, the text and what would be accepted.
     """
     if not text.strip():
-        raise UserError(f"{flag} {text!r}: no value given; {info.name} takes {_forms(info)}.")
+        raise BadValue(
+            info.name, shortened(text), f"no value given; {info.name} takes {_forms(info)}."
+        )
     if ":" in text and info.kind != "text":
-        return _spaced(info, text, flag)
+        return _spaced(info, text)
     items = text.split(",")
     if len(items) > 1 and not all(item.strip() for item in items):
-        raise UserError(
-            f"{flag} {shortened(text)}: the list has an empty value; {info.name} takes "
-            f"{_forms(info)}."
-        )
+        accepts = f"the list has an empty value; {info.name} takes {_forms(info)}."
+        raise BadValue(info.name, shortened(text), accepts)
     if len(items) > MOST_VALUES:
-        raise UserError(
-            f"{flag} {shortened(text)}: it names {len(items)} values, more than {MOST_VALUES}."
-        )
-    values = [parse_value(info, item, flag) for item in items]
+        accepts = f"it names {len(items)} values, more than {MOST_VALUES}."
+        raise BadValue(info.name, shortened(text), accepts)
+    values = [parse_value(info, item) for item in items]
     return tuple(dict.fromkeys(values))
 
 
-def parse_seeds(text: str, flag: str = "--seeds") -> tuple[int, ...]:
+def parse_seeds(text: str) -> tuple[int, ...]:
     """Return the seeds: `5` is five of them, 0 to 4; `3:7` and `0,4,9` name them.
 
     Args:
         text: what the user wrote.
-        flag: how the user named it, for the message.
 
     Raises:
-        UserError: if the text names none.
+        BadValue: if the text names none.
     """
     info = ParameterInfo("seeds", "int", 3, "seeds", "", "", (), "a whole number of at least 1")
-    values = cast("tuple[int, ...]", parse_range(info, text, flag))
+    values = cast("tuple[int, ...]", parse_range(info, text))
     if len(values) == 1 and not {":", ","} & set(text):
         if not 1 <= values[0] <= MOST_VALUES:
-            raise UserError(
-                f"{flag} {text}: the number of seeds is from 1 to {MOST_VALUES}; "
-                "to name seeds, write 3:7 or 0,4,9."
+            accepts = f"the number of seeds is from 1 to {MOST_VALUES}"
+            raise BadValue(
+                "seeds", shortened(text), f"{accepts}; to name seeds, write 3:7 or 0,4,9."
             )
         return tuple(range(values[0]))
     if min(values) < 0:
-        raise UserError(f"{flag} {text}: a seed is a whole number of at least 0.")
+        raise BadValue("seeds", shortened(text), "a seed is a whole number of at least 0.")
     return values
 
 
-def _spaced(info: ParameterInfo, text: str, flag: str) -> tuple[Value, ...]:
-    refusal = UserError(f"{flag} {shortened(text)}: {info.name} takes {_forms(info)}.")
+def _spaced(info: ParameterInfo, text: str) -> tuple[Value, ...]:
+    refusal = BadValue(info.name, shortened(text), f"{info.name} takes {_forms(info)}.")
     if info.kind not in ("int", "float"):
         raise refusal
     first, last, *rest = text.split(":")
-    start, stop = (cast("float", parse_value(info, end, flag)) for end in (first, last))
+    start, stop = (cast("float", parse_value(info, end)) for end in (first, last))
     if stop < start:
-        raise UserError(
-            f"{flag} {shortened(text)}: the range runs backwards; write {last}:{first}."
-        )
+        accepts = f"the range runs backwards; write {last}:{first}."
+        raise BadValue(info.name, shortened(text), accepts)
     if info.kind == "int":
-        return _whole(info, int(start), int(stop), rest, refusal)
-    return _real(start, stop, rest, flag, text, refusal)
+        return _whole(int(start), int(stop), rest, refusal)
+    return _real(start, stop, rest, refusal)
 
 
-def _whole(
-    info: ParameterInfo, start: int, stop: int, rest: list[str], refusal: UserError
-) -> tuple[Value, ...]:
+def _whole(start: int, stop: int, rest: list[str], refusal: BadValue) -> tuple[Value, ...]:
     step = _count(rest[0]) if rest else 1
     if len(rest) > 1 or not step or step == ENDLESS:
         raise refusal
     if step > max(1, stop - start):
-        raise UserError(f"{refusal} Its step is larger than the range.")
+        accepts = f"{refusal.accepts} Its step is larger than the range."
+        raise BadValue(refusal.name, refusal.value, accepts)
     if (stop - start) // step >= MOST_VALUES:
-        raise UserError(
-            f"{refusal} It names {(stop - start) // step + 1} values, more than {MOST_VALUES}."
-        )
+        many = f"It names {(stop - start) // step + 1} values, more than {MOST_VALUES}."
+        raise BadValue(refusal.name, refusal.value, f"{refusal.accepts} {many}")
     return tuple(range(start, stop + 1, step))
 
 
-def _real(
-    start: float, stop: float, rest: list[str], flag: str, text: str, refusal: UserError
-) -> tuple[Value, ...]:
+def _real(start: float, stop: float, rest: list[str], refusal: BadValue) -> tuple[Value, ...]:
     points = _count(rest[0]) if rest else DEFAULT_POINTS
     if len(rest) > 2 or points is None:
         raise refusal
     if len(rest) == 2 and rest[1].strip() not in ("log", "linear"):
         raise refusal
     if not (1 if start == stop else 2) <= points <= MOST_VALUES:
-        raise UserError(
-            f"{flag} {shortened(text)}: a range of real numbers has from 2 to {MOST_VALUES} "
-            f"points, not {shortened(rest[0].strip())}."
-        )
+        said = shortened(rest[0].strip())
+        accepts = f"a range of real numbers has from 2 to {MOST_VALUES} points, not {said}."
+        raise BadValue(refusal.name, refusal.value, accepts)
     if len(rest) == 2 and rest[1].strip() == "log":
         if start <= 0:
-            raise UserError(f"{flag} {shortened(text)}: spacing by ratio needs a start above 0.")
+            accepts = "spacing by ratio needs a start above 0."
+            raise BadValue(refusal.name, refusal.value, accepts)
         values = np.geomspace(start, stop, points)
     else:
         values = np.linspace(start, stop, points)

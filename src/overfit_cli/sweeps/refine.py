@@ -129,9 +129,7 @@ class Refinement:
     @property
     def coarse_grid(self) -> Grid:
         """The grid of the first round: of the first seeds only."""
-        return Grid(
-            self.grid.study, self.grid.values, self.grid.seeds[:FIRST_SEEDS], self.grid.flags
-        )
+        return Grid(self.grid.study, self.grid.values, self.grid.seeds[:FIRST_SEEDS])
 
     @property
     def asked(self) -> int:
@@ -174,7 +172,7 @@ class Refinement:
         for point in points:
             y = int(point.y) if kinds[self.target.y].kind == "int" else point.y
             values = others | {self.target.x: point.x, self.target.y: y}
-            parameters = build(study.parameters, values, self.grid.flags)
+            parameters = build(study.parameters, values)
             cells.append(Cell(study.name, study.version, parameters, point.seed))
         return cells
 

@@ -492,13 +492,13 @@ def test_neighbouring_batches_are_of_different_networks() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"source": "lra"}, "--set source lra: with task=text, source takes .* generated, imdb"),
-        (IMAGES | {"source": "imdb"}, "--set source imdb: with task=pathfinder, .* generated, lra"),
+        ({"source": "lra"}, "source='?lra'?: with task=text, source takes .* generated, imdb"),
+        (IMAGES | {"source": "imdb"}, "source='?imdb'?: with task=pathfinder, .* generated, lra"),
     ],
 )
 def test_the_other_tasks_data_is_refused(values: dict[str, Value], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        build(KernelLandscapeParameters, values, {})
+        build(KernelLandscapeParameters, values)
 
 
 def test_data_from_outside_is_asked_for_before_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -313,13 +313,12 @@ def test_the_examples_gradient_is_exactly_zero_for_softmax_alone(seed: int) -> N
 
 
 def test_the_example_has_its_own_sizes_and_refuses_others() -> None:
-    flags: dict[str, str] = {}
-    example = build(KernelRegressionParameters, {"instance": "example"}, flags)
+    example = build(KernelRegressionParameters, {"instance": "example"})
     assert example.model_dump() | {"n": 1, "tokens": 2, "d": 2} == example.model_dump()
-    with pytest.raises(UserError, match="--set n 3: with instance=example, n takes 1"):
-        build(KernelRegressionParameters, {"instance": "example", "n": 3}, flags)
-    with pytest.raises(UserError, match=r"--set value_gap 0.5: with instance=random"):
-        build(KernelRegressionParameters, {"value_gap": 0.5}, flags)
+    with pytest.raises(UserError, match=r"n='?3'?: with instance=example, n takes 1"):
+        build(KernelRegressionParameters, {"instance": "example", "n": 3})
+    with pytest.raises(UserError, match=r"value_gap='?0.5'?: with instance=random"):
+        build(KernelRegressionParameters, {"value_gap": 0.5})
 
 
 def test_the_examples_label_and_weights_can_be_told() -> None:
@@ -328,11 +327,10 @@ def test_the_examples_label_and_weights_can_be_told() -> None:
     assert (problem.labels == 2.995).all()
     assert np.array_equal(problem.query, 0.1 * np.eye(2)[None])
     assert np.array_equal(problem.query, problem.key)
-    flags: dict[str, str] = {}
-    with pytest.raises(UserError, match="--set label 3: with instance=random, label takes 2"):
-        build(KernelRegressionParameters, {"label": "3"}, flags)
+    with pytest.raises(UserError, match=r"label='?3'?: with instance=random, label takes 2"):
+        build(KernelRegressionParameters, {"label": "3"})
     with pytest.raises(UserError, match="with instance=random, weights takes drawn"):
-        build(KernelRegressionParameters, {"weights": "identity"}, flags)
+        build(KernelRegressionParameters, {"weights": "identity"})
 
 
 def test_told_weights_meet_condition_12_for_softmax_alone() -> None:
@@ -352,11 +350,10 @@ def test_told_weights_meet_condition_12_for_softmax_alone() -> None:
 
 
 def test_only_the_training_of_values_takes_fewer_features_than_tokens() -> None:
-    flags: dict[str, str] = {}
     narrow = {"n": "4", "tokens": "4", "d": "4"}
-    build(KernelRegressionParameters, narrow | {"trained": "value"}, flags)
+    build(KernelRegressionParameters, narrow | {"trained": "value"})
     with pytest.raises(UserError, match="d takes a whole number of at least 16"):
-        build(KernelRegressionParameters, narrow | {"trained": "all"}, flags)
+        build(KernelRegressionParameters, narrow | {"trained": "all"})
 
 
 def test_wide_weights_have_no_full_rank_where_heads_are_narrow() -> None:

@@ -169,10 +169,10 @@ def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(
 @pytest.mark.parametrize("name", ["n", "test_samples"])
 def test_imdb_has_25000_reviews_of_each_kind(name: str) -> None:
     most: dict[str, Value] = {"source": "imdb", name: 25_000}
-    build(KernelTextParameters, most, {})
-    with pytest.raises(UserError, match=f"--set {name} 25001: with source=imdb, .* up to 25000"):
-        build(KernelTextParameters, most | {name: 25_001}, {})
-    build(KernelTextParameters, {name: 25_001}, {})
+    build(KernelTextParameters, most)
+    with pytest.raises(UserError, match=f"{name}=25001: with source=imdb, .* up to 25000"):
+        build(KernelTextParameters, most | {name: 25_001})
+    build(KernelTextParameters, {name: 25_001})
 
 
 @pytest.mark.parametrize(
@@ -268,23 +268,23 @@ def test_an_lra_directory_that_is_not_there_is_named(
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"size": 8}, "--set size 8: that leaves 5 pixels .* take a larger size"),
-        ({"contour_length": 40}, "--set size 32: two contours of 40 paddles .* shorter contours"),
-        ({"antialiasing": 100}, "--set size 32 times antialiasing 100: .* take less of either"),
-        ({"seed_distance": 30}, "--set size 32: .* too few for seed_distance 30"),
-        ({"continuity": 0.5}, "--(set )?continuity 0.5: continuity takes a number of at least 1"),
-        ({"size": 2000}, "--(set )?size 2000: size takes a whole number .* up to 1024"),
+        ({"size": 8}, "size='?8'?: that leaves 5 pixels .* take a larger size"),
+        ({"contour_length": 40}, "size='?32'?: two contours of 40 paddles .* shorter contours"),
+        ({"antialiasing": 100}, "size='32 times antialiasing 100': .* take less of either"),
+        ({"seed_distance": 30}, "size='?32'?: .* too few for seed_distance 30"),
+        ({"continuity": 0.5}, "continuity='?0.5'?: continuity takes a number of at least 1"),
+        ({"size": 2000}, "size='?2000'?: size takes a whole number .* up to 1024"),
     ],
 )
 def test_images_that_cannot_be_drawn_are_refused_with_the_flag(
     values: dict[str, Value], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        build(KernelPathfinderParameters, values, {})
+        build(KernelPathfinderParameters, values)
 
 
 def test_lras_images_are_refused_for_none_of_the_generators_reasons() -> None:
-    build(KernelPathfinderParameters, {"source": "lra", "size": 8}, {})
+    build(KernelPathfinderParameters, {"source": "lra", "size": 8})
 
 
 def test_the_settings_of_the_images_are_the_parameters() -> None:
@@ -332,9 +332,9 @@ def test_the_samples_figure_shows_as_many_of_lras_images_as_there_are(
 def test_heads_that_do_not_share_the_width_are_refused(
     study: AnyStudy, values: dict[str, Value]
 ) -> None:
-    with pytest.raises(UserError, match=r"--set heads [23]: .* a divisor of d, which is (64|33)"):
-        build(study.parameters, values, {})
-    build(study.parameters, {"heads": 4, "d": 12}, {})
+    with pytest.raises(UserError, match=r"heads='?[23]'?: .* a divisor of d, which is (64|33)"):
+        build(study.parameters, values)
+    build(study.parameters, {"heads": 4, "d": 12})
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

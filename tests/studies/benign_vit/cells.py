@@ -29,7 +29,7 @@ def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:
     quick = content["quick"]
     values = content["set"] | quick.get("set", {}) | changed
     texts = {key: str(value) for key, value in values.items()}
-    cells = make_grid(study, texts, tuple(range(quick["seeds"])), {}).cells()
+    cells = make_grid(study, texts, tuple(range(quick["seeds"]))).cells()
     return [
         Cell(study.name, study.version, one.parameters, one.seed)
         for one in cells

@@ -140,7 +140,7 @@ def test_both_splits_are_kept_apart_and_one_is_cut_in_two(
     assert max(levels["two"][0]) < 12
     assert not set(levels["one"][0]) & set(levels["one"][1])
     monkeypatch.setenv("OVERFIT_DATA", str(tmp_path / "one"))
-    with pytest.raises(UserError, match="--set n 9, --set test_samples 4: there are 3 such"):
+    with pytest.raises(UserError, match="n=9: with test_samples=4, there are 12 such"):
         study.prepare([Cell(study.name, 1, asked.model_copy(update={"n": 9}), 0)])
 
 

@@ -383,7 +383,7 @@ def test_measures_are_those_of_their_definitions() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"d": "3"}, "--set d 3: with patterns=2, d takes a whole number of at least 4"),
+        ({"d": "3"}, "d='?3'?: with patterns=2, d takes a whole number of at least 4"),
         ({"relevant": "10"}, "relevant takes a whole number up to 9"),
         ({"head_width": "shared"}, "with initialisation=zero, head_width takes full"),
         ({"trained": "attention"}, "where U is zero W has no gradient"),
@@ -394,7 +394,7 @@ def test_settings_from_which_nothing_is_learned_are_refused(
     values: dict[str, str], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        build(MultiheadMixtureParameters, values, {})
+        build(MultiheadMixtureParameters, values)
 
 
 def test_the_largest_margin_is_certified_from_both_sides() -> None:

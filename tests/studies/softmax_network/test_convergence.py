@@ -300,15 +300,15 @@ def test_inputs_are_drawn_where_they_are_said_to_be() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"m": "7"}, "--set m 7: with initialisation=symmetric"),
-        ({"data": "digits", "d": "65"}, "--set d 65: with data=digits"),
-        ({"data": "digits", "outputs": "2"}, "--set outputs 2: with data=digits"),
-        ({"data": "digits", "n": "1790"}, "--set n 1790: with data=digits"),
+        ({"m": "7"}, "m='?7'?: with initialisation=symmetric"),
+        ({"data": "digits", "d": "65"}, "d='?65'?: with data=digits"),
+        ({"data": "digits", "outputs": "2"}, "outputs='?2'?: with data=digits"),
+        ({"data": "digits", "n": "1790"}, "n='?1790'?: with data=digits"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        build(SoftmaxConvergenceParameters, given, {})
+        build(SoftmaxConvergenceParameters, given)
 
 
 def test_a_diverging_cell_is_a_row() -> None:

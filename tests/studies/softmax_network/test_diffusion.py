@@ -337,7 +337,7 @@ def test_a_network_that_overflows_is_a_failed_cell(sigma: float) -> None:
 )
 def test_what_cannot_be_drawn_is_refused(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        build(SoftmaxDiffusionParameters, values, {})
+        build(SoftmaxDiffusionParameters, values)
 
 
 @pytest.fixture(scope="module")

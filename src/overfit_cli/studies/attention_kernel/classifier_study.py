@@ -16,7 +16,7 @@ from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS, Task
 from overfit_cli.core.figure import Figure, learning_figures
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import Study
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import BadValue, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.kernels import KernelName
@@ -55,13 +55,15 @@ class ClassifierParameters(StudyParameters):
     )
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give a sentence where the heads don't share a token's width."""
         yield from super().refusals()
         if self.d % self.heads:
-            yield (
-                f"--set heads {self.heads}: the heads share a token's width, so heads takes a "
-                f"divisor of d, which is {self.d}."
+            yield BadValue(
+                "heads",
+                self.heads,
+                f"the heads share a token's width, so heads takes a "
+                f"divisor of d, which is {self.d}.",
             )
 
 

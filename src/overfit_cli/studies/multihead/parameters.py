@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.text import BadValue
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -129,37 +130,46 @@ class MultiheadParameters(StudyParameters):
         """Whether heads begin apart, or are to be trained one by one."""
         return self.separate_heads or self.initialisation == "gaussian"
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on initial weights from which nothing is learned."""
         if self.head_width == "shared":
             yield from self._refusals_of_factors()
         from_zero = self.initialisation == "zero" and self.first_phase == "none"
         if self.trained == "attention" and from_zero:
-            yield (
-                "--set trained attention: with initialisation=zero and first_phase=none, trained "
-                "takes all: where U is zero W has no gradient."
+            yield BadValue(
+                "trained",
+                "attention",
+                "with initialisation=zero and first_phase=none, trained "
+                "takes all: where U is zero W has no gradient.",
             )
         if self.initialisation == "gaussian" and self.first_phase != "none":
-            yield (
-                f"--set first_phase {self.first_phase}: with initialisation=gaussian, first_phase "
-                "takes none: section 5.1 begins at zero."
+            yield BadValue(
+                "first_phase",
+                self.first_phase,
+                "with initialisation=gaussian, first_phase takes none: section 5.1 begins at zero.",
             )
 
-    def _refusals_of_factors(self) -> Iterator[str]:
+    def _refusals_of_factors(self) -> Iterator[BadValue]:
         if self.d % self.heads:
-            yield (
-                f"--set heads {self.heads}: with head_width=shared the heads share a token's "
-                f"features, so heads takes a divisor of d, which is {self.d}."
+            yield BadValue(
+                "heads",
+                self.heads,
+                f"with head_width=shared the heads share a token's "
+                f"features, so heads takes a divisor of d, which is {self.d}.",
             )
         if self.initialisation == "zero":
-            yield (
-                "--set head_width shared: with initialisation=zero, head_width takes full: "
-                "products of two factors that are zero have no gradient."
+            yield BadValue(
+                "head_width",
+                "shared",
+                "with initialisation=zero, head_width takes full: "
+                "products of two factors that are zero have no gradient.",
             )
         if self.trained == "attention":
-            yield (
-                "--set trained attention: with head_width=shared, trained takes all: only whole "
-                "matrices are trained by themselves."
+            yield BadValue(
+                "trained",
+                "attention",
+                "with head_width=shared, trained takes all: only whole "
+                "matrices are trained by themselves.",
             )
 
 

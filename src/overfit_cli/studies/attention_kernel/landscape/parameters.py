@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from overfit_cli.core.parameters import parameter
+from overfit_cli.core.text import BadValue
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 
@@ -60,17 +61,20 @@ class KernelLandscapeParameters(KernelTextParameters, KernelPathfinderParameters
         at_most=100_000,
     )
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on a loss without samples, and on another task's source."""
         yield from super().refusals()
         if self.loss_samples > self.n:
-            yield (
-                f"--set loss_samples {self.loss_samples}: with n={self.n}, loss_samples takes a "
-                f"whole number up to {self.n}: they are training samples."
+            yield BadValue(
+                "loss_samples",
+                self.loss_samples,
+                f"with n={self.n}, loss_samples takes a "
+                f"whole number up to {self.n}: they are training samples.",
             )
         sources = ("generated", "imdb" if self.task == "text" else "lra")
         if self.source not in sources:
-            yield (
-                f"--set source {self.source}: with task={self.task}, source takes one of "
-                f"{', '.join(sources)}."
+            yield BadValue(
+                "source",
+                self.source,
+                f"with task={self.task}, source takes one of {', '.join(sources)}.",
             )

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from overfit_cli.core.parameters import parameter
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.datasets.pathfinder.paddles import AT_LEAST, LARGEST, PathfinderSettings
 from overfit_cli.studies.attention_kernel.classifier_study import ClassifierParameters
 
@@ -87,16 +87,20 @@ class KernelPathfinderParameters(ClassifierParameters):
             **{field.name: getattr(self, field.name) for field in fields(PathfinderSettings)}
         )
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on images that LRA doesn't have, or that can't be drawn."""
         yield from super().refusals()
         if self.source == "generated" and self.difficulty != "hard":
-            yield (
-                f"--set difficulty {self.difficulty}: with source=generated, difficulty takes "
-                "hard; easier images are drawn with a smaller contour_length."
+            yield BadValue(
+                "difficulty",
+                self.difficulty,
+                "with source=generated, difficulty takes "
+                "hard; easier images are drawn with a smaller contour_length.",
             )
         if self.source == "generated":
             try:
                 _ = self.settings
             except UserError as error:
-                yield f"--set {error}"
+                name, _, accepts = str(error).partition(": ")
+                parameter_name, _, value = name.partition(" ")
+                yield BadValue(parameter_name, value, accepts)

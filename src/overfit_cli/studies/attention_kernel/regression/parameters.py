@@ -9,6 +9,7 @@ from pydantic import model_validator
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.text import BadValue
 from overfit_cli.studies.attention_kernel.kernels import KernelName
 
 EXAMPLE = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "target": "below"}
@@ -91,28 +92,30 @@ class KernelRegressionParameters(StudyParameters):
             return given
         for name, value in EXAMPLE.items():
             if given.get(name, value) != value:
-                raise ValueError(
-                    f"--set {name} {given[name]}: with instance=example, {name} takes {value}, "
-                    "which is section 4.2.2's."
-                )
+                accepts = f"with instance=example, {name} takes {value}, which is section 4.2.2's."
+                raise ValueError(BadValue(name, given[name], accepts))
         return EXAMPLE | given
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on dependent token rows, and on what only the example has."""
         if self.instance == "example":
             return
         rows = self.n * self.tokens
         # what W_V's training is about needs no hull, and so no values that are as they were drawn
         if self.trained != "value" and self.d < rows:
-            yield (
-                f"--set d {self.d}: with n={self.n} and tokens={self.tokens}, d takes a whole "
-                f"number of at least {rows}, so that token rows are independent (D ≥ N n)."
+            yield BadValue(
+                "d",
+                self.d,
+                f"with n={self.n} and tokens={self.tokens}, d takes a whole "
+                f"number of at least {rows}, so that token rows are independent (D ≥ N n).",
             )
         for name, (value, meaning) in OF_THE_EXAMPLE.items():
             given = getattr(self, name)
             if given != value:
                 words = given if isinstance(given, str) else f"{given:g}"
-                yield f"--set {name} {words}: with instance=random, {name} takes {value}; {meaning}"
+                yield BadValue(
+                    name, words, f"with instance=random, {name} takes {value}; {meaning}"
+                )
 
 
 RegressionCell = Cell[KernelRegressionParameters]

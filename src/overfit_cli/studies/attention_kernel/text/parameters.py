@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from overfit_cli.core.parameters import parameter
+from overfit_cli.core.text import BadValue
 from overfit_cli.studies.attention_kernel.classifier_study import ClassifierParameters
 
 IMDB_REVIEWS = 25_000
@@ -29,12 +30,14 @@ class KernelTextParameters(ClassifierParameters):
         at_most=1,
     )
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on more reviews than IMDb has."""
         yield from super().refusals()
         for name in ("n", "test_samples"):
             if self.source == "imdb" and getattr(self, name) > IMDB_REVIEWS:
-                yield (
-                    f"--set {name} {getattr(self, name)}: with source=imdb, {name} takes a "
-                    f"whole number up to {IMDB_REVIEWS}: IMDb has no more reviews."
+                yield BadValue(
+                    name,
+                    getattr(self, name),
+                    f"with source=imdb, {name} takes a "
+                    f"whole number up to {IMDB_REVIEWS}: IMDb has no more reviews.",
                 )

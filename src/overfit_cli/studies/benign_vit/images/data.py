@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.files import data_folder
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.images import INNER, SIZE, Digits, built_in_digits, mnist_splits
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -79,7 +79,7 @@ def _chosen(
     """
     if len(splits) == 1:
         (digits,) = splits.values()
-        _check({f"n {n}, --set test_samples": test_samples}, len(digits.labels) - n)
+        _check({"n": n, "test_samples": test_samples}, len(digits.labels), together=True)
         order = named_rng(seed, "train", "images").permutation(len(digits.labels))
         return digits.take(order[:n]), digits.take(order[len(order) - test_samples :])
     train, test = splits["train"], splits["test"]
@@ -90,7 +90,13 @@ def _chosen(
     return train.take(rows), test.take(test_rows)
 
 
-def _check(wanted: Mapping[str, int], present: int) -> None:
+def _check(wanted: Mapping[str, int], present: int, *, together: bool = False) -> None:
+    """Refuse more images than there are, of each kind or of all kinds together."""
+    if together and sum(wanted.values()) > present:
+        name, *others = wanted
+        with_others = " and ".join(f"{other}={wanted[other]}" for other in others)
+        accepts = f"with {with_others}, there are {present} such images."
+        raise BadValue(name, wanted[name], accepts)
     for name, count in wanted.items():
         if count > present:
-            raise UserError(f"--set {name} {count}: there are {present} such images.")
+            raise BadValue(name, count, f"there are {present} such images.")

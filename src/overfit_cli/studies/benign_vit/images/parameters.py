@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.text import BadValue
 
 MOST_SAMPLES = {"digits": 1797, "mnist": 70_000}
 """How many images there are."""
@@ -55,16 +56,18 @@ class BenignVitImagesParameters(StudyParameters):
     )
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on sizes that don't divide, and on more images than there are."""
         if self.d % self.heads:
-            yield f"--set heads {self.heads}: heads takes a divisor of d, which is {self.d}."
+            yield BadValue("heads", self.heads, f"heads takes a divisor of d, which is {self.d}.")
         if 28 % self.patch:
-            yield f"--set patch {self.patch}: patch takes a divisor of 28, the images' width."
+            yield BadValue("patch", self.patch, "patch takes a divisor of 28, the images' width.")
         available = MOST_SAMPLES[self.source]
         if self.n + self.test_samples > available:
-            yield (
-                f"--set n {self.n}: with source={self.source} and test_samples="
+            yield BadValue(
+                "n",
+                self.n,
+                f"with source={self.source} and test_samples="
                 f"{self.test_samples}, n takes a whole number up to "
-                f"{max(0, available - self.test_samples)}: there are {available} images."
+                f"{max(0, available - self.test_samples)}: there are {available} images.",
             )

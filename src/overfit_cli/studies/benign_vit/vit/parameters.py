@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.text import BadValue
 
 MOST_DRAWN = 10**6
 """The most features, or head coordinates, that are drawn one by one."""
@@ -185,51 +186,62 @@ class BenignVitParameters(StudyParameters):
             capacity = min(capacity, (self.d - 2) // (self.tokens - 1) - self.test_samples)
         return capacity
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on what can't be drawn or computed, and on values that nothing uses."""
         yield from self._refused_dimensions()
         yield from self._refused_values()
 
-    def _refused_dimensions(self) -> Iterator[str]:
+    def _refused_dimensions(self) -> Iterator[BadValue]:
         """Sentences on what can't be drawn: too few or too many dimensions, or weights in law."""
         if self.noise == "orthogonal" and self.d < 3:
-            yield (
-                f"--set d {self.d}: with noise=orthogonal, d takes a whole number of at least 3, "
-                "because the two signals take two features."
+            yield BadValue(
+                "d",
+                self.d,
+                "with noise=orthogonal, d takes a whole number of at least 3, "
+                "because the two signals take two features.",
             )
         if self.sampling == "law" and self.initialisation == "pytorch":
-            yield (
-                f"--set initialisation {self.initialisation}: with sampling=law, initialisation "
-                "takes gaussian or condition: only Gaussian weights look alike from every side."
+            yield BadValue(
+                "initialisation",
+                self.initialisation,
+                "with sampling=law, initialisation "
+                "takes gaussian or condition: only Gaussian weights look alike from every side.",
             )
         least = self.noise_tokens + 2
         if self.sampling == "law" and self.d < least:
-            yield (
-                f"--set d {self.d}: with sampling=law, d takes a whole number of at least {least}: "
+            yield BadValue(
+                "d",
+                self.d,
+                f"with sampling=law, d takes a whole number of at least {least}: "
                 f"{self.n} training and {self.test_samples} test samples have {least - 2} noise "
-                "tokens, and there are two signals. In fewer features, sampling=direct draws less."
+                "tokens, and there are two signals. In fewer features, sampling=direct draws less.",
             )
         for name, size in (("d", self.d), ("d_h", self.d_h)):
             if self.sampling == "direct" and size > MOST_DRAWN:
-                yield (
-                    f"--set {name} {size}: with sampling=direct, {name} takes a whole number up to "
-                    f"{MOST_DRAWN}; with sampling=law, up to {MOST}."
+                yield BadValue(
+                    name,
+                    size,
+                    f"with sampling=direct, {name} takes a whole number up to "
+                    f"{MOST_DRAWN}; with sampling=law, up to {MOST}.",
                 )
 
-    def _refused_values(self) -> Iterator[str]:
+    def _refused_values(self) -> Iterator[BadValue]:
         """Sentences on scores that float32 rounds to nothing, and on values that nothing uses."""
         if self.dtype == "float32" and score_scale(self) < _LEAST_SCALE:
-            yield (
-                f"--set dtype {self.dtype}: with noise and weights so small dtype takes float64: "
+            yield BadValue(
+                "dtype",
+                self.dtype,
+                f"with noise and weights so small dtype takes float64: "
                 f"the square of both is {score_scale(self):.1g}, and float32 takes "
-                f"{_LEAST_SCALE:g} and more."
+                f"{_LEAST_SCALE:g} and more.",
             )
         for name, (needed, kinds) in _USED_WITH.items():
             given, kind = getattr(self, name), getattr(self, needed)
             if kind not in kinds and given != type(self).model_fields[name].default:
-                yield (
-                    f"--set {name} {given:g}: {name} is used with {needed}={' or '.join(kinds)}; "
-                    f"here it is {kind}."
+                yield BadValue(
+                    name,
+                    given,
+                    f"{name} is used with {needed}={' or '.join(kinds)}; here it is {kind}.",
                 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from overfit_cli.core.parameters import parameter
+from overfit_cli.core.text import BadValue
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
 
@@ -42,16 +43,20 @@ class MultiheadMixtureParameters(MultiheadParameters):
         """The share of tokens that are relevant, ζ."""
         return self.relevant / self.tokens
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on patterns and tokens for which there is no room."""
         yield from super().refusals()
         if self.d < self.patterns + 2:
-            yield (
-                f"--set d {self.d}: with patterns={self.patterns}, d takes a whole number of at "
-                f"least {self.patterns + 2}: the patterns are orthogonal."
+            yield BadValue(
+                "d",
+                self.d,
+                f"with patterns={self.patterns}, d takes a whole number of at "
+                f"least {self.patterns + 2}: the patterns are orthogonal.",
             )
         if self.relevant >= self.tokens:
-            yield (
-                f"--set relevant {self.relevant}: with tokens={self.tokens}, relevant takes a "
-                f"whole number up to {self.tokens - 1}."
+            yield BadValue(
+                "relevant",
+                self.relevant,
+                f"with tokens={self.tokens}, relevant takes a "
+                f"whole number up to {self.tokens - 1}.",
             )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.text import BadValue
 
 
 class MultiheadSst2Parameters(StudyParameters):
@@ -60,11 +61,13 @@ class MultiheadSst2Parameters(StudyParameters):
     weight_decay: float = parameter(0.01, "decay of the weights", at_least=0, at_most=1)
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give a sentence where the heads don't share a token's width."""
         yield from super().refusals()
         if self.d % self.heads:
-            yield (
-                f"--set heads {self.heads}: the heads share a token's width, so heads takes a "
-                f"divisor of d, which is {self.d}."
+            yield BadValue(
+                "heads",
+                self.heads,
+                f"the heads share a token's width, so heads takes a "
+                f"divisor of d, which is {self.d}.",
             )

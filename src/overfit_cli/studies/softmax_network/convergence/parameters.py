@@ -7,6 +7,7 @@ from typing import Literal
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.text import BadValue
 from overfit_cli.studies.softmax_network.paper import DIGITS, PIXELS, Activation, Initialisation
 
 
@@ -82,27 +83,35 @@ class SoftmaxConvergenceParameters(StudyParameters):
     )
     dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on what can't be drawn."""
         if self.initialisation == "symmetric" and self.m % 2:
-            yield (
-                f"--set m {self.m}: with initialisation=symmetric hidden units come in pairs, so m "
-                "takes an even number."
+            yield BadValue(
+                "m",
+                self.m,
+                "with initialisation=symmetric hidden units come in pairs, so m "
+                "takes an even number.",
             )
         if self.data == "digits" and self.d > PIXELS:
-            yield (
-                f"--set d {self.d}: with data=digits, d takes a whole number of up to {PIXELS}, "
-                "the pixels of a digit."
+            yield BadValue(
+                "d",
+                self.d,
+                f"with data=digits, d takes a whole number of up to {PIXELS}, "
+                "the pixels of a digit.",
             )
         if self.data == "digits" and self.n + self.test_samples > DIGITS:
-            yield (
-                f"--set n {self.n}: with data=digits and test_samples={self.test_samples}, n takes "
-                f"a whole number of up to {DIGITS - self.test_samples}: there are {DIGITS} digits."
+            yield BadValue(
+                "n",
+                self.n,
+                f"with data=digits and test_samples={self.test_samples}, n takes "
+                f"a whole number of up to {DIGITS - self.test_samples}: there are {DIGITS} digits.",
             )
         if self.data == "digits" and self.outputs != 1:
-            yield (
-                f"--set outputs {self.outputs}: with data=digits, outputs takes 1: a label "
-                "is 1 for an even digit, and −1 for an odd one."
+            yield BadValue(
+                "outputs",
+                self.outputs,
+                "with data=digits, outputs takes 1: a label "
+                "is 1 for an even digit, and −1 for an odd one.",
             )
 
 

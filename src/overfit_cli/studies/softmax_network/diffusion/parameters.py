@@ -8,6 +8,7 @@ from typing import Literal
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.text import BadValue
 from overfit_cli.studies.softmax_network.paper import DIGITS, PIXELS
 
 Model = Literal["softmax", "exp", "relu", "true", "posterior", "constant"]
@@ -101,42 +102,50 @@ class SoftmaxDiffusionParameters(StudyParameters):
         """Whether the denoiser is trained."""
         return self.model in ("softmax", "exp", "relu")
 
-    def refusals(self) -> Iterator[str]:
+    def refusals(self) -> Iterator[BadValue]:
         """Give sentences on what can't be drawn, trained or known."""
         if self.m % 2:
-            yield (
-                f"--set m {self.m}: hidden units come in pairs of opposite signs, so m takes an "
-                "even number."
+            yield BadValue(
+                "m",
+                self.m,
+                "hidden units come in pairs of opposite signs, so m takes an even number.",
             )
         if self.first_time >= self.last_time:
-            yield (
-                f"--set first_time {self.first_time:g}: with last_time={self.last_time:g}, "
-                "first_time takes a number below it."
+            yield BadValue(
+                "first_time",
+                self.first_time,
+                f"with last_time={self.last_time:g}, first_time takes a number below it.",
             )
         if self.target == "digits":
             yield from self._refused_of_digits()
         elif self.deviation > (limit := (1 - self.radius) / (2 * math.sqrt(self.d))):
-            yield (
-                f"--set deviation {self.deviation:g}: with radius={self.radius:g} and d={self.d}, "
+            yield BadValue(
+                "deviation",
+                self.deviation,
+                f"with radius={self.radius:g} and d={self.d}, "
                 f"deviation takes a number of up to {limit:.3g}, so that the points lie in the "
-                "unit ball, as the paper assumes."
+                "unit ball, as the paper assumes.",
             )
 
-    def _refused_of_digits(self) -> Iterator[str]:
+    def _refused_of_digits(self) -> Iterator[BadValue]:
         if self.model == "true":
-            yield (
-                "--set model true: with target=digits nobody knows the true score; model takes "
-                "softmax, exp, relu, posterior or constant."
+            yield BadValue(
+                "model",
+                "true",
+                "with target=digits nobody knows the true score; model takes "
+                "softmax, exp, relu, posterior or constant.",
             )
         available = DIGITS - TEST_DIGITS
         if self.n + self.validation > available:
-            yield (
-                f"--set n {self.n}: with target=digits, n and validation={self.validation} take up "
-                f"to {available} digits together: of {DIGITS}, {TEST_DIGITS} are tested on."
+            yield BadValue(
+                "n",
+                self.n,
+                f"with target=digits, n and validation={self.validation} take up "
+                f"to {available} digits together: of {DIGITS}, {TEST_DIGITS} are tested on.",
             )
         if self.d > PIXELS:
-            yield (
-                f"--set d {self.d}: with target=digits, d takes a whole number of up to {PIXELS}."
+            yield BadValue(
+                "d", self.d, f"with target=digits, d takes a whole number of up to {PIXELS}."
             )
 
 
