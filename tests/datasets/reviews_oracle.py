@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from overfit_cli.datasets.text import NEGATION, ReviewSettings
+from overfit_cli.datasets.reviews import NEGATION, ReviewSettings
 
 
 def sentiment(words: Sequence[int], settings: ReviewSettings) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from overfit_cli.core.files import cache_folder
 from overfit_cli.datasets import imdb
 from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
-from overfit_cli.datasets.text import Texts
+from overfit_cli.datasets.reviews import Texts
 from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy
 from tests.datasets.imdb_files import OTHERS, REVIEWS, without, write_archive, write_folder
 

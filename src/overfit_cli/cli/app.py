@@ -17,11 +17,11 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
+from overfit_cli.cli.compact_and_merge import compact, merge
 from overfit_cli.cli.compare import compare
 from overfit_cli.cli.completion import answer, is_asking, parameter_options
 from overfit_cli.cli.export import export
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.maintain import compact, merge
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.files import cache_folder, read_bounded, reason_of, write_whole
 from overfit_cli.core.text import MissingError, UserError
-from overfit_cli.datasets.text import Texts
+from overfit_cli.datasets.reviews import Texts
 
 VOCABULARY = 257
 """Padding and the 256 values of a byte."""

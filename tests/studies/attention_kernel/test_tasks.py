@@ -20,7 +20,7 @@ from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.datasets.pathfinder.lra import DIRECTORIES
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
-from overfit_cli.datasets.text import ReviewSettings, generated_reviews
+from overfit_cli.datasets.reviews import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder

@@ -23,7 +23,7 @@ from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Course
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
-from overfit_cli.datasets.text import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
+from overfit_cli.datasets.reviews import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
 from overfit_cli.stats.shortcut_rules import word_counts_accuracy
 from overfit_cli.studies.multihead.sst2.claims import CLAIMS
 from overfit_cli.studies.multihead.sst2.data import sst2_task

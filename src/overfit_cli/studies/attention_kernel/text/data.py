@@ -15,7 +15,7 @@ from overfit_cli.core.files import data_folder, fingerprint, naming_data
 from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
-from overfit_cli.datasets.text import PADDING, ReviewSettings, Stream, Texts, generated_reviews
+from overfit_cli.datasets.reviews import PADDING, ReviewSettings, Stream, Texts, generated_reviews
 from overfit_cli.stats.shortcut_rules import ridge_accuracy
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 

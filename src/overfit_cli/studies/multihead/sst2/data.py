@@ -12,7 +12,7 @@ from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
 from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
-from overfit_cli.datasets.text import (
+from overfit_cli.datasets.reviews import (
     PAD,
     UNKNOWN,
     Sentences,
