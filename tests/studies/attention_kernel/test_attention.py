@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from overfit_cli.studies.attention_kernel.attention import attend, attention
-from overfit_cli.studies.attention_kernel.kernels import KERNELS
+from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
 
 SHORT, LONG = 7, 150

@@ -16,7 +16,7 @@ from overfit_cli.core.classification import Examples, Task, minibatches
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.attention_kernel import classifier, reference
 from overfit_cli.studies.attention_kernel.classifier import Dropout, Shape, Transformer
-from overfit_cli.studies.attention_kernel.kernels import KERNELS
+from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study

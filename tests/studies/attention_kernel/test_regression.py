@@ -13,7 +13,7 @@ from overfit_cli.core.parameters import build
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, logged_steps
 from overfit_cli.studies.attention_kernel.attention import attention
-from overfit_cli.studies.attention_kernel.kernels import KERNELS
+from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, reference, theory
 from overfit_cli.studies.attention_kernel.regression import lemmas as measures

@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import scaled_dot_product_attention
 
 from overfit_cli.core.matrix_products import product
-from overfit_cli.studies.attention_kernel.kernels import Kernel
+from overfit_cli.studies.attention_kernel.parameters import Kernel
 
 _LONG = 128
 """The least number of tokens at which heads are computed one by one on a CPU."""

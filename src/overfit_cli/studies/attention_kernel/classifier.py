@@ -37,8 +37,7 @@ from overfit_cli.core.classification import (
 from overfit_cli.core.matrix_products import Linear
 from overfit_cli.core.training import Training, named_rng
 from overfit_cli.studies.attention_kernel.attention import attend
-from overfit_cli.studies.attention_kernel.classifier_study import ClassifierParameters
-from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
+from overfit_cli.studies.attention_kernel.parameters import KERNELS, ClassifierParameters, Kernel
 
 CLASSES = 2
 EMBEDDING_DEVIATION = 0.02

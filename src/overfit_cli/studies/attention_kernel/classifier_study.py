@@ -1,71 +1,19 @@
-"""What `kernel-text` and `kernel-pathfinder` share: parameters, columns, batches.
-
-Parameters of a transformer and its training, with section 5.2's values where it has them.
-
-The base of studies of a classifier: columns, figures, cost and training of a cell.
-"""
+"""The base of `kernel-text` and `kernel-pathfinder`: columns, figures, cost and training."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import Literal, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
 from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS, Task
 from overfit_cli.core.figure import Figure, learning_figures
-from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import Study
-from overfit_cli.core.text import BadValue, plural
+from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel import PAPER
-from overfit_cli.studies.attention_kernel.kernels import KernelName
-
-
-class ClassifierParameters(StudyParameters):
-    """A transformer of two layers, as in Song et al. 2024, section 5.2, and its training."""
-
-    kernel: KernelName = parameter("softmax", "attention kernel", symbol="S")
-    optimiser: Literal["adamw", "adam", "sgd"] = parameter("adamw", "optimiser")
-    learning_rate: float = parameter(1e-3, "step size", symbol=r"\eta", above=0, at_most=1e3)
-    batch_size: int = parameter(32, "samples of a gradient step", at_least=1, at_most=100_000)
-    training_steps: int = parameter(600, "gradient steps of a cell", at_least=1, at_most=10**7)
-    evaluate_every: int = parameter(
-        50,
-        "steps between two evaluations",
-        label="steps between evaluations",
-        at_least=1,
-        at_most=10**7,
-    )
-    n: int = parameter(20_000, "training samples", symbol="N", at_least=2, at_most=10**6)
-    test_samples: int = parameter(1000, "test samples", at_least=2, at_most=10**6)
-    layers: int = parameter(2, "transformer layers", at_least=1, at_most=100)
-    heads: int = parameter(2, "attention heads", symbol="H", at_least=1, at_most=100)
-    d: int = parameter(64, "width of a token", symbol="D", at_least=1, at_most=10_000)
-    hidden: int = parameter(128, "width of the hidden layers", at_least=1, at_most=100_000)
-    dropout: float = parameter(
-        0.1, "chance that an activation is dropped", label="dropout", at_least=0, below=1
-    )
-    weight_decay: float = parameter(
-        0.01,
-        "decay of the weights, for adamw alone",
-        label="decay of the weights",
-        at_least=0,
-        at_most=1,
-    )
-    dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
-
-    def refusals(self) -> Iterator[BadValue]:
-        """Give a sentence where the heads don't share a token's width."""
-        yield from super().refusals()
-        if self.d % self.heads:
-            yield BadValue(
-                "heads",
-                self.heads,
-                f"the heads share a token's width, so heads takes a "
-                f"divisor of d, which is {self.d}.",
-            )
-
+from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 P = TypeVar("P", bound=ClassifierParameters)
 

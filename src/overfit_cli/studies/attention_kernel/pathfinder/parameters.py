@@ -9,7 +9,7 @@ from typing import Any, Literal
 from overfit_cli.core.parameters import parameter
 from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.datasets.pathfinder.paddles import AT_LEAST, LARGEST, PathfinderSettings
-from overfit_cli.studies.attention_kernel.classifier_study import ClassifierParameters
+from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 
 def _setting(name: str, meaning: str, unit: str = "", label: str = "") -> Any:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, linalg
 
 from overfit_cli.studies.attention_kernel.attention import attention
-from overfit_cli.studies.attention_kernel.kernels import Kernel
+from overfit_cli.studies.attention_kernel.parameters import Kernel
 from overfit_cli.studies.attention_kernel.regression.data import Floats, Problem, token_values
 
 Trained = Literal["query", "value", "all"]

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
+from overfit_cli.studies.attention_kernel.parameters import KERNELS, Kernel
 from overfit_cli.studies.attention_kernel.regression import engine
 from overfit_cli.studies.attention_kernel.regression.data import Floats, Problem
 from overfit_cli.studies.attention_kernel.regression.engine import (

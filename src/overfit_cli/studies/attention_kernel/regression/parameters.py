@@ -10,7 +10,7 @@ from pydantic import model_validator
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.text import BadValue
-from overfit_cli.studies.attention_kernel.kernels import KernelName
+from overfit_cli.studies.attention_kernel.parameters import KernelName
 
 EXAMPLE = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "target": "below"}
 """What section 4.2.2's example fixes: its sizes, and the side of the values its labels lie on."""

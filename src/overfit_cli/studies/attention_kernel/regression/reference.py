@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from overfit_cli.studies.attention_kernel.kernels import KERNELS, Kernel
+from overfit_cli.studies.attention_kernel.parameters import KERNELS, Kernel
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from overfit_cli.studies.attention_kernel.kernels import Kernel
+from overfit_cli.studies.attention_kernel.parameters import Kernel
 from overfit_cli.studies.attention_kernel.regression.data import Floats, Problem, token_values
 
 NU = 1 / 54

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.training import Training, logged_steps
-from overfit_cli.studies.attention_kernel.kernels import KERNELS
+from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, theory
 from overfit_cli.studies.attention_kernel.regression import lemmas as measures
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem

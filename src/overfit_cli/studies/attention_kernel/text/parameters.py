@@ -7,7 +7,7 @@ from typing import Literal
 
 from overfit_cli.core.parameters import parameter
 from overfit_cli.core.text import BadValue
-from overfit_cli.studies.attention_kernel.classifier_study import ClassifierParameters
+from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 IMDB_REVIEWS = 25_000
 """IMDb's training reviews, and its test reviews."""

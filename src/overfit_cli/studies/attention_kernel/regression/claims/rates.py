@@ -23,7 +23,7 @@ from overfit_cli.claims.rules import (
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import level_of_each, share_estimate
-from overfit_cli.studies.attention_kernel.kernels import KernelName
+from overfit_cli.studies.attention_kernel.parameters import KernelName
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 SOURCE = "Song et al. 2024"
