@@ -27,7 +27,7 @@ from overfit_cli.studies.benign_vit.vit.claims.boundaries import PROPORTIONAL, S
 from overfit_cli.studies.benign_vit.vit.claims.dynamics import GROWN, ON_MOST_SEEDS
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import CONTOUR, EXPONENT, FITTED, SHARE
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
-from overfit_cli.studies.benign_vit.vit.study import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,

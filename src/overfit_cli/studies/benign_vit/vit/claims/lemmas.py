@@ -26,8 +26,7 @@ from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.benign_vit.vit import theory
 from overfit_cli.studies.benign_vit.vit.claims.steps import MAY_VARY, meeting_the_condition, on_side
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.study import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime
 
 SAME = within_a_factor(1.0, 1.25, "means over samples stand for samples", 5)
