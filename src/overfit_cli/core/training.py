@@ -1,10 +1,7 @@
-"""Training of cells: device, random streams, logged steps.
+"""What every training shares: the device, random streams, the log of steps, reasons of failure.
 
-Choice of the device. PyTorch is imported only where there may be a GPU.
-
-Named random streams: all randomness of a cell derives from its seed and a stream's name.
-
-Conditions, logged steps and failures of a training: what all studies share.
+All randomness of a cell derives from its seed and the name of a stream. PyTorch is imported only
+where a tensor is made, or where there may be a GPU.
 """
 
 from __future__ import annotations
@@ -167,10 +164,15 @@ def logged_steps(steps: int, first: int = 10, ratio: float = 1.08) -> list[int]:
         first: up to which step every one is logged.
         ratio: of a logged step to the one before.
     """
-    found = list(range(min(first, steps) + 1))
-    while found[-1] < steps:
-        found.append(min(max(found[-1] + 1, round(found[-1] * ratio)), steps))
-    return found
+    chosen = list(range(min(first, steps) + 1))
+    while chosen[-1] < steps:
+        chosen.append(min(max(chosen[-1] + 1, round(chosen[-1] * ratio)), steps))
+    return chosen
+
+
+def finite(row: Row) -> dict[str, float]:
+    """Return a row without what isn't finite: a value that a cell doesn't have is left out."""
+    return {name: value for name, value in row.items() if math.isfinite(value)}
 
 
 def failure(loss: float, at_most: float = math.inf) -> str:

@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.training import Execution
+from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.vit.engine import ForwardPass, initial_state, projections_of
+from overfit_cli.studies.benign_vit.vit.engine import ForwardPass
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.studies.benign_vit.vit.theory import stage_ends
-from overfit_cli.studies.benign_vit.vit.training import descend_until_fitted, logged
+from overfit_cli.studies.benign_vit.vit.training import VitsTogether, logged
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
 from overfit_cli.sweeps.worker import train_all
 from tests.command import run
@@ -47,9 +47,14 @@ def small(**settings: object) -> BenignVitParameters:
 
 def engine(settings: BenignVitParameters) -> Iterator[tuple[TrueScaleTokens, ForwardPass]]:
     """The engine's tokens and forward passes, step by step; each is changed by the next."""
-    projections, count = [projections_of(settings, SEED, "cpu")], 0
-    for state, now, _ in descend_until_fitted(initial_state([settings], projections)):
-        yield TrueScaleTokens(state, projections), now
+    cell = Cell(study.name, study.version, settings, SEED)
+    trained, count = VitsTogether([cell], Training(Execution())), 0
+    while True:
+        now = trained.forward(count)
+        yield trained.tokens, now
+        if trained.ends(now)[0]:
+            break
+        trained.take_step(now)
         count += 1
     assert count > 5, "too few steps to tell"
 

@@ -12,11 +12,10 @@ from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.vit.engine import initial_state, projections_of
+from overfit_cli.studies.benign_vit.vit.engine import projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import study
-from overfit_cli.studies.benign_vit.vit.training import descend_until_fitted, train_together
-from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
+from overfit_cli.studies.benign_vit.vit.training import VitsTogether, train_together
 from overfit_cli.sweeps.worker import train_all
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
@@ -115,12 +114,10 @@ def test_the_papers_own_cells_train_as_in_the_autograd_loop() -> None:
 def test_the_engines_projections_are_those_of_the_trained_weights() -> None:
     """After training, q, k and v in token space are x W_Q, x W_K and x W_V w_O."""
     settings = small(n=5, snr=1.0, dtype="float64")
-    projections = [projections_of(settings, 0, "cpu")]
-    for state, _, stops in descend_until_fitted(initial_state([settings], projections)):
-        tokens, steps, stopped = TrueScaleTokens(state, projections), state.steps, stops
-    assert bool(stopped.any())
-    oracle = train_one_cell(settings, 0)
-    assert oracle.steps == int(steps[0])
+    trained = VitsTogether([cell_of(settings)], Training(Execution()))
+    [result] = trained.train()
+    tokens, oracle = trained.tokens, train_one_cell(settings, 0)
+    assert oracle.steps == result.steps == int(trained.state.steps[0])
 
     x = torch.from_numpy(
         draw_samples(settings, 0, "train", 5).tokens * token_scales(settings)[:, None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import groupby
 from typing import TypeVar
 
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
@@ -21,6 +20,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
+from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
@@ -32,8 +32,6 @@ APART = frozenset({"heads", "learning_rate", "step_rule", "momentum"})
 
 _LARGEST_BATCH = {"cpu": 1e6, "cuda": 2e8}
 """The most products of tokens, samples and classes in a batch: what is measured of all at once."""
-
-BYTES_OF_LIBRARIES = 3e8
 
 _STEP_OVERHEAD = 1e5
 """A step's fixed cost, in products of two tokens' features."""
@@ -313,12 +311,8 @@ class MultiheadStudy(Study[P]):
 
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of a seed that share their draws and shapes; costliest first."""
-        found: Batches[P] = []
-        for _, group in groupby(sorted(cells, key=_together), key=_together):
-            alike = sorted(group, key=lambda cell: cell.parameters.heads)
-            most = max(1, int(_LARGEST_BATCH[device] / _pairs(alike[0])))
-            found += [alike[at : at + most] for at in range(0, len(alike), most)]
-        return sorted(found, key=lambda batch: -self.cost(batch[0]) * len(batch))
+        by_heads = sorted(cells, key=lambda cell: cell.parameters.heads)
+        return together(by_heads, _shape, _pairs, _LARGEST_BATCH[device], self.cost)
 
     def cost(self, cell: Cell[P]) -> float:
         """Return about how many products of two tokens' features a cell computes."""
@@ -374,7 +368,7 @@ def _pairs(cell: Cell[P]) -> float:
     return float(classes * settings.n * settings.tokens**2)
 
 
-def _together(cell: Cell[P]) -> tuple[object, ...]:
+def _shape(cell: Cell[P]) -> tuple[object, ...]:
     """What cells that are trained together share."""
     values = cell.parameters.model_dump()
     shared = {name: value for name, value in values.items() if name not in APART}

@@ -1,22 +1,22 @@
-"""Training of heads, and what is measured on the way.
+"""Training of a seed's cells together, and what is measured of their heads at a step.
 
-Measurements of heads at a step: norms, attention, margins and alignments (figures 2 to 5).
-
-Training of a seed's cells together, with measurements at logged steps.
+The measurements, norms, attention, margins and alignments, are those of figures 2 to 5.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from overfit_cli.core.cell import Cell, CellResult, Results
-from overfit_cli.core.training import Training, failure, logged_steps
+from overfit_cli.core.together import CellState, CellsTogether
+from overfit_cli.core.training import Row, Training, failure, finite, logged_steps
 from overfit_cli.studies.multihead import first_phase, theory
 from overfit_cli.studies.multihead.engine import (
     Gradients,
@@ -145,12 +145,31 @@ def train_batch(batch: Sequence[Cell[P]], problem: Problem, training: Training) 
         training: the device, and the log.
     """
     with torch.inference_mode():
-        results = _Run(batch, problem, training).results()
+        results = list(_HeadsTogether(batch, problem, training).train())
     yield from results
 
 
-class _Run(Generic[P]):
-    """Cells in training: those still going, and what was measured of them so far."""
+@dataclass
+class _HeadsState(CellState[P]):
+    """A cell in training.
+
+    Attributes:
+        initial: what is measured of section 5.1 before the first step.
+        start_loss: the loss before the first step.
+        total: the sum of the losses of all steps but the first.
+        steps_to_target: the first step with a loss below the target; nan before.
+        worst: the largest certificate of the logged steps, by column.
+    """
+
+    initial: dict[str, float]
+    start_loss: float = math.nan
+    total: float = 0.0
+    steps_to_target: float = math.nan
+    worst: dict[str, float] = field(default_factory=dict)
+
+
+class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
+    """Gradient descent on heads, with what is counted at every step and measured at logged ones."""
 
     def __init__(self, batch: Sequence[Cell[P]], problem: Problem, training: Training) -> None:
         settings = [cell.parameters for cell in batch]
@@ -160,114 +179,77 @@ class _Run(Generic[P]):
         def tensor(values: object) -> Tensor:
             return torch.as_tensor(values, dtype=dtype, device=training.device)
 
-        self._training, self._problem, self._settings = training, problem, first
-        self._inputs, self._labels = tensor(problem.train.inputs), tensor(problem.train.labels)
+        self._problem, self._settings = problem, first
+        self._inputs = tensor(problem.train.inputs)  # X, (samples, tokens, features)
+        self._labels = tensor(problem.train.labels)  # y, (samples,)
         self._test = tensor(problem.test.inputs), tensor(problem.test.labels)
         relevant = problem.train.relevant
-        self._relevant = None if relevant is None else tensor(relevant)
-        self._cells = list(batch)
+        self._relevant = None if relevant is None else tensor(relevant)  # (samples, tokens)
         self._heads = initial_heads(
             settings, batch[0].seed, problem.first, dtype=dtype, device=training.device
         )
         self._start = self._heads.copy()
         self._steps = Steps(
             first.optimiser,
-            tensor([one.step_size for one in settings]),
-            tensor([one.momentum for one in settings]),
+            tensor([values.step_size for values in settings]),  # η, (cells,)
+            tensor([values.momentum for values in settings]),  # (cells,)
             self._heads.counts,
         )
         self._gradients = self._engine()
-        self._start_losses: Tensor | None = None
-        self._sums = [0.0] * len(batch)
-        self._reached = [math.nan] * len(batch)
-        self._worst: list[dict[str, float]] = [{} for _ in batch]
-        self._initial = [self._first_phase(place) for place in range(len(batch))]
+        last = first.training_steps
+        states = [_HeadsState(cell, self._first_phase(i)) for i, cell in enumerate(batch)]
+        super().__init__(states, training, set(logged_steps(last, ratio=RATIO)), last)
 
     def _first_phase(self, place: int) -> dict[str, float]:
         """What is measured before the first step of what section 5.1 says."""
         settings = self._settings
-        if not settings.certify or settings.first_phase == "none" or not self._of_mixture:
+        of_mixture = self._problem.patterns is not None and not settings.separate_heads
+        if not settings.certify or settings.first_phase == "none" or not of_mixture:
             return {}
         weights = theory.weights_of_cell(self._heads, place)
         signs = np.array([1.0, -1.0]) if settings.first_phase == "signs" else np.ones(1)
-        there = (self._heads.counts[place] > 0).cpu().numpy()
-        return first_phase_columns(self._problem, weights, signs[there])
-
-    @property
-    def _of_mixture(self) -> bool:
-        return self._problem.patterns is not None and not self._settings.separate_heads
+        has_heads = (self._heads.counts[place] > 0).cpu().numpy()
+        return first_phase_columns(self._problem, weights, signs[has_heads])
 
     def _engine(self) -> HeadGradients:
         return HeadGradients(self._inputs, self._labels, *self._heads.counts.shape)
 
-    def results(self) -> list[CellResult[P]]:
-        """Take all steps, and return the results in the order in which the cells end."""
-        last = self._settings.training_steps
-        logged = set(logged_steps(last, ratio=RATIO))
-        results: list[CellResult[P]] = []
-        for step in range(last + 1):
-            found = self._look()
-            losses = found.loss.tolist()
-            self._count(step, losses)
-            ended = [step == last or self._ends(loss) for loss in losses]
-            due = [step in logged or over for over in ended]
-            if any(due):
-                rows = self._measure(step, found, due)
-                results += [
-                    self._result(place, step, row) for place, row in enumerate(rows) if ended[place]
-                ]
-            if all(ended):
-                break
-            self._step(self._without(ended, found) if any(ended) else found)
-        return results
-
-    def _look(self) -> Gradients:
+    def forward(self, step: int) -> Gradients:
         projection, attention = full_matrices(self._heads.weights)
         heads = self._heads
-        found = self._gradients(
+        now = self._gradients(
             projection, attention, heads.mixing, heads.heads, self._steps.divides_by_loss
         )
-        if self._start_losses is None:
-            self._start_losses = found.loss
-        return found
+        for state, loss in zip(self.cells, now.loss.tolist(), strict=True):
+            if step:
+                state.total += loss
+            else:
+                state.start_loss = loss
+            if loss < self._settings.target_loss and math.isnan(state.steps_to_target):
+                state.steps_to_target = step
+        return now
 
-    def _step(self, found: Gradients) -> None:
-        gradients = gradients_of(self._heads.weights, found.projection, found.attention)
+    def ends(self, now: Gradients) -> list[bool]:
+        epsilon = self._settings.epsilon
+        return [not math.isfinite(loss) or 0 < epsilon >= loss for loss in now.loss.tolist()]
+
+    def take_step(self, now: Gradients) -> None:
+        gradients = gradients_of(self._heads.weights, now.projection, now.attention)
         if self._settings.trained == "attention":
             del gradients["projection"]
         self._steps.take(self._heads.weights, gradients)
 
-    def _ends(self, loss: float) -> bool:
-        return not math.isfinite(loss) or 0 < self._settings.epsilon >= loss
-
-    def _count(self, step: int, losses: Sequence[float]) -> None:
-        for place, loss in enumerate(losses):
-            self._sums[place] += loss if step else 0.0
-            if loss < self._settings.target_loss and math.isnan(self._reached[place]):
-                self._reached[place] = step
-
-    def _without(self, ended: Sequence[bool], found: Gradients) -> Gradients:
-        """Go on without the cells that have ended, from the same step."""
-        kept = [place for place, over in enumerate(ended) if not over]
+    def select(self, kept: Sequence[int]) -> None:
         cells = torch.tensor(kept, device=self._labels.device)
-        self._cells = [self._cells[place] for place in kept]
-        self._reached = [self._reached[place] for place in kept]
-        self._worst = [self._worst[place] for place in kept]
-        self._initial = [self._initial[place] for place in kept]
-        self._sums = [self._sums[place] for place in kept]
         self._heads, self._start = self._heads.select(cells), self._start.select(cells)
-        assert self._start_losses is not None
-        self._start_losses = self._start_losses[cells]
         self._steps.keep(cells)
         self._gradients = self._engine()
-        return found.select(cells)
 
-    def _measure(self, step: int, found: Gradients, due: Sequence[bool]) -> list[dict[str, float]]:
-        """Measure all cells at a step, and log it for those that are due and haven't diverged."""
-        signed = found.logits * self._labels
+    def measure(self, step: int, now: Gradients, due: Sequence[int]) -> list[dict[str, float]]:
+        signed = now.logits * self._labels  # y Φ̃, (cells, samples)
         heads = self._heads
         columns = {
-            "train_loss": found.loss,
+            "train_loss": now.loss,
             "log10_train_loss": log_mean_loss(signed) * _PER_LOG_10,
             "train_error": wrong(signed),
             **on_test(heads, *self._test),
@@ -279,54 +261,51 @@ class _Run(Generic[P]):
             columns["attention"] = attention_on_relevant(heads, self._inputs, self._relevant)
         if self._problem.planted is not None:
             columns |= alignments(heads, self._problem.planted)
-        values = {name: one.tolist() for name, one in columns.items()}
-        rows = [{name: one[place] for name, one in values.items()} for place in range(len(signed))]
-        for place, row in enumerate(rows):
-            if due[place]:
-                self._log(place, step, row)
-        return rows
+        values = {name: column.tolist() for name, column in columns.items()}
+        return [
+            self._row(place, step, {name: column[place] for name, column in values.items()})
+            for place in due
+        ]
 
-    def _log(self, place: int, step: int, row: dict[str, float]) -> None:
+    def _row(self, place: int, step: int, row: dict[str, float]) -> dict[str, float]:
+        """A cell's row, with what is measured of one cell at a time; empty if it has diverged."""
         if not math.isfinite(row["train_loss"]):
-            return
+            return {}
+        weights = theory.weights_of_cell(self._heads, place)
         if self._settings.machine:
-            of_cell = theory.weights_of_cell(self._heads, place)
-            row |= first_phase.columns(self._problem.train, of_cell)
+            row |= first_phase.columns(self._problem.train, weights)
         if self._settings.certify:
-            of_cell = theory.weights_of_cell(self._heads, place)
-            ratios = theory.certificates(of_cell, self._inputs, self._labels)
-            worst = self._worst[place]
-            worst |= {name: max(one, worst.get(name, -math.inf)) for name, one in ratios.items()}
+            ratios = theory.certificates(weights, self._inputs, self._labels)
+            worst = self.cells[place].worst
+            worst |= {name: max(x, worst.get(name, -math.inf)) for name, x in ratios.items()}
             row |= ratios
-        of_step = row | {"loss_times_step": row["train_loss"] * step}
-        self._training.log(self._cells[place], step, _known(of_step))
+        return row | {"loss_times_step": row["train_loss"] * step}
+
+    def results(self, step: int, now: Gradients, rows: Mapping[int, Row]) -> Results[P]:
+        for place, row in rows.items():
+            yield self._result(place, step, dict(row))
 
     def _result(self, place: int, step: int, row: dict[str, float]) -> CellResult[P]:
-        cell = self._cells[place]
-        settings = cell.parameters
-        if not math.isfinite(row["train_loss"]):
-            return CellResult(cell, {}, step, "diverged")
-        measured = row | {"steps_to_target": self._reached[place]} | self._worst[place]
-        measured |= self._initial[place]
-        measured["mean_train_loss"] = self._sums[place] / step if step else math.nan
+        state = self.cells[place]
+        settings = state.cell.parameters
+        if not row:
+            return CellResult(state.cell, {}, step, "diverged")
+        del row["loss_times_step"]
+        measured = row | {"steps_to_target": state.steps_to_target} | state.worst | state.initial
+        measured["mean_train_loss"] = state.total / step if step else math.nan
         measured["margin_share"] = row["margin"] / self._problem.margin
         if settings.optimiser == "gd" and step > 0:
             measured |= self._theorems(place, step, settings.step_size, row["train_loss"])
         reason = failure(row["train_loss"], settings.epsilon) if settings.epsilon else ""
-        return CellResult(cell, _known(measured), step, reason)
+        return CellResult(state.cell, finite(measured), step, reason)
 
     def _theorems(self, place: int, step: int, step_size: float, loss: float) -> dict[str, float]:
         """Theorems 1 and 2 for one cell, with the last step as their target θ."""
-        assert self._start_losses is not None
         hypotheses = theory.hypotheses(
             theory.weights_of_cell(self._start, place),
             theory.weights_of_cell(self._heads, place),
             self._inputs,
-            (float(self._start_losses[place]), loss),
+            (self.cells[place].start_loss, loss),
             step,
         )
         return theory.theorem_columns(hypotheses, step_size, len(self._labels))
-
-
-def _known(row: dict[str, float]) -> dict[str, float]:
-    return {name: value for name, value in row.items() if math.isfinite(value)}

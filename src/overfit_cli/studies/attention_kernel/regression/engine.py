@@ -13,7 +13,7 @@ Song et al. 2024).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -221,24 +221,25 @@ def times_gram(fixed: Constants, gradient: Tensor) -> Tensor:
     return (fixed.gram @ gradient.flatten(2, 3)).view_as(gradient)
 
 
-def gradient_descent(fixed: Constants, state: Projections, steps: int) -> Iterator[Step]:
-    """Give every step from 0 to `steps`, with the gradients that the next one is made of."""
+def step_at(fixed: Constants, state: Projections, number: int) -> Step:
+    """Return a step: the forward pass and the gradients that the next one is made of."""
+    out = forward(fixed, state)
+    return Step(number, state, out, _gradients(fixed, state, out))
+
+
+def next_state(fixed: Constants, step: Step) -> Projections:
+    """Return the state after a gradient step: P ← P − η ∂L/∂P XXᵀ, and for values η ‖W_O,h‖²."""
     rate = fixed.learning_rate[:, None, None, None, None]  # η, (cells, 1, 1, 1, 1)
-    value_rate = (fixed.learning_rate[:, None] * fixed.output_squared)[
-        ..., None, None
-    ]  # η ‖W_O,h‖², (cells, heads, 1, 1)
-    for number in range(steps + 1):
-        out = forward(fixed, state)
-        gradients = _gradients(fixed, state, out)
-        yield Step(number, state, out, gradients)
-        query, key, value = state.query, state.key, state.value
-        if "query" in gradients:
-            query = query - rate * gradients["query"].times_gram
-        if "key" in gradients:
-            key = key - rate * gradients["key"].times_gram
-        if "value" in gradients:
-            value = value - value_rate * gradients["value"].times_gram.squeeze(-1)
-        state = Projections(query, key, value)
+    query, key, value = step.state.query, step.state.key, step.state.value
+    gradients = step.gradients
+    if "query" in gradients:
+        query = query - rate * gradients["query"].times_gram
+    if "key" in gradients:
+        key = key - rate * gradients["key"].times_gram
+    if "value" in gradients:
+        squared = fixed.learning_rate[:, None] * fixed.output_squared  # (cells, heads)
+        value = value - squared[..., None, None] * gradients["value"].times_gram.squeeze(-1)
+    return Projections(query, key, value)
 
 
 def _gradients(fixed: Constants, state: Projections, out: ForwardPass) -> dict[str, Gradient]:

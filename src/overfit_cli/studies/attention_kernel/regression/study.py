@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import groupby
 
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import CURVES, LINES, Figure, FigureOptions, by_name, drawn_by
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
+from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.regression.parameters import (
@@ -179,7 +179,6 @@ TRAJECTORY = (
 LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
 """Cells of the demo's size that are trained together: beyond, a CPU gains nothing."""
 
-BYTES_OF_LIBRARIES = 3e8
 _STEP_OVERHEAD = 2e4
 _DEMO_BYTES = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
 _PANELS = "target,heads,value_gap,trained"
@@ -234,12 +233,9 @@ class KernelRegression(Study[KernelRegressionParameters]):
         self, cells: Cells[KernelRegressionParameters], device: str
     ) -> Batches[KernelRegressionParameters]:
         """Group cells of one shape, whatever their seed, target and step size; costliest first."""
-        found = []
-        for _, group in groupby(sorted(cells, key=_shape), key=_shape):
-            alike = sorted(group, key=lambda cell: cell.seed)
-            most = max(1, int(LARGEST_BATCH[device] * _DEMO_BYTES / _bytes_of_tensors(alike[0])))
-            found += [alike[at : at + most] for at in range(0, len(alike), most)]
-        return sorted(found, key=lambda batch: -self.cost(batch[0]) * len(batch))
+        by_seed = sorted(cells, key=lambda cell: cell.seed)
+        most = LARGEST_BATCH[device] * _DEMO_BYTES
+        return together(by_seed, _shape, _bytes_of_tensors, most, self.cost)
 
     def cost(self, cell: RegressionCell) -> float:
         """Return about how many multiplications a cell costs."""
@@ -253,8 +249,8 @@ class KernelRegression(Study[KernelRegressionParameters]):
 
     def memory(self, cell: RegressionCell) -> float:
         """Return about how many bytes a batch of such cells takes, PyTorch among them."""
-        together = max(_bytes_of_tensors(cell), LARGEST_BATCH["cpu"] * _DEMO_BYTES)
-        return BYTES_OF_LIBRARIES + together
+        tensors = max(_bytes_of_tensors(cell), LARGEST_BATCH["cpu"] * _DEMO_BYTES)
+        return BYTES_OF_LIBRARIES + tensors
 
     def train(
         self, batch: Cells[KernelRegressionParameters], training: Training

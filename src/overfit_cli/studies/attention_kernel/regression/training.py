@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from overfit_cli.core.cell import CellResult, Results
-from overfit_cli.core.training import Training, logged_steps
+from overfit_cli.core.together import CellState, CellsTogether
+from overfit_cli.core.training import Row, Training, finite, logged_steps
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, theory
 from overfit_cli.studies.attention_kernel.regression import lemmas as measures
@@ -34,59 +36,64 @@ def train_batch(
 ) -> Results[KernelRegressionParameters]:
     """Train cells of one shape together."""
     with torch.inference_mode():
-        run = _BatchTraining(batch, training)
-        run.train()
-    for place, cell in enumerate(batch):
-        yield run.result(place, cell)
+        results = list(_LayersTogether(batch, training).train())
+    yield from results
 
 
-class _BatchTraining:
-    """A batch in training: its initial measurements, its counts, and the last step logged."""
+@dataclass
+class _LayerState(CellState[KernelRegressionParameters]):
+    """A cell in training, and its problem."""
+
+    problem: Problem
+
+
+class _LayersTogether(CellsTogether[KernelRegressionParameters, _LayerState, Step]):
+    """Gradient descent on attention layers: all steps of all cells, counted where they diverge."""
 
     def __init__(self, batch: Sequence[RegressionCell], training: Training) -> None:
         settings = [cell.parameters for cell in batch]
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
         first = settings[0]
-        self._batch, self._training = batch, training
-        self._steps = first.training_steps
         self._fixed, self._state = engine.set_up(
             KERNELS[first.kernel],
             first.trained,
             problems,
-            [one.learning_rate for one in settings],
+            [values.learning_rate for values in settings],
             dtype=getattr(torch, first.dtype),
             device=training.device,
         )
-        self._last = engine.forward(self._fixed, self._state)
-        self._initial = _initial_measurements(self._fixed, self._state, self._last, problems)
+        start = engine.forward(self._fixed, self._state)
+        self._initial = _initial_measurements(self._fixed, self._state, start, problems)
         self._rates = {name: self._tensor(self._initial[f"rate_{name}"]) for name in RATES}
-        self._counts = StepCounts(self._last.loss, RATES)
-        self._descent = Descent(self._last.loss, self._fixed.learning_rate)
-        self._ratios = LipschitzRatios(self._fixed, self._last.loss)
-        self._problems = problems
-        self._smallest_ratio = torch.full_like(self._last.loss, torch.inf)
-        self._gradient = self._last.loss
+        self._counts = StepCounts(start.loss, RATES)
+        self._descent = Descent(start.loss, self._fixed.learning_rate)
+        self._ratios = LipschitzRatios(self._fixed, start.loss)
+        self._smallest_ratio = torch.full_like(start.loss, torch.inf)  # (cells,)
+        self._gradient = start.loss  # of the last step measured, (cells,)
+        self._before: Step | None = None  # the step before, where it was measured
+        states = [_LayerState(*pair) for pair in zip(batch, problems, strict=True)]
+        last = first.training_steps
+        super().__init__(states, training, set(logged_steps(last)), last)
 
-    def train(self) -> None:
-        """Take all steps."""
-        logged = set(logged_steps(self._steps))
-        before: engine.Step | None = None
-        for step in engine.gradient_descent(self._fixed, self._state, self._steps):
-            self._counts.add(step.number, step.out.loss, self._bounds(step.number))
-            self._descent.add(step.out.loss, engine.squared_norm(self._fixed, step.gradients))
-            if before is not None:
-                self._ratios.add(before, step)
-            before = step if step.number in logged else None
-            if before is not None:
-                self._measure(step.number, step.state, step.out)
+    def forward(self, step: int) -> Step:
+        now = engine.step_at(self._fixed, self._state, step)
+        self._counts.add(step, now.out.loss, self._bounds(step))
+        self._descent.add(now.out.loss, engine.squared_norm(self._fixed, now.gradients))
+        if self._before is not None:
+            self._ratios.add(self._before, now)
+        self._before = None
+        return now
+
+    def take_step(self, now: Step) -> None:
+        self._state = engine.next_state(self._fixed, now)
 
     def _bounds(self, step: int) -> dict[str, Tensor]:
         learning_rate = self._fixed.learning_rate
         return {name: bound(rate, learning_rate, step) for name, rate in self._rates.items()}
 
-    def _measure(self, step: int, state: Projections, out: ForwardPass) -> None:
-        """Measure gradients at a logged step, and log it for the cells that haven't diverged."""
-        squared = measures.squared_gradients(self._fixed, state, out)
+    def measure(self, step: int, now: Step, due: Sequence[int]) -> list[Row]:
+        self._before, out = now, now.out
+        squared = measures.squared_gradients(self._fixed, now.state, out)
         trained = self._fixed.trained
         total = torch.stack(list(squared.values())).sum(0) if trained == "all" else squared[trained]
         ratio = total / (2 * out.loss)  # (cells,)
@@ -94,20 +101,22 @@ class _BatchTraining:
         self._smallest_ratio = torch.fmin(
             self._smallest_ratio, torch.where(above, ratio, torch.inf)
         )
-        self._gradient, self._last = total.sqrt(), out
-        if not self._training.logs:
-            return
+        self._gradient = total.sqrt()
+        if not self.training.logs:
+            return [{}] * len(due)
         row = {
             "pl_ratio": ratio,
             **{f"gradient_{name}": value.sqrt() for name, value in squared.items()},
-            **self._theory_row(step, state, out),
+            **self._theory_row(step, now.state, out),
         }
         columns = {name: values.tolist() for name, values in row.items()}
         diverged = self._counts.diverged.tolist()
-        for place, cell in enumerate(self._batch):
-            if diverged[place] < 0 or step <= diverged[place]:
-                own = {name: values[place] for name, values in columns.items()}
-                self._training.log(cell, step, own)
+        return [
+            {name: values[place] for name, values in columns.items()}
+            if diverged[place] < 0 or step <= diverged[place]
+            else {}
+            for place in due
+        ]
 
     def _theory_row(self, step: int, state: Projections, out: ForwardPass) -> dict[str, Tensor]:
         """What is logged beside gradients: losses, bounds and what enters them, each (cells,)."""
@@ -124,27 +133,31 @@ class _BatchTraining:
             "smallest_attention": measures.smallest_attention(out),
         }
 
-    def result(self, place: int, cell: RegressionCell) -> CellResult[KernelRegressionParameters]:
-        """Return the result of the batch's cell at `place`."""
-        measured = {name: values[place] for name, values in self._initial.items()}
-        diverged = int(self._counts.diverged[place])
-        if diverged < 0:
-            measured |= self._final_measurements(place, measured)
-        known = {name: value for name, value in measured.items() if not math.isnan(value)}
-        if diverged >= 0:
-            return CellResult(cell, known, diverged, "diverged")
-        return CellResult(cell, known, self._steps)
+    def results(
+        self, step: int, now: Step, rows: Mapping[int, Row]
+    ) -> Results[KernelRegressionParameters]:
+        for place in rows:
+            cell = self.cells[place].cell
+            measured = {name: values[place] for name, values in self._initial.items()}
+            diverged = int(self._counts.diverged[place])
+            if diverged >= 0:
+                yield CellResult(cell, finite(measured), diverged, "diverged")
+            else:
+                measured |= self._final_measurements(place, now.out, measured)
+                yield CellResult(cell, finite(measured), step)
 
-    def _final_measurements(self, place: int, initial: dict[str, float]) -> dict[str, float]:
+    def _final_measurements(
+        self, place: int, out: ForwardPass, initial: dict[str, float]
+    ) -> dict[str, float]:
         counts, floor = self._counts, initial["floor"]
-        loss, start = float(self._last.loss[place]), float(counts.start[place])
+        loss, start = float(out.loss[place]), float(counts.start[place])
         millionth = int(counts.millionth[place])
         measured = {
             "relative_loss": loss / start if start > 0 else math.nan,
             "train_loss": loss,
             "floor_ratio": loss / floor if floor > 0 else math.nan,
             "gradient": float(self._gradient[place]),
-            "smallest_attention": float(measures.smallest_attention(self._last)[place]),
+            "smallest_attention": float(measures.smallest_attention(out)[place]),
             "steps_to_millionth": millionth if millionth >= 0 else math.nan,
             "pl_ratio_min": float(self._smallest_ratio[place]),
             "descent": float(self._descent.least()[place]),
@@ -158,9 +171,9 @@ class _BatchTraining:
     def _lipschitz(self, place: int) -> dict[str, float]:
         """Ratios of changes along the path, and the same over the proofs' constants on it."""
         trained, path = self._fixed.trained, float(self._descent.path()[place])
-        of = lemmas.sizes(self._problems[place], trained, path)
-        constants = lemmas.lipschitz_constants(of, self._fixed.kernel, trained)
-        outputs, gradients = (float(one[place]) for one in self._ratios.largest())
+        sizes = lemmas.sizes(self.cells[place].problem, trained, path)
+        constants = lemmas.lipschitz_constants(sizes, self._fixed.kernel, trained)
+        outputs, gradients = (float(ratio[place]) for ratio in self._ratios.largest())
         return {
             "lipschitz_outputs": outputs,
             "lipschitz_gradients": gradients,

@@ -25,6 +25,9 @@ MOST = 10**18
 SMALLEST_CAPACITY = 32
 """The fewest training samples that are drawn for a seed."""
 
+TOKEN_CLASSES = ("signal", "noise", "rest")
+"""Token 1, token 2 (the strong noise), and tokens 3 to M."""
+
 REALISATIONS_KEPT = 4
 """For how many seeds a process keeps what it has drawn."""
 

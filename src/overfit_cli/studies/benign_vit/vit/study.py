@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import plural
+from overfit_cli.core.together import together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.vit import theory
@@ -292,19 +292,10 @@ class BenignVit(Study[BenignVitParameters]):
         if device == "cpu":
             return [[cell] for cell in sorted(cells, key=lambda cell: (cell.seed, *_shape(cell)))]
 
-        def together(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
+        def shape(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
             return (cell.seed // REALISATIONS_KEPT, *_shape(cell))
 
-        found: Batches[BenignVitParameters] = []
-        for _, group in groupby(sorted(cells, key=together), key=together):
-            taken = math.inf
-            for cell in group:
-                if taken + self.memory(cell) > _GPU_BYTES:
-                    found.append([])
-                    taken = 0.0
-                found[-1].append(cell)
-                taken += self.memory(cell)
-        return found
+        return together(cells, shape, self.memory, _GPU_BYTES)
 
     def cost(self, cell: Cell[BenignVitParameters]) -> float:
         """Return about how many multiplications a cell costs."""

@@ -1,24 +1,21 @@
-"""Training of `benign-vit`, and its dynamics.
+"""Training of `benign-vit`: projections, gradient descent in token space, measurements.
 
-Quantities logged of a cell at each step: those of section 5 and of figures 3 and 4.
-
-Token classes: the signal (token 1), the noise (token 2, the strong one) and the rest (3 to M).
-
-The path from cells to results: projections, gradient descent in token space, measurements.
+What is logged of a cell at each step are the quantities of section 5 and of figures 3 and 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from overfit_cli.core.cell import CellResult, Cells, Results
-from overfit_cli.core.training import Training, failure
+from overfit_cli.core.together import CellState, CellsTogether
+from overfit_cli.core.training import Row, Training, failure
 from overfit_cli.studies.benign_vit.vit.engine import (
     ForwardPass,
-    TokenSpace,
     initial_state,
     projections_of,
 )
@@ -143,42 +140,89 @@ def train_together(
     cells: Cells[BenignVitParameters], training: Training
 ) -> Results[BenignVitParameters]:
     """Train cells of one shape as one tensor; each gives its result at the step where it stops."""
-    projections = [projections_of(cell.parameters, cell.seed, training.device) for cell in cells]
-    initial = initial_state([cell.parameters for cell in cells], projections)
-    for updates, (state, now, stops) in enumerate(descend_until_fitted(initial)):
-        if training.logs:
-            row = logged(TrueScaleTokens(state, projections), now)
-            training.log(cells[0], float(state.steps[0]), row)
-        if bool(stops.any()):
-            stopped = state.select(stops)
-            places = stopped.indices.tolist()
-            tokens = TrueScaleTokens(stopped, [projections[place] for place in places])
-            rows = measured(tokens, now.select(stops))
-            for place, steps, row in zip(places, stopped.steps.tolist(), rows, strict=True):
-                reason = failure(row["train_loss"], cells[place].parameters.epsilon)
-                yield CellResult(cells[place], {**row, "updates": updates}, int(steps), reason)
+    yield from VitsTogether(cells, training).train()
 
 
-def descend_until_fitted(state: TokenSpace) -> Iterator[tuple[TokenSpace, ForwardPass, Tensor]]:
-    """Train all cells; after each stride give (state, forward pass, which of them stop here).
+class VitsTogether(CellsTogether[BenignVitParameters, CellState[BenignVitParameters], ForwardPass]):
+    """Gradient descent in token space, a stride of steps at a time.
 
-    A cell stops when its training loss is at most its ε, isn't finite, or its steps are spent. The
-    state is changed in place by the next stride.
+    A cell ends when its training loss is at most its ε, isn't finite, or its steps are spent.
+
+    Attributes:
+        state: of the cells that go on; changed in place by each stride.
     """
-    leaps = bool((state.leap > 0).any())
-    now = state.forward()
-    while True:
+
+    def __init__(self, cells: Cells[BenignVitParameters], training: Training) -> None:
+        self._projections = [
+            projections_of(cell.parameters, cell.seed, training.device) for cell in cells
+        ]
+        self.state = initial_state([cell.parameters for cell in cells], self._projections)
+        self._leaps = bool((self.state.leap > 0).any())
+        self._before: ForwardPass | None = None
+        logged = range(sys.maxsize if training.logs else 0)
+        super().__init__([CellState(cell) for cell in cells], training, logged, last=None)
+
+    @property
+    def tokens(self) -> TrueScaleTokens:
+        """The cells' tokens."""
+        return TrueScaleTokens(self.state, self._projections)
+
+    def forward(self, step: int) -> ForwardPass:
+        """Return the forward pass, and choose the stride that follows it."""
+        now = self.state.forward()
+        if self._before is not None:
+            self.state.choose_stride(self._before, now)
+        return now
+
+    def ends(self, now: ForwardPass) -> list[bool]:
+        """Return which cells are fitted, have diverged, or have spent their steps."""
+        state = self.state
         stops = (now.loss <= state.epsilon) | ~now.loss.isfinite()
         stops |= state.steps >= state.max_steps
-        yield state, now, stops
-        if bool(stops.any()):
-            if bool(stops.all()):
-                return
-            state, now = state.select(~stops), now.select(~stops)
-        state.descend(now)
-        before, now = now, state.forward()
-        if leaps:
-            state.choose_stride(before, now)
+        ended: list[bool] = stops.tolist()
+        return ended
+
+    def take_step(self, now: ForwardPass) -> None:
+        """Take a stride."""
+        self.state.descend(now)
+        self._before = now if self._leaps else None
+
+    def select(self, kept: Sequence[int]) -> None:
+        """Go on with some of the cells."""
+        mask = self._mask(kept)
+        self.state = self.state.select(mask)
+        self._before = self._before and self._before.select(mask)
+        self._projections = [self._projections[place] for place in kept]
+
+    def steps_taken(self, place: int, step: int) -> float:
+        """Return the gradient steps that a cell has taken."""
+        return float(self.state.steps[place])
+
+    def measure(self, step: int, now: ForwardPass, due: Sequence[int]) -> list[Row]:
+        """Return the only cell's row, where steps are logged."""
+        if not self.training.logs:
+            return [{}] * len(due)
+        return [logged(self.tokens, now)]
+
+    def results(
+        self, step: int, now: ForwardPass, rows: Mapping[int, Row]
+    ) -> Results[BenignVitParameters]:
+        """Give the results of cells that end, with the measurements of the final state."""
+        mask = self._mask(list(rows))
+        ended = self.state.select(mask)
+        tokens = TrueScaleTokens(ended, [self._projections[place] for place in rows])
+        at_end = zip(rows, ended.steps.tolist(), measured(tokens, now.select(mask)), strict=True)
+        for place, steps, row in at_end:
+            cell = self.cells[place].cell
+            reason = failure(row["train_loss"], cell.parameters.epsilon)
+            yield CellResult(cell, {**row, "updates": step}, int(steps), reason)
+
+    def _mask(self, places: Sequence[int]) -> Tensor:
+        """True at the cells' places, (cells,)."""
+        chosen = set(places)
+        return torch.tensor(
+            [place in chosen for place in range(len(self.cells))], device=self.state.steps.device
+        )
 
 
 def measured(tokens: TrueScaleTokens, train: ForwardPass) -> Iterator[dict[str, float]]:

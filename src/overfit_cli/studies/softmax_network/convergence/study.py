@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import groupby
 
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import (
@@ -23,6 +22,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
+from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
@@ -199,7 +199,6 @@ APART = frozenset({"sigma", "data", "initialisation", "step_rule", "step_factor"
 _LARGEST_BATCH = {"cpu": 2e5, "cuda": 2e8}
 """The most products of samples and hidden units in a batch; more leave a processor's cache."""
 
-BYTES_OF_LIBRARIES = 3e8
 _STEP_OVERHEAD = 1e4
 
 
@@ -276,12 +275,8 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
         self, cells: Cells[SoftmaxConvergenceParameters], device: str
     ) -> Batches[SoftmaxConvergenceParameters]:
         """Group cells of one activation and one shape, whatever their seed; costliest first."""
-        found: Batches[SoftmaxConvergenceParameters] = []
-        for _, group in groupby(sorted(cells, key=_shape), key=_shape):
-            alike = sorted(group, key=lambda cell: cell.seed)
-            most = max(1, int(_LARGEST_BATCH[device] / _products(alike[0])))
-            found += [alike[at : at + most] for at in range(0, len(alike), most)]
-        return sorted(found, key=lambda batch: -self.cost(batch[0]) * len(batch))
+        by_seed = sorted(cells, key=lambda cell: cell.seed)
+        return together(by_seed, _shape, _products, _LARGEST_BATCH[device], self.cost)
 
     def cost(self, cell: ConvergenceCell) -> float:
         """Return about how many multiplications a step of a cell costs, with its share of calls."""

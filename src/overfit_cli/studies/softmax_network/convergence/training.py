@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from overfit_cli.core.cell import CellResult, Results
-from overfit_cli.core.training import Training, failure, logged_steps
+from overfit_cli.core.together import CellState, CellsTogether
+from overfit_cli.core.training import Row, Training, failure, finite, logged_steps
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence import theory
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
@@ -40,12 +41,10 @@ LARGEST = (
 )
 """What a cell has of its logged steps: the largest value."""
 
-Row = dict[str, float]
-
 
 @dataclass
-class _Seen:
-    """What was seen of a cell so far.
+class _NetworkState(CellState[SoftmaxConvergenceParameters]):
+    """A cell in training.
 
     Attributes:
         first: what is measured before the first step.
@@ -55,11 +54,11 @@ class _Seen:
         largest: the columns of `LARGEST`.
     """
 
-    first: Row
+    first: dict[str, float]
     residual: float
     contraction: float
     rate_ratio: float = 0.0
-    largest: Row = field(default_factory=dict)
+    largest: dict[str, float] = field(default_factory=dict)
 
     def hold_to_the_rate(self, step: int, square: float) -> None:
         """Hold ‖F − Y‖² after a step to the stated rate, as long as it is more than round-off."""
@@ -73,27 +72,43 @@ class _Seen:
             self.largest[name] = max(row[name], self.largest.get(name, 0.0))
 
 
+@dataclass(frozen=True)
+class _Pass:
+    """A forward pass over the training inputs.
+
+    Attributes:
+        out: the networks' outputs.
+        residual: F − F(0) − Y, shape (cells, n, outputs).
+        squares: ‖F − F(0) − Y‖² of each cell.
+    """
+
+    out: Outputs
+    residual: Tensor
+    squares: list[float]
+
+
 def train_batch(
     batch: Sequence[ConvergenceCell], training: Training
 ) -> Results[SoftmaxConvergenceParameters]:
     """Train cells that differ in their seeds, draws and step sizes alone."""
     with torch.no_grad():
-        results = _Run(batch, training).results()
+        results = list(_NetworksTogether(batch, training).train())
     yield from results
 
 
-class _Run:
-    """Cells in training: those still going, and what was seen of them."""
+class _NetworksTogether(CellsTogether[SoftmaxConvergenceParameters, _NetworkState, _Pass]):
+    """Gradient descent on networks, beside regression with their tangent kernels."""
 
     def __init__(self, batch: Sequence[ConvergenceCell], training: Training) -> None:
         settings = [cell.parameters for cell in batch]
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
-        self._training, self._settings = training, settings[0]
-        self._cells = list(batch)
+        self._settings = settings[0]
         self._beside = set_up(settings, problems, training.device)
-        self._seen = self._at_first()
+        last = self._settings.training_steps
+        logged = set(logged_steps(last, ratio=RATIO))
+        super().__init__(self._states(batch), training, logged, last)
 
-    def _at_first(self) -> list[_Seen]:
+    def _states(self, batch: Sequence[ConvergenceCell]) -> list[_NetworkState]:
         """Measure before the first step."""
         beside, epsilon = self._beside, self._settings.epsilon
         regression, limit = beside.regression, beside.limit
@@ -114,77 +129,75 @@ class _Run:
         residuals = beside.labels.square().sum((1, 2)).tolist()
         contractions = regression.stated_contraction().tolist()
         return [
-            _Seen({name: one[place] for name, one in values.items()}, *both)
-            for place, both in enumerate(zip(residuals, contractions, strict=True))
+            _NetworkState(
+                cell,
+                {name: column[i] for name, column in values.items()},
+                residuals[i],
+                contractions[i],
+            )
+            for i, cell in enumerate(batch)
         ]
 
-    def results(self) -> list[CellResult[SoftmaxConvergenceParameters]]:
-        """Take all steps, and return the results in the order in which the cells end."""
-        last = self._settings.training_steps
-        logged = set(logged_steps(last, ratio=RATIO))
-        results: list[CellResult[SoftmaxConvergenceParameters]] = []
-        for step in range(last + 1):
-            out = self._beside.net.forward(self._beside.inputs)
-            residual = self._beside.residual(out)
-            squares = residual.square().sum((1, 2)).tolist()
-            for seen, square in zip(self._seen, squares, strict=True):
-                seen.hold_to_the_rate(step, square)
-            ended = [step == last or self._ends(square) for square in squares]
-            due = [step in logged or over for over in ended]
-            if any(due):
-                rows = self._measure(step, out, residual, due)
-                results += [self._result(i, step, rows[i]) for i, over in enumerate(ended) if over]
-            if all(ended):
-                break
-            self._take_step(out.gradient(residual))
-            if any(ended):
-                self._keep([place for place, over in enumerate(ended) if not over])
-        return results
+    def forward(self, step: int) -> _Pass:
+        out = self._beside.net.forward(self._beside.inputs)
+        residual = self._beside.residual(out)
+        squares = residual.square().sum((1, 2)).tolist()
+        for state, square in zip(self.cells, squares, strict=True):
+            state.hold_to_the_rate(step, square)
+        return _Pass(out, residual, squares)
 
-    def _ends(self, square: float) -> bool:
-        return not math.isfinite(square) or square <= self._settings.epsilon
+    def ends(self, now: _Pass) -> list[bool]:
+        epsilon = self._settings.epsilon
+        return [not math.isfinite(square) or square <= epsilon for square in now.squares]
 
-    def _take_step(self, gradient: Tensor) -> None:
-        sizes = self._beside.step_sizes[:, None, None]
+    def take_step(self, now: _Pass) -> None:
+        sizes = self._beside.step_sizes[:, None, None]  # η, (cells, 1, 1)
+        gradient = now.out.gradient(now.residual)  # (cells, m, d)
         self._beside.net.weights.addcmul_(sizes, gradient, value=-1)
 
-    def _keep(self, places: Sequence[int]) -> None:
-        """Go on without the cells that have ended."""
-        self._beside = self._beside.select(torch.tensor(places, device=self._beside.inputs.device))
-        self._cells = [self._cells[place] for place in places]
-        self._seen = [self._seen[place] for place in places]
+    def select(self, kept: Sequence[int]) -> None:
+        self._beside = self._beside.select(torch.tensor(kept, device=self._beside.inputs.device))
 
-    def _measure(self, step: int, out: Outputs, residual: Tensor, due: Sequence[bool]) -> list[Row]:
-        """Measure all cells at a step, and log it for those that are due and haven't diverged."""
-        values = _lists(_at_step(self._beside, step, out, residual))
-        rows = [{name: one[i] for name, one in values.items()} for i in range(len(self._cells))]
-        for cell, seen, row, now in zip(self._cells, self._seen, rows, due, strict=True):
-            if now and math.isfinite(row["train_loss"]):
-                seen.add(row)
-                self._training.log(cell, step, _known(row))
+    def measure(self, step: int, now: _Pass, due: Sequence[int]) -> list[Row]:
+        values = _lists(_at_step(self._beside, step, now.out, now.residual))
+        rows: list[Row] = []
+        for place in due:
+            row = {name: column[place] for name, column in values.items()}
+            if math.isfinite(row["train_loss"]):
+                self.cells[place].add(row)
+                rows.append(row)
+            else:
+                rows.append({})
         return rows
 
+    def results(
+        self, step: int, now: _Pass, rows: Mapping[int, Row]
+    ) -> Results[SoftmaxConvergenceParameters]:
+        for place, row in rows.items():
+            yield self._result(place, step, row)
+
     def _result(self, place: int, step: int, row: Row) -> CellResult[SoftmaxConvergenceParameters]:
-        cell, seen = self._cells[place], self._seen[place]
-        if not math.isfinite(row["train_loss"]):
-            return CellResult(cell, _known(seen.first), step, "diverged")
+        state = self.cells[place]
+        cell = state.cell
+        if not row:
+            return CellResult(cell, finite(state.first), step, "diverged")
         square = 2 * row["train_loss"]
         reason = failure(square, cell.parameters.epsilon)
-        measured = row | seen.first | seen.largest | {"rate_ratio": seen.rate_ratio}
+        measured = {**row, **state.first, **state.largest, "rate_ratio": state.rate_ratio}
         if not reason:
             measured |= {
                 "steps_to_epsilon": step,
-                "steps_over_ntk": _over(step, seen.first["ntk_steps"]),
-                "steps_over_limit": _over(step, seen.first["limit_steps"]),
+                "steps_over_ntk": _over(step, state.first["ntk_steps"]),
+                "steps_over_limit": _over(step, state.first["limit_steps"]),
             }
-        if square > theory.ROUND_OFF * seen.residual:
-            whole = math.log(square / seen.residual)
-            measured["contraction"] = _over(-whole, -step * seen.contraction)
+        if square > theory.ROUND_OFF * state.residual:
+            whole = math.log(square / state.residual)
+            measured["contraction"] = _over(-whole, -step * state.contraction)
         if self._settings.verify:
             net = self._beside.net.select(torch.tensor([place], device=self._beside.inputs.device))
             measured["shift_change"] = float(shift_change(net, self._beside.inputs[place][None]))
-        measured |= theory.columns(cell.parameters, measured, math.sqrt(seen.residual))
-        return CellResult(cell, _known(measured), step, reason)
+        measured |= theory.columns(cell.parameters, measured, math.sqrt(state.residual))
+        return CellResult(cell, finite(measured), step, reason)
 
 
 def _at_step(beside: Comparison, step: int, out: Outputs, residual: Tensor) -> dict[str, Tensor]:
@@ -221,11 +234,7 @@ def _at_step(beside: Comparison, step: int, out: Outputs, residual: Tensor) -> d
 
 
 def _lists(columns: Mapping[str, Tensor]) -> dict[str, list[float]]:
-    return {name: one.tolist() for name, one in columns.items()}
-
-
-def _known(row: Row) -> Row:
-    return {name: value for name, value in row.items() if math.isfinite(value)}
+    return {name: column.tolist() for name, column in columns.items()}
 
 
 def _over(steps: float, others: float) -> float:

@@ -17,14 +17,13 @@ from overfit_cli.core.figure import (
     fitted_by,
 )
 from overfit_cli.core.study import Study
+from overfit_cli.core.together import BYTES_OF_LIBRARIES
 from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
     DiffusionCell,
     SoftmaxDiffusionParameters,
 )
 from overfit_cli.studies.softmax_network.paper import PAPER
-
-BYTES_OF_LIBRARIES = 3e8
 
 LOSSES = (
     Column(

@@ -1,0 +1,160 @@
+"""Training of several cells at once: how they are batched, and the loop over steps.
+
+A study whose cells of one shape are faster as one tensor groups them with `together`, and derives
+its training from `CellsTogether`. At every step the loop runs
+
+    forward pass → which cells end → measure and log those that are due → results of those that
+    ended → gradient step → go on with the others
+
+The study gives the forward pass, the measurements, the results, the step, and the selection of the
+cells that go on. What it remembers of a cell is one object in `cells`, so that it leaves with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from overfit_cli.core.cell import Batches, Cell, Cells, P, Results
+from overfit_cli.core.training import Row, Training, finite
+
+BYTES_OF_LIBRARIES = 3e8
+"""What PyTorch takes in a process before it computes anything."""
+
+
+def together(
+    cells: Cells[P],
+    key: Callable[[Cell[P]], Any],
+    size: Callable[[Cell[P]], float],
+    most: float,
+    cost: Callable[[Cell[P]], float] | None = None,
+) -> Batches[P]:
+    """Group cells that can be trained as one tensor.
+
+    Args:
+        cells: all of them; within a batch they keep their order.
+        key: what the cells of a batch share; batches are ordered by it.
+        size: of a cell, in any unit.
+        most: the largest size of a batch; a cell larger than that is a batch of its own.
+        cost: of a cell, of which the cells of a batch have about the same; with it the costliest
+            batches come first.
+    """
+    batches: Batches[P] = []
+    for _, group in itertools.groupby(sorted(cells, key=key), key=key):
+        taken = math.inf
+        for cell in group:
+            if taken + size(cell) > most:
+                batches.append([])
+                taken = 0.0
+            batches[-1].append(cell)
+            taken += size(cell)
+    if cost is not None:
+        batches.sort(key=lambda batch: -cost(batch[0]) * len(batch))
+    return batches
+
+
+@dataclass
+class CellState(Generic[P]):
+    """A cell in training; a study adds what it remembers of it."""
+
+    cell: Cell[P]
+
+
+State = TypeVar("State", bound=CellState[Any])
+Pass = TypeVar("Pass")
+
+
+class CellsTogether(ABC, Generic[P, State, Pass]):
+    """Cells of one shape in training. `cells` are those that go on, in the order of the tensors.
+
+    A study whose cells all take all steps needs neither `ends` nor `select`.
+
+    Args:
+        cells: the states before the first step.
+        training: the log.
+        logged: the steps to measure, besides a cell's last one.
+        last: the step at which the cells end that are left; None where `ends` says so of each.
+    """
+
+    def __init__(
+        self, cells: Sequence[State], training: Training, logged: Container[int], last: int | None
+    ) -> None:
+        self.cells = list(cells)
+        self.training = training
+        self._logged, self._last = logged, last
+
+    @abstractmethod
+    def forward(self, step: int) -> Pass:
+        """Return the forward pass at a step, and count what is counted at every step."""
+
+    @abstractmethod
+    def measure(self, step: int, now: Pass, due: Sequence[int]) -> Sequence[Row]:
+        """Return what is logged of some cells.
+
+        Args:
+            step: 0 before the first gradient step.
+            now: the forward pass there.
+            due: the cells' places.
+
+        Returns:
+            a row for each place; what isn't finite in it, and an empty one, isn't logged.
+        """
+
+    @abstractmethod
+    def results(self, step: int, now: Pass, rows: Mapping[int, Row]) -> Results[P]:
+        """Give the results of cells that end.
+
+        Args:
+            step: their last one.
+            now: the forward pass there.
+            rows: what was measured there, by the cells' places.
+        """
+
+    @abstractmethod
+    def take_step(self, now: Pass) -> None:
+        """Take a gradient step with all cells."""
+
+    def ends(self, now: Pass) -> Sequence[bool]:
+        """Return for each cell whether it ends here: it is fitted, or has diverged."""
+        return [False] * len(self.cells)
+
+    def select(self, kept: Sequence[int]) -> None:
+        """Go on, after a step, with the cells at these places; the loop sees to `cells`."""
+        raise NotImplementedError
+
+    def steps_taken(self, place: int, step: int) -> float:
+        """Return the step under which a cell is logged: one may take several as one."""
+        return step
+
+    def train(self) -> Results[P]:
+        """Take all steps, and give the results in the order in which the cells end."""
+        for step in itertools.count():
+            now = self.forward(step)
+            ended = [True] * len(self.cells) if step == self._last else self.ends(now)
+            over = any(ended)
+            if over or step in self._logged:
+                yield from self._measured(step, now, ended)
+            if over and all(ended):
+                return
+            self.take_step(now)
+            if over:
+                kept = [place for place, end in enumerate(ended) if not end]
+                self.select(kept)
+                self.cells = [self.cells[place] for place in kept]
+
+    def _measured(self, step: int, now: Pass, ended: Sequence[bool]) -> Results[P]:
+        """Measure and log the cells that are due, and give the results of those that end."""
+        every = step in self._logged
+        due = [place for place, end in enumerate(ended) if every or end]
+        rows = dict(zip(due, self.measure(step, now, due), strict=True))
+        for place, row in rows.items():
+            if row:
+                self.training.log(
+                    self.cells[place].cell, self.steps_taken(place, step), finite(row)
+                )
+        if any(ended):
+            yield from self.results(step, now, {p: row for p, row in rows.items() if ended[p]})
