@@ -130,6 +130,10 @@ class CellsTogether(ABC, Generic[P, State, Pass]):
         """Return the step under which a cell is logged: one may take several as one."""
         return step
 
+    def keep(self, row: Row) -> Row:
+        """Return what is logged of a row: by default what is finite."""
+        return finite(row)
+
     def train(self) -> Results[P]:
         """Take all steps, and give the results in the order in which the cells end."""
         for step in itertools.count():
@@ -153,8 +157,7 @@ class CellsTogether(ABC, Generic[P, State, Pass]):
         rows = dict(zip(due, self.measure(step, now, due), strict=True))
         for place, row in rows.items():
             if row:
-                self.training.log(
-                    self.cells[place].cell, self.steps_taken(place, step), finite(row)
-                )
+                steps = self.steps_taken(place, step)
+                self.training.log(self.cells[place].cell, steps, self.keep(row))
         if any(ended):
             yield from self.results(step, now, {p: row for p, row in rows.items() if ended[p]})

@@ -175,6 +175,11 @@ def finite(row: Row) -> dict[str, float]:
     return {name: value for name, value in row.items() if math.isfinite(value)}
 
 
+def without_nan(row: Row) -> dict[str, float]:
+    """Return a row without nan, where infinity is a value: a bound that nothing meets."""
+    return {name: value for name, value in row.items() if not math.isnan(value)}
+
+
 def failure(loss: float, at_most: float = math.inf) -> str:
     """Return why a training has failed that ended with this loss; empty where it hasn't.
 
