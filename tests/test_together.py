@@ -1,0 +1,133 @@
+"""Cells in one loop: each gives what it gives alone, whatever ends, diverges or is logged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from overfit_cli.core.cell import Cell, CellResult, Results
+from overfit_cli.core.together import CellState, CellsTogether, together
+from overfit_cli.core.training import Execution, Row, Training
+from tests.fake_study import FakeParameters
+
+LAST = 12
+LOGGED = frozenset({0, 1, 2, 5, 12})
+FITTED, DIVERGED = 1e-3, 1e3
+
+
+@dataclass
+class Ball(CellState[FakeParameters]):
+    """A weight that gradient descent shrinks, w ← (1 − η) w, and the steps that it has seen."""
+
+    steps: int = 0
+
+
+class Balls(CellsTogether[FakeParameters, Ball, list[float]]):
+    """Weights as plain lists, in the order of the cells."""
+
+    def __init__(self, rates: Sequence[float], training: Training) -> None:
+        cells = [Ball(cell_of(index)) for index in range(len(rates))]
+        super().__init__(cells, training, LOGGED, LAST)
+        self.rates, self.weights = list(rates), [1.0] * len(rates)
+
+    def forward(self, step: int) -> list[float]:
+        for state in self.cells:
+            state.steps += 1
+        return [weight**2 for weight in self.weights]
+
+    def ends(self, now: list[float]) -> list[bool]:
+        return [loss < FITTED or loss > DIVERGED for loss in now]
+
+    def measure(self, step: int, now: list[float], due: Sequence[int]) -> list[Row]:
+        return [{"loss": now[place], "undefined": math.nan} for place in due]
+
+    def results(
+        self, step: int, now: list[float], rows: Mapping[int, Row]
+    ) -> Results[FakeParameters]:
+        for place, row in rows.items():
+            reason = "diverged" if now[place] > DIVERGED else ""
+            seen = {"loss": row["loss"], "seen": float(self.cells[place].steps)}
+            yield CellResult(self.cells[place].cell, seen, step, reason)
+
+    def take_step(self, now: list[float]) -> None:
+        self.weights = [
+            (1 - rate) * weight for rate, weight in zip(self.rates, self.weights, strict=True)
+        ]
+
+    def select(self, kept: Sequence[int]) -> None:
+        self.rates = [self.rates[place] for place in kept]
+        self.weights = [self.weights[place] for place in kept]
+
+
+def cell_of(index: int) -> Cell[FakeParameters]:
+    return Cell("fake", 1, FakeParameters(), index)
+
+
+def alone(rate: float) -> tuple[float, int, str, list[tuple[int, float]]]:
+    """A cell by itself, step by step: its last loss, its steps, its reason, what is logged."""
+    weight, rows = 1.0, list[tuple[int, float]]()
+    for step in range(LAST + 1):
+        loss = weight**2
+        over = loss < FITTED or loss > DIVERGED or step == LAST
+        if over or step in LOGGED:
+            rows.append((step, loss))
+        if over:
+            return loss, step, "diverged" if loss > DIVERGED else "", rows
+        weight *= 1 - rate
+    raise AssertionError
+
+
+RATES = (0.1, 0.9, 4.0, 0.5, 2.5, 1.0, 0.01)
+"""Slow, fitted at once or after some steps, diverging soon or late."""
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 7])
+def test_each_cell_gives_what_it_gives_alone(count: int) -> None:
+    training = Training(Execution(trajectories=True))
+    results = {result.cell.seed: result for result in Balls(RATES[:count], training).train()}
+    assert sorted(results) == list(range(count))
+    for index, rate in enumerate(RATES[:count]):
+        loss, steps, reason, rows = alone(rate)
+        result, logged = results[index], training.trajectory(cell_of(index))
+        assert (result.measurements["loss"], result.steps, result.reason) == (loss, steps, reason)
+        assert result.measurements["seen"] == steps + 1
+        assert list(zip(logged["step"], logged["loss"], strict=True)) == rows
+        assert "undefined" not in logged
+
+
+def test_results_come_in_the_order_in_which_cells_end() -> None:
+    steps = [result.steps for result in Balls(RATES, Training(Execution())).train()]
+    assert steps == sorted(steps)
+    assert steps[-1] == LAST
+
+
+def test_cells_that_have_ended_take_no_further_step() -> None:
+    balls = Balls(RATES, Training(Execution()))
+    list(balls.train())
+    assert [RATES[state.cell.seed] for state in balls.cells] == balls.rates
+
+
+def test_batches_share_a_key_and_have_at_most_a_size() -> None:
+    cells = [cell_of(index) for index in range(10)]
+    batches = together(
+        cells, key=lambda cell: cell.seed % 3, size=lambda cell: 1 + cell.seed % 2, most=3.0
+    )
+    assert sorted(cell.seed for batch in batches for cell in batch) == list(range(10))
+    for batch in batches:
+        assert len({cell.seed % 3 for cell in batch}) == 1
+        assert sum(1 + cell.seed % 2 for cell in batch) <= 3
+        assert [cell.seed for cell in batch] == sorted(cell.seed for cell in batch)
+
+
+def test_a_cell_that_is_too_large_is_a_batch_of_its_own() -> None:
+    cells = [cell_of(index) for index in range(3)]
+    assert [len(batch) for batch in together(cells, lambda _: 0, lambda _: 9.0, 1.0)] == [1, 1, 1]
+
+
+def test_the_costliest_batches_come_first() -> None:
+    cells = [cell_of(index) for index in range(6)]
+    batches = together(cells, lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
+    assert [batch[0].seed for batch in batches] == [5, 4, 3, 2, 1, 0]
