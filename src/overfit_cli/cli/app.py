@@ -1,8 +1,6 @@
-"""The command line: its commands, its messages, and how it ends.
+"""Assembly of the command line, and the one place where an error becomes a sentence.
 
-Commands as Typer runs them: strict when they run, lenient while a shell completes them.
-
-Assembly of the command line, and the one place where an error becomes a sentence.
+Commands are strict when they run, and lenient while a shell completes them.
 """
 
 from __future__ import annotations

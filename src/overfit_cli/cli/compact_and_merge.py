@@ -1,9 +1,4 @@
-"""The commands `compact` and `merge`.
-
-The command `overfit compact`: a run directory's part files joined into few.
-
-The command `overfit merge`: run directories, such as those of shards, joined into one.
-"""
+"""The commands `compact` and `merge`: part files joined into few, run directories into one."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The command `export`.
-
-Formats of what is exported: chosen, made, and printed or written.
-
-The command `overfit export`: cells, or means over seeds, for other programs and for papers.
-"""
+"""The command `export`: cells, means over seeds or logged steps, as CSV, parquet or LaTeX."""
 
 from __future__ import annotations
 

@@ -1,12 +1,6 @@
-"""Options that commands share.
+"""Options that several commands share, and parameters as options: `--n 2:20`, `--set d=1024`.
 
-Shared options of commands: their declarations, and how their texts are read.
-
-Where cells train: the options that say it, and the executor that they name.
-
-Options on how a figure looks, read from what a user types.
-
-Parameters as a command line gives them: `--n 2:20`, `--set d=1024`, `--SNR 5`.
+A parameter may be called by its symbol: `--SNR 5`. Unknown names are refused with the nearest one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The command `plot`.
-
-Choice of the run directory that a figure is drawn from, where the user names none.
-
-The command `overfit plot`: a figure from run directories.
-"""
+"""The command `plot`: a figure from run directories, by default from the newest that fits it."""
 
 from __future__ import annotations
 

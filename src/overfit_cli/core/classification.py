@@ -1,12 +1,6 @@
-"""Classifiers: minibatches, labelled samples, training with evaluations, their columns.
+"""Classifiers: labelled samples, minibatches, training with evaluations, and its columns.
 
-Minibatch training: the rows of each step, and gradient steps on them.
-
-Classification tasks: samples as tokens with labels, and the accuracy of a shortcut rule.
-
-Columns of a classifier that is evaluated on the way.
-
-Training of a classifier step by step, with evaluations on the test samples on the way.
+PyTorch is imported in the functions that compute with it: studies name the columns without it.
 """
 
 from __future__ import annotations
@@ -252,8 +246,3 @@ def train_with_evaluations(
             log(step, row)
             since.clear()
     return Course(rows, count)
-
-
-def known(**measured: float) -> dict[str, float]:
-    """Leave out what is nan: what a cell doesn't have."""
-    return {name: value for name, value in measured.items() if not math.isnan(value)}

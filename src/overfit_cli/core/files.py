@@ -1,12 +1,7 @@
-"""Files: written whole, cached, found in the data folder; packages that are optional.
+"""Files: written whole, kept in the cache, found in the user's data folder; optional packages.
 
-Files that are whole or not there: written aside, synced, renamed.
-
-The cache folder, for what took long to make; all of it can be deleted at any time.
-
-Location of a user's data: `--data DIR`, or the variable OVERFIT_DATA.
-
-Packages that only some studies need: the optional extras of this package.
+A file is whole or not there: it is written aside, synced and renamed. The cache can be deleted at
+any time. The data folder is named by `data`, or by the variable OVERFIT_DATA.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Parameters of a study: declaration, symbols, reading and checking of values.
+"""Parameters of a study: their declaration, their symbols, and values read from texts and rows.
 
-Symbols and equations for terminals and documents, from the mathtext that figures use.
-
-Typed parameters: the one source of a parameter's flag, help, check and column.
-
-Values of parameters: read from texts and rows, checked, and refused in a sentence.
+A declaration is the one source of a parameter's option, help, check and column. Its symbol is the
+paper's, in mathtext; terminals and documents show it in plain Unicode.
 """
 
 from __future__ import annotations

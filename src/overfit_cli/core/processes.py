@@ -1,14 +1,6 @@
-"""Processes: interrupts, worker start-up, patient streams, a quick end.
+"""Processes: interrupts, the start of workers, patient standard streams, a quick end.
 
-Standard streams that a program can rely on: there, and never a reason to stop.
-
-The end of a process.
-
-Worker processes of this machine: how they start, and when they end.
-
-Ctrl-C: its handling, and how it is told from an exception that a study raises.
-
-A queue that ends a job, such as SLURM's, sends SIGTERM first; it is answered like Ctrl-C.
+SIGTERM, which a queue such as SLURM's sends before it ends a job, is answered like Ctrl-C.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""Messages: the errors that users read, number and plural words, printable text.
-
-The one error that a user is meant to read.
-
-Times, sizes and counts in words.
-
-Text from outside (names of files, reasons of failures) made safe to show.
-"""
+"""Texts that users read: errors, counts, times and sizes in words, and names made safe to show."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def logged_steps(steps: int, first: int = 10, ratio: float = 1.08) -> list[int]:
 
 def finite(row: Row) -> dict[str, float]:
     """Return a row without what isn't finite: a value that a cell doesn't have is left out."""
-    return {name: value for name, value in row.items() if math.isfinite(value)}
+    return {name: float(value) for name, value in row.items() if math.isfinite(value)}
 
 
 def without_nan(row: Row) -> dict[str, float]:

@@ -1,9 +1,4 @@
-"""Axes: scales, ticks, labels.
-
-Names as figures write them: parameters, columns, settings and equations.
-
-A parameter along an axis: its values in order, their scale, and their ticks.
-"""
+"""A parameter along an axis: its values in order, their scale and their ticks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The figure `boundary`: where cells change sides, and its power law.
+"""The figure `boundary`: crossings of a threshold, and the power law through them.
 
-A measured column against each parameter that it scales with, and the fitted powers.
-
-Crossings of a threshold, row by row, and the power law through them.
+Studies also draw a measured column against each parameter that it scales with, with the powers that
+are fitted to it (`draw_powers`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""The figures `curves` and `best-curves`: logged steps, and geometric means.
+"""The figures `curves` and `best-curves`: logged steps, by cell or as means over seeds.
 
-Means of logarithms, for columns that span so much that a plain mean is its largest value's.
-
-Logged steps gathered into curves: one per cell, or a mean over the seeds of a setting.
-
-Logged columns against the step of training.
-
-Training curves of each setting at its own best step size.
+Columns that span many decades have means of their logarithms: a plain mean is its largest value's.
+`best-curves` shows each setting at the step size that is best for it.
 """
 
 from __future__ import annotations

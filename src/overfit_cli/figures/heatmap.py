@@ -1,10 +1,7 @@
-"""The figure `heatmap`: cells of a grid as colours, refined cells within them.
+"""The figure `heatmap`: a measured column over two parameters, as colours.
 
-Cells on a grid: the mean over seeds at each place, or why there is none.
-
-Cells that a refining sweep chose, on a map: what is known, and where it was sampled.
-
-A measured column over two parameters, as a map of colours.
+A place of the grid has the mean over its seeds, or says why there is none. Cells that a refining
+sweep chose are drawn as dots where they lie.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Inputs of a figure: its cells, and the options that hold.
+"""Inputs of a figure, checked before it is drawn: axes, columns, thresholds, options.
 
-Options of a figure: the user's, then the study's as far as they fit.
-
-Axes, columns and thresholds that a figure is asked for, checked before it is drawn.
+An option is the user's where one is given, else the study's as far as it fits these cells.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Curves of equations over a figure.
-
-The curve on which a user's equation holds.
-
-The equations that a figure was asked to draw.
-"""
+"""Curves of equations over a figure's axes: those that the user or the study names."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Panels: one for each value, several runs, rows of images.
-
-Small multiples: the same figure for each value of a parameter, side by side.
-
-Several run directories in one figure: side by side, or one less the other.
-
-Rows of sample images, each with a name.
-"""
+"""Panels: one for each value of a parameter, or for each run; rows of sample images."""
 
 from __future__ import annotations
 

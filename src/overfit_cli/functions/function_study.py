@@ -1,14 +1,7 @@
-"""A plain function as a study: its signature, its record, its numbers, and how it travels.
+"""A plain function as a study: its signature is its parameters, what it returns its columns.
 
-Descriptions of functions, which a run directory keeps: figures need not load the function.
-
-Numbers that functions return and yield.
-
-Signatures read as parameters, as Typer reads them.
-
-A study made of a function: the signature is its parameters, what it returns its columns.
-
-A function's study on its way to a machine that has none of the user's files.
+A run directory keeps a record of the function, so that figures need not load it. A study that goes
+to another machine takes the user's files with it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Source of plain functions: where it stands, what it is called, and its digest.
+"""Source of plain functions: found by a name such as `FILE.py:NAME`, and its digest.
 
-The user's own files: their code as text, and which of them import which.
-
-Digests of the code that a function runs, which tell cells of one code from those of another.
-
-The decorator `experiment`: what a function's signature doesn't say of a study.
-
-Functions in files and modules: found by a name such as `FILE.py:NAME`, and their source.
+The digest is of the code that a function runs, in its own file and in the user's files that it
+imports: it tells cells of one code from those of another. The decorator `experiment` says what a
+signature doesn't.
 """
 
 from __future__ import annotations

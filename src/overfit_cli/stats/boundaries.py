@@ -1,18 +1,8 @@
-"""Boundaries in grids: crossings, contours, power laws.
+"""Boundaries in grids: crossings of a threshold, and the power laws through them.
 
-On which share of the seeds a column lies above a threshold, from cells sampled unevenly.
-
-Crossings of a threshold by a measured column, for each value of y and each seed.
-
-The contour x ∝ y^p on which a measured column has a value, fitted seed by seed.
-
-The power law y · x^p = C through the medians of crossings, with intervals over seeds.
-
-The boundary y · x^p = C at each value of another parameter: constant, exponent and width.
-
-Curves that cross a threshold, and the uncertainty of their median crossing.
-
-The powers of several parameters that a measured number scales with.
+From rows of cells to the crossings of each y and seed; from crossings to their median with its
+interval, to the contour x ∝ y^p of each seed, and to the law y · x^p = C over seeds. Also the
+powers of several parameters that a measured number scales with.
 """
 
 from __future__ import annotations

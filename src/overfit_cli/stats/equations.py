@@ -1,8 +1,6 @@
-"""Equations over parameters: reading, solving, typesetting.
+"""Equations that a user writes, such as `n * snr**2 = 1000`: parsed, solved and typeset.
 
-Equations that a user writes, such as `n * snr**2 = 1000`: parsed, and never run as code.
-
-Equations as a paper prints them: N·SNR² = 1000, in mathtext.
+They are never run as code.
 """
 
 from __future__ import annotations

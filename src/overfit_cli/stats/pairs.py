@@ -1,12 +1,7 @@
-"""Pairs of cells and of points: matching, interpolation, the best of several.
+"""Cells of two tables paired by their parameters, and by seed where both have it.
 
-How the values of a parameter are spaced: by equal steps, or by equal ratios.
-
-Cells of two tables paired by the values of their parameters, and by seed where both have it.
-
-Numbers between the points of a grid, linear along each axis; the grid may have gaps.
-
-The best value of a swept parameter, for each setting of the others.
+Also what pairing needs: the spacing of values, numbers between the points of a grid, and the best
+value of a swept parameter for each setting of the others.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""Grids of cells: axes and seeds, and the shards of a grid.
+"""Grids: the product of the axes and the seeds, and the shards of a sweep.
 
-The product of the axes and the seeds: which cells a sweep is made of.
-
-Shards: disjoint parts of a sweep, for machines that know nothing of each other.
-
-Grids and numbers given from Python, held to what the command line takes.
+Values come as texts from the command line and from presets, or as values from Python.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""Cells of a run: loading, choosing, means over seeds.
+"""Cells of a run as figures and claims read them: loaded, chosen, averaged over seeds.
 
-Run directories as figures and claims read them: a study, and cells of its version.
-
-A choice of cells by the values of their parameters or seeds: `n=5:20`, `kernel=softmax`.
-
-Means over seeds, with intervals: one row for each place of a grid.
+Conditions such as `n=5:20` or `kernel=softmax` choose cells by their parameters or seeds.
 """
 
 from __future__ import annotations

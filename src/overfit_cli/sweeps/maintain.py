@@ -1,8 +1,6 @@
-"""Maintenance of run directories: compacting and merging.
+"""Maintenance: a run directory's parts joined into few, and several directories into one.
 
-Compaction: a run directory's parts joined into few, beside sweeps that write to it.
-
-Merging of run directories, such as those of a sweep's shards, into one.
+Compaction can run beside sweeps that write to the directory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The manifest of a run directory, and where its numbers come from.
+"""`manifest.json`: what was run into a directory, what it was made with, what it covers.
 
-Entries of the manifest: what a run was made with, and what it covers.
-
-`manifest.json`: what was run into a directory. Anybody may have edited it.
+A user may have edited the file.
 """
 
 from __future__ import annotations

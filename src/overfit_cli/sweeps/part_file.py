@@ -1,15 +1,8 @@
-"""Part files: schema, rows, digests, one parquet file.
+"""One part file: parquet, written once, whole, named after its content, and never changed.
 
-The columns of a study's cell rows and trajectories, and rows made of results.
-
-Rows made of results: one per cell, and one per logged step.
-
-Digests of cells: which they are, and which numbers they hold, however they lie in files.
-
-One part file: parquet, written once, whole, named after its content, and never changed.
-
-The name ends in a digest of the file, so that a damaged part is known from a whole one at every
-read. Pages carry checksums too, for whoever reads the files with other programs.
+The name ends in a digest of the file, so that a damaged part is known at every read; pages carry
+checksums for other programs. A row is a cell, or a cell and logged step. A digest of cells says
+which they are and which numbers they hold, however they lie in files.
 """
 
 from __future__ import annotations

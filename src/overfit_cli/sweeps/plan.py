@@ -1,8 +1,6 @@
-"""The plan of a sweep: which cells run, in which batches, how long it will take.
+"""The plan of a sweep: which cells are there, which will run, in which batches.
 
-Plans of sweeps: which cells are there, which will run, and in which batches.
-
-Estimates of what a plan will take, from timed probes that the clock can cut.
+What it will take is estimated from timed probes, which a time limit can cut.
 """
 
 from __future__ import annotations

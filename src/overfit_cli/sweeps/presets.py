@@ -1,12 +1,7 @@
-"""Presets, what a name refers to (a study, a preset or a file), and the default name of a run.
+"""Presets, and what a name refers to: a study, a preset, or a function in a file.
 
-Presets: TOML files that name a study, axes and figures, one for each figure of a paper.
-
-What can be reproduced, by name: papers, their figures, and presets.
-
-The subject of a command: a study, a preset, or a function in a file.
-
-Names of run directories, different for different sweeps.
+A preset is a TOML file that names a study, axes and figures, one for each figure of a paper. Papers
+and their figures are names of presets too. Different sweeps have different default directories.
 """
 
 from __future__ import annotations

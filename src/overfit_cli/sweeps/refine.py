@@ -1,9 +1,4 @@
-"""Refinement: cells where the boundary is uncertain.
-
-`sweep --refine`: from a sweep's coarse grid to the cells that tell where a boundary lies.
-
-The rounds of `overfit sweep --refine`.
-"""
+"""Refinement: from a coarse grid to the cells that tell where a boundary lies."""
 
 from __future__ import annotations
 

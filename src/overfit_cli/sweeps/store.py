@@ -1,16 +1,8 @@
-"""Run directories: folders of parts, and which cells they hold.
+"""Run directories: `cells/*.parquet`, `trajectories/*.parquet`, `manifest.json`, `figures/`.
 
-A folder of part files of one kind, read as of one moment and put in order.
-
-Whoever changes it holds the run directory's lock. A file that is damaged, of another kind or not
-ours is left out with a sentence; it is never a crash, and never deleted.
-
-Contents of a run directory: which cells are there, and what is known of them.
-
-A run directory: `cells/*.parquet`, `trajectories/*.parquet`, `manifest.json`, `figures/`.
-
-All writing happens under the directory's lock, so that sweeps can share a directory. Nothing is
-deleted: what is damaged or replaced moves to `set-aside/`.
+A folder of parts is read as of one moment. All writing happens under the directory's lock, so that
+sweeps can share it. A file that is damaged, of another kind or foreign is left out with a sentence.
+Nothing is deleted: what is damaged or replaced moves to `set-aside/`.
 """
 
 from __future__ import annotations

@@ -28,14 +28,13 @@ from overfit_cli.core.classification import (
     Rows,
     Task,
     gradient_steps,
-    known,
     loss_and_accuracy,
     minibatches,
     on_device,
     train_with_evaluations,
 )
 from overfit_cli.core.matrix_products import Linear
-from overfit_cli.core.training import Training, named_rng
+from overfit_cli.core.training import Training, named_rng, without_nan
 from overfit_cli.studies.attention_kernel.attention import attend
 from overfit_cli.studies.attention_kernel.parameters import KERNELS, ClassifierParameters, Kernel
 
@@ -306,7 +305,7 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
         partial(training.log, cell),
     )
     measured = {} if course.reason else course.measured()
-    found = known(**measured, shortcut_accuracy=task.shortcut)
+    found = without_nan({**measured, "shortcut_accuracy": task.shortcut})
     return CellResult(cell, found, course.steps, course.reason)
 
 

@@ -11,13 +11,13 @@ from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS, Task
 from overfit_cli.core.figure import Figure, learning_figures
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
+from overfit_cli.core.together import BYTES_OF_LIBRARIES
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 P = TypeVar("P", bound=ClassifierParameters)
 
-BYTES_OF_LIBRARIES = 3e8
 
 _SILENT_HEAD = Column(
     "silent_head",

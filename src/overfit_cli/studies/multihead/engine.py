@@ -37,9 +37,6 @@ Weights = dict[str, Tensor]
 Each has shape (cells, classes, ...).
 """
 
-FACTORS = {"projection": ("places", "values"), "attention": ("queries", "keys")}
-"""The factors of U = P Vᵀ and of W = Q Kᵀ, where heads have a width."""
-
 
 @dataclass(frozen=True)
 class Heads:

@@ -9,6 +9,7 @@ from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, by_name, drawn_by
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
+from overfit_cli.core.together import BYTES_OF_LIBRARIES
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -86,7 +87,9 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
         tokens = (28 // parameters.patch) ** 2
         wide = tokens * (8 * parameters.d + parameters.heads * tokens)
         states = max(parameters.batch_size * parameters.layers, 1000) * wide
-        return 8.0 * (states + (parameters.n + parameters.test_samples) * 28 * 28) + 3e8
+        return (
+            8.0 * (states + (parameters.n + parameters.test_samples) * 28 * 28) + BYTES_OF_LIBRARIES
+        )
 
     def train(
         self, batch: Cells[BenignVitImagesParameters], training: Training

@@ -15,13 +15,12 @@ from overfit_cli.core.classification import (
     Rows,
     Task,
     gradient_steps,
-    known,
     loss_and_accuracy,
     minibatches,
     on_device,
     train_with_evaluations,
 )
-from overfit_cli.core.training import Training, named_rng, torch_draws
+from overfit_cli.core.training import Training, named_rng, torch_draws, without_nan
 from overfit_cli.studies.multihead.sst2.data import sst2_folder
 from overfit_cli.studies.multihead.sst2.engine import build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
@@ -63,7 +62,7 @@ def train_cell(cell: Sst2Cell, task: Task, training: Training) -> Sst2Result:
     course = train_with_evaluations(steps, evaluate, *length, partial(training.log, cell))
     measured = {"shortcut_accuracy": task.shortcut}
     if not course.reason:
-        half = known(steps_to_half=course.steps_to(TARGET))
+        half = without_nan({"steps_to_half": course.steps_to(TARGET)})
         measured |= course.measured() | {"mean_train_loss": course.mean_train_loss()} | half
     return CellResult(cell, measured, course.steps, course.reason)
 

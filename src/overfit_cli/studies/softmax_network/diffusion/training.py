@@ -1,9 +1,4 @@
-"""Training of denoisers, and measures of samples.
-
-Errors of denoisers, and distances of samples to the target and to the training points.
-
-Training of a cell: its denoiser, the denoiser's errors, and samples.
-"""
+"""Training of a cell: its denoiser, the errors of the denoiser, and distances of samples."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ import torch
 from scipy.spatial import cKDTree
 
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.training import Training, named_rng
+from overfit_cli.core.training import Training, finite, named_rng
 from overfit_cli.studies.softmax_network.diffusion.data import (
     Denoiser,
     Floats,
@@ -134,7 +129,7 @@ def train_cell(cell: DiffusionCell, training: Training) -> CellResult[SoftmaxDif
     measured |= _means(of, by_time) | _of_samples(cell, problem, samples)
     if of.is_network:
         measured |= _beside_the_theorem(of, measured)
-    return CellResult(cell, _known(measured), steps)
+    return CellResult(cell, finite(measured), steps)
 
 
 def _baseline(parameters: SoftmaxDiffusionParameters, problem: Problem) -> Denoiser:
@@ -188,7 +183,7 @@ def _log(
     for sample in samples[:LOGGED_SAMPLES]:
         rows.append({f"sample_{axis + 1}": value for axis, value in enumerate(sample[:2])})
     for place, row in enumerate(rows, start=1):
-        training.log(cell, steps + place, _known(row))
+        training.log(cell, steps + place, finite(row))
 
 
 def _means(parameters: SoftmaxDiffusionParameters, by_time: Sequence[Errors]) -> Row:
@@ -233,7 +228,3 @@ def _beside_the_theorem(parameters: SoftmaxDiffusionParameters, measured: Row) -
     if (error := measured["denoiser_error"]) > 0:
         found["bound_over_error"] = stated.log10_score_bound() - math.log10(error)
     return found
-
-
-def _known(row: Row) -> Row:
-    return {name: float(value) for name, value in row.items() if math.isfinite(value)}
