@@ -1,6 +1,6 @@
 """Look of a figure: title, size, dots per inch, style sheet, colours.
 
-It is read from what a user asks for, or from a figure's record.
+It is read from what a user gives, or from a figure's record.
 """
 
 from __future__ import annotations

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 
 SCHEMA_VERSION = "2"
-FIRST_SCHEMA = "1"
-"""Still read: its parts had neither a mark of their kind nor a digest in their name."""
-
 VERSION_MARK = b"overfit.schema"
 STUDY_MARK = b"overfit.study"
 KIND_MARK = b"overfit.kind"
@@ -420,14 +417,13 @@ def _not_of(kind: Kind, schema: pa.Schema, *, named: bool) -> str:
     version = marks.get(VERSION_MARK)
     if version is None:
         return "it isn't a part file of overfit"
-    if version not in (FIRST_SCHEMA, SCHEMA_VERSION):
+    if version != SCHEMA_VERSION:
         return f"it has schema {version!r}; this overfit reads {SCHEMA_VERSION}"
-    if version == SCHEMA_VERSION and not named:
+    if not named:
         return "it was renamed: its name no longer ends in the digest of its content"
-    of_cells = "cells" if "status" in schema.names else "trajectories"
-    found = marks.get(KIND_MARK, of_cells)
-    if found != kind.name:
-        return f"it holds {found}, not {kind.name}"
+    marked = marks.get(KIND_MARK, "no kind")
+    if marked != kind.name:
+        return f"it holds {marked}, not {kind.name}"
     return misfit(schema, kind.columns)
 
 
