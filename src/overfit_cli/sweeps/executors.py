@@ -720,6 +720,10 @@ class Ray(Cluster[Any]):
         return record
 
     def _take_back(self, handles: Collection[Any]) -> None:
+        # A task that ends while ray cancels it can abort this process ("unexpected system state").
+        # A connection of our own takes its tasks back when `close` shuts it down.
+        if self._connected_here:
+            return
         for handle in handles:
             with contextlib.suppress(Exception):  # the cluster may be gone
                 self._ray.cancel(handle)
