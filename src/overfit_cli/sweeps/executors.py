@@ -16,7 +16,6 @@ import os
 import queue
 import socket
 import sys
-import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -38,10 +37,8 @@ from overfit_cli.core.processes import (
     safe_path,
     start_worker,
 )
-from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, UserError, plural
-from overfit_cli.core.training import Device, DeviceChoice, Execution, resolve_device
-from overfit_cli.functions.function_study import FunctionStudy, SentFunction, packed
+from overfit_cli.core.training import Device, DeviceChoice, resolve_device
 from overfit_cli.sweeps.worker import Task, TaskRecord, Work, run_task, unable
 
 if TYPE_CHECKING:
@@ -305,9 +302,8 @@ def pickled_work(work: Work) -> bytes:
     Raises:
         Exception: whatever pickling something in the study raises.
     """
-    study = packed(work.study) if isinstance(work.study, FunctionStudy) else work.study
     folder = os.environ.get(DATA_VARIABLE, "")
-    pickled: bytes = cloudpickle.dumps((study, work.execution, work.data, folder))
+    pickled: bytes = cloudpickle.dumps((work, folder))
     return pickled
 
 
@@ -321,27 +317,21 @@ def run_remotely(version: str, pickled: bytes, task: Task) -> TaskRecord:
     """
     if version != VERSION:
         return unable(task, f"A worker has overfit {VERSION}, and this is {version}.")
-    sent, execution, data, folder = _unpickled(pickled)
+    work, folder = _unpickled(pickled)
     os.environ[DATA_VARIABLE] = folder if folder and Path(folder).exists() else _OWN_DATA
     if not os.environ[DATA_VARIABLE]:
         del os.environ[DATA_VARIABLE]
-    # The path that imports are found on is global: cells of functions with files train in turn.
-    with _IMPORTS if isinstance(sent, SentFunction) else contextlib.nullcontext():
-        study: AnyStudy = sent.study() if isinstance(sent, SentFunction) else sent
-        work = Work(study, execution, data)
-        if problem := _problem_with_data(work, task):
-            return unable(task, problem)
-        return run_task(work, task)
+    problem = _problem_with_data(work, task)
+    return unable(task, problem) if problem else run_task(work, task)
 
 
-_IMPORTS = threading.Lock()
 _OWN_DATA = os.environ.get(DATA_VARIABLE, "")
 """The data folder of this process, for sweeps that name none."""
 
 
 @functools.lru_cache(maxsize=4)
-def _unpickled(pickled: bytes) -> tuple[Any, Execution, Mapping[str, str], str]:
-    unpickled: tuple[Any, Execution, Mapping[str, str], str] = cloudpickle.loads(pickled)
+def _unpickled(pickled: bytes) -> tuple[Work, str]:
+    unpickled: tuple[Work, str] = cloudpickle.loads(pickled)
     return unpickled
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.core.cell import Cell, CellResult, taken_columns
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import MissingError, visible
@@ -85,39 +85,26 @@ def _asked_for(left: dict[str, Cell], result: object) -> Cell:
 def _checked(study: AnyStudy, result: CellResult) -> CellResult:
     """The result, if its numbers are numbers and belong somewhere; a failed one otherwise.
 
-    One that has nan for a measurement has diverged, whatever its study says; of a function, one
-    that has infinity too.
+    A result that has nan for a measurement has diverged, whatever its study says.
     """
     if result.reason:
         result = replace(result, reason=visible(str(result.reason))[:LONGEST_REASON])
-    declared = {column.name for column in study.columns}
-    logged = {"step", *(column.name for column in study.trajectory_columns)}
     for name in result.trajectory:
-        if name not in logged and not study.open_columns:
-            return _refused(replace(result, trajectory={}), f"the study logs no column {name!r}")
+        if name != "step" and (why := study.column_problem(name, logged=True)):
+            return _refused(replace(result, trajectory={}), why)
     for name, value in result.measurements.items():
-        if name not in declared and (why := _no_column(study, name)):
+        if why := study.column_problem(name):
             return _refused(result, why)
         if result.reason or value is None:
             continue
         if isinstance(value, str) or not _is_number(value):
             return _refused(result, f"{name} is {value!r}")
-        if math.isnan(value) or (study.open_columns and math.isinf(value)):
+        if math.isnan(value):
             others: Any = {
                 key: one if _is_finite(one) else None for key, one in result.measurements.items()
             }
             return replace(result, measurements=others, reason=f"diverged: {name} isn't finite")
     return result
-
-
-def _no_column(study: AnyStudy, name: object) -> str:
-    """Why a result can't have a column of that name; empty where it can."""
-    if not study.open_columns:
-        return f"the study has no column {name!r}"
-    if not isinstance(name, str) or not name:
-        return f"{name!r} is not a column name"
-    taken = name in taken_columns(study.parameters)
-    return f"a column can't be called {name!r}, which every row has already" if taken else ""
 
 
 def _is_number(value: object) -> bool:
@@ -274,8 +261,6 @@ def run_task(work: Work, task: Task) -> TaskRecord:
     """
     numbers = tuple(number for number, _ in task)
     study, execution = work.study, work.execution
-    if study.problem:
-        return unable(task, study.problem)
     began = time.perf_counter()
     results: list[CellResult] = []
     try:
