@@ -175,7 +175,7 @@ def load(
     Raises:
         UserError: if `directory` holds no cells, or none that is chosen; for means, if all failed.
     """
-    run = RunDirectory(_path("directory", directory))
+    run = RunDirectory(_path("directory", directory), "directory")
     if means and trajectories:
         raise UserError("means: they are over cells; leave out trajectories.")
     if where or means:
@@ -260,7 +260,7 @@ def draw(
     drawn = draw_figure(
         Request(
             figure,
-            [RunDirectory(_path("directory", one)) for one in directories],
+            [RunDirectory(_path("directory", one), "directory") for one in directories],
             asked,
             _texts("where", where),
             None if minus is None else RunDirectory(_path("minus", minus), "minus"),

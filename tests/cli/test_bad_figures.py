@@ -57,14 +57,14 @@ BAD = [
     # What it shows
     (f"{HEATMAP} --law n=3 --no-law", "--law n=3: --no-law leaves out every equation; give one"),
     (f"{HEATMAP} --law n=3 --law n=", "--law n=: it takes one equation in n and snr"),
-    (f"{HEATMAP} --each-seed", "--each-seed: heatmap doesn't take it; it takes --by, --cmap,"),
+    (f"{HEATMAP} --each-seed", "--each-seed: heatmap doesn't take it; it takes by, cmap,"),
     ("plot lines --from out --x snr --each-seed --band", "--each-seed and --band: give one, once."),
     (
         "plot lines --from out --x snr --log y,value,z",
         "--log y,value,z: it takes some of x",
     ),
     ("list nope", "KIND nope: it takes studies or presets or figures or claims."),
-    (f"{HEATMAP} --band", "--band: heatmap doesn't take it; it takes --by"),
+    (f"{HEATMAP} --band", "--band: heatmap doesn't take it; it takes by"),
     ("plot lines --from out --x snr --law n=3", "--law n=3: lines doesn't take it; it takes"),
     ("plot lines --from out --x snr --no-law", "--no-law: lines doesn't take it; it takes"),
     ("plot lines --from out --x snr --cmap magma", "--cmap magma: lines doesn't take it"),

@@ -249,16 +249,16 @@ KERNELS = [
 DATA = [
     ("train kernel-text --data nowhere", ["--data nowhere", "no such folder or file"]),
     ("sweep kernel-text --data nowhere", ["--data nowhere", "no such folder or file"]),
-    ("train kernel-text --set source=imdb", ["--set source=imdb needs data", "--data DIR"]),
+    ("train kernel-text --set source=imdb", ["--data: source=imdb needs data", "OVERFIT_DATA"]),
     (
         "sweep kernel-fig2 --profile paper --set tokens=99",
-        ["--set source=imdb needs data", "OVERFIT_DATA"],
+        ["--data: source=imdb needs data", "OVERFIT_DATA"],
     ),
-    ("sweep kernel-fig4 --set source=imdb", ["--set source=imdb needs data", "--data DIR"]),
+    ("sweep kernel-fig4 --set source=imdb", ["--data: source=imdb needs data", "OVERFIT_DATA"]),
     ("train kernel-text --data empty --set source=imdb", ["empty", "IMDb isn't there"]),
     ("train kernel-text --data file.txt --set source=imdb", ["file.txt", "damaged or cut short"]),
     ("train kernel-text --set source=imdb --n 25001", ["--n 25001", "up to 25000"]),
-    ("train kernel-pathfinder --set source=lra", ["--set source=lra needs data", "--data DIR"]),
+    ("train kernel-pathfinder --set source=lra", ["--data: source=lra needs data", "OVERFIT_DATA"]),
     (
         "sweep kernel-pathfinder --data empty --set source=lra",
         ["empty", "curv_contour_length_14", "pathfinder32"],
@@ -269,12 +269,12 @@ PANELS = [
     ("plot heatmap --from out --by n", ["--by n", "it is an axis already"]),
     ("plot learning-rates --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     ("plot learning-rates --from rates --x heads", ["--x heads", "here vary: kernel, learning_r"]),
-    ("plot learning-rates --from rates --y n", ["--y n", "doesn't take it", "--by,"]),
+    ("plot learning-rates --from rates --y n", ["--y n", "doesn't take it", "by,"]),
     ("plot learning-rates --from rates --value los", ["--value los", "measures no 'los'"]),
     ("plot curves --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     (
         "plot curves --from rates --x n",
-        ["--x n", "doesn't take it", "--by, --cmap, --each-seed, --log"],
+        ["--x n", "doesn't take it", "by, cmap, each-seed, log"],
     ),
     ("plot curves --from rates --value train_los", ["--value train_los", "'train_loss'"]),
     (

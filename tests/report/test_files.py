@@ -75,7 +75,7 @@ def test_markdown_counts_verdicts_by_paper_and_says_how_to_measure_again() -> No
 
 def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:
     write_report(
-        papers(), tmp_path, unexpected={"benign-vit/b": "fails, expected holds"}, flag="--out"
+        papers(), tmp_path, unexpected={"benign-vit/b": "fails, expected holds"}, name="out"
     )
     text = (tmp_path / "report.md").read_text()
     assert "- benign-vit/b: fails, expected holds." in text.partition("| paper |")[0]
@@ -208,13 +208,13 @@ def test_a_file_of_other_things_is_refused_in_a_sentence(
 ) -> None:
     path = tmp_path / "expected.toml"
     path.write_text(text)
-    with pytest.raises(UserError, match="--expect") as refused:
+    with pytest.raises(UserError, match="expect=") as refused:
         read_expected(path)
     assert said in str(refused.value)
 
 
 def test_a_report_is_written_whole_in_five_files(tmp_path: Path) -> None:
-    written = write_report(papers(), tmp_path / "deep" / "report", flag="--out")
+    written = write_report(papers(), tmp_path / "deep" / "report", name="out")
     assert [path.name for path in written] == [
         "index.html",
         "report.md",

@@ -74,20 +74,26 @@ class Command(TyperCommand):
         What is no option of it is a parameter of the study, given by `--set`. An option without a
         value is named by what was given: `--band` for `each_seed=False`, `--no-law` for no laws.
         """
-        option, value = f"--{error.name.replace('_', '-')}", error.value
+        option, value = error.name, error.value
         typed = ctx.meta.get(TYPED, {})
-        known = [one for one in self.params if error.name == one.name or option in one.opts]
+        dashed = f"--{error.name.replace('_', '-')}"
+        known = [
+            one
+            for one in self.params
+            if error.name == one.name or dashed in (*one.opts, *one.secondary_opts)
+        ]
         if error.name in typed:
             option = typed[error.name]
         elif known:
             named = known[0]
             option = named.opts[0] if isinstance(named, TyperOption) else str(named.metavar)
+            option = dashed if dashed in named.secondary_opts else option
             if isinstance(value, bool):
                 option, value = (option if value else (named.secondary_opts or [option])[0]), None
             elif value == ():
                 option, value = f"--no-{error.name}", None
-        elif value is not None and any("--set" in one.opts for one in self.params):
-            option = f"--set {error.name}"
+        elif any("--set" in one.opts for one in self.params):
+            option = dashed if value is None else f"--set {error.name}"
         shown = value[0] if isinstance(value, tuple) else value
         shown = f"{shown:.12g}" if isinstance(shown, float) else shown
         said = option if shown is None else f"{option} {shortened(str(shown)) or repr('')}"

@@ -77,7 +77,7 @@ def merge(
     paths = [read_path("DIR", directory) for directory in directories]
     sources = [RunDirectory(path, "DIR") for path in paths if path is not None]
     try:
-        merged = merge_directories(sources, RunDirectory(target, "--out"))
+        merged = merge_directories(sources, RunDirectory(target, "out"))
     except OSError as error:
         raise UserError(
             f"--out {target}: it can't be written to ({reason_of(error)}); the directories are as "

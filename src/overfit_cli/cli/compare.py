@@ -205,7 +205,7 @@ def _write_numbers(found: Comparison, tolerance: float | None, path: Path) -> No
     from overfit_cli.core.files import write_named
     from overfit_cli.report.difference_words import as_json
 
-    write_named(path, as_json(found, tolerance).encode(), "--json")
+    write_named(path, as_json(found, tolerance).encode(), "json")
 
 
 def _within(found: Comparison, tolerance: float, output: Console) -> int:

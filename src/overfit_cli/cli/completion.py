@@ -109,8 +109,8 @@ def study_of_run(run: Path) -> AnyStudy:
     manifest = _manifest(run)
     if manifest.get("function") is None:
         return find_study(manifest["study"])
+    from overfit_cli.functions.experiment import FunctionRecord
     from overfit_cli.functions.function_study import FunctionStudy
-    from overfit_cli.functions.record import FunctionRecord
 
     return FunctionStudy(FunctionRecord.model_validate(manifest["function"]))
 

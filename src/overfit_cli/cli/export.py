@@ -89,7 +89,7 @@ def write_content(content: bytes, out: Path) -> None:
     """
     from overfit_cli.core.files import write_named
 
-    write_named(out, content, "--out")
+    write_named(out, content, "out")
     console().print(f"Written: {out}")
 
 

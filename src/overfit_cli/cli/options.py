@@ -93,7 +93,8 @@ def as_option(error: UserError) -> str:
     if not isinstance(error, BadValue):
         return str(error)
     option = f"--{error.name.replace('_', '-')}"
-    return f"{option} {shortened(str(error.value))}: {error.accepts}"
+    shown = option if error.value is None else f"{option} {shortened(str(error.value))}"
+    return f"{shown}: {error.accepts}"
 
 
 def read_one_of(flag: str, text: str, names: Collection[_Name]) -> _Name:

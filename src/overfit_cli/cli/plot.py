@@ -253,7 +253,7 @@ def _directory(flag: str, text: str) -> RunDirectory:
 
     path = read_path(flag, text)
     assert path is not None
-    return RunDirectory(path, flag)
+    return RunDirectory(path, flag.strip("-"))
 
 
 def _default_path(figure: str, directories: Sequence[RunDirectory], minus: str | None) -> Path:

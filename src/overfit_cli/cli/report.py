@@ -67,7 +67,7 @@ def write_and_say(
     output: Console,
     asked: Asked,
     folder: Path,
-    flag: str,
+    name: str,
     *,
     expect: Path | None = None,
     strict: bool = False,
@@ -78,7 +78,7 @@ def write_and_say(
         output: where verdicts are said.
         asked: what the report is about.
         folder: where to write.
-        flag: what names the folder, for messages.
+        name: the argument that names the folder, for messages.
         expect: a file of expected verdicts; None for none.
         strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
             report in which nothing is judged.
@@ -92,7 +92,7 @@ def write_and_say(
     from overfit_cli.report.writers import write_report
 
     if folder.exists():  # what is wrong with it is said before minutes of work
-        make_folder(folder, flag)
+        make_folder(folder, name)
     expected = None if expect is None else read_expected(expect)
     runs = load_runs(asked.sources, RESULTS, asked.where)
     judged = judge_runs(runs, every=bool(asked.sources), profile=asked.profile)
@@ -104,7 +104,7 @@ def write_and_say(
     unexpected = None if compared is None else compared.unexpected
     if len(runs) > 1 and not asked.sources:  # with many figures it takes a minute
         output.print(f"Drawing the page of all {len(runs)} runs in {RESULTS}/.")
-    for path in write_report(papers, folder, asked.where, unexpected, flag=flag):
+    for path in write_report(papers, folder, asked.where, unexpected, name=name):
         output.print(f"Written: {path}")
     wrong = _say_outcome(output, runs, about, compared)
     return int(strict and wrong)
@@ -225,4 +225,4 @@ def report(
     folder = read_path("--out", out) or RESULTS / "report"
     expected = read_path("--expect", expect)
     asked = Asked(named, where or [])
-    return write_and_say(console(), asked, folder, "--out", expect=expected, strict=strict)
+    return write_and_say(console(), asked, folder, "out", expect=expected, strict=strict)

@@ -136,7 +136,7 @@ def sweep(
     with read_executor(backend, jobs, device, scheduler, address) as executor:
         runner = Runner(
             output=console(),
-            directory=RunDirectory(read_path("--out", out) or RESULTS / name, "--out"),
+            directory=RunDirectory(read_path("--out", out) or RESULTS / name, "out"),
             executor=executor,
             shard=part,
             trajectories=trajectories or chosen.trajectories,

@@ -73,7 +73,7 @@ def train(
     _check_one_cell(grid)
     output = console()
     named = read_path("--out", out)
-    directory = RunDirectory(named or RESULTS / _name(chosen, texts, grid), "--out")
+    directory = RunDirectory(named or RESULTS / _name(chosen, texts, grid), "out")
     watch = Watch(output, chosen.study)
     where = resolve_device(read_one_of("--device", device, get_args(DeviceChoice)))
     result = _train(grid, directory, where, watch)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 from filelock import FileLock
 
-from overfit_cli.core.text import MissingError, UserError
+from overfit_cli.core.text import BadValue, MissingError, MissingValue, UserError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,13 +55,13 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)
 
 
-def write_named(path: Path, content: bytes, flag: str, what: str = "it") -> None:
+def write_named(path: Path, content: bytes, name: str, what: str = "it") -> None:
     """Write a file that the user names, whole or not at all, in a folder that is made for it.
 
     Args:
         path: the file.
         content: what it will hold.
-        flag: the option that names it, for messages.
+        name: the argument that names it, for messages.
         what: what can't be written there, for messages.
 
     Raises:
@@ -69,34 +69,34 @@ def write_named(path: Path, content: bytes, flag: str, what: str = "it") -> None
     """
     try:
         if path.exists() and not path.is_file():  # a device would be replaced by a file
-            raise UserError(f"{flag} {path}: that is no file; name a file to write.")
+            raise BadValue(name, str(path), "that is no file; name a file to write.")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
     except OSError as error:
-        raise UserError(
-            f"{flag} {path}: {what} can't be written there ({reason_of(error)}); name a file in a "
-            "folder that takes it."
+        raise BadValue(
+            name,
+            str(path),
+            f"{what} can't be written there ({reason_of(error)}); name a file in a folder that "
+            "takes it.",
         ) from None
 
 
-def read_toml(path: Path, most: int, flag: str = "") -> dict[str, Any]:
+def read_toml(path: Path, most: int) -> dict[str, Any]:
     """Return what a TOML file of at most `most` bytes holds.
 
     Args:
         path: the file.
         most: how many bytes it may have.
-        flag: the option that names it, for messages; empty for none.
 
     Raises:
         UserError: if it can't be read.
     """
-    named = f"{flag} {path}".strip()
     try:
         return tomllib.loads(read_bounded(path, most).decode())
     except OSError as error:
-        raise UserError(f"{named}: it can't be read: {reason_of(error)}.") from error
+        raise UserError(f"{path}: it can't be read: {reason_of(error)}.") from error
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{named}: it can't be read as TOML: {error}.") from error
+        raise UserError(f"{path}: it can't be read as TOML: {error}.") from error
 
 
 def read_bounded(path: Path, most: int) -> bytes:
@@ -119,21 +119,26 @@ def read_bounded(path: Path, most: int) -> bytes:
         return file.read(facts.st_size)
 
 
-def make_folder(folder: Path, flag: str) -> None:
+def make_folder(folder: Path, name: str) -> None:
     """Make a folder that can be written to.
 
+    Args:
+        folder: the folder.
+        name: the argument that names it, for messages.
+
     Raises:
-        UserError: naming `flag`, if it can't be.
+        BadValue: if it can't be made or written to.
     """
     try:
         for part in (folder, *folder.parents):
             if part.exists() and not part.is_dir():
-                raise UserError(f"{flag} {folder}: {part} is a file; a directory is needed.")
+                raise BadValue(name, str(folder), f"{part} is a file; a directory is needed.")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{flag} {folder}: it can't be made: {reason_of(error)}.") from error
+        accepts = f"it can't be made: {reason_of(error)}."
+        raise BadValue(name, str(folder), accepts) from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(f"{flag} {folder}: the directory can't be written to.")
+        raise BadValue(name, str(folder), "the directory can't be written to.")
 
 
 def reason_of(error: OSError) -> str:
@@ -204,7 +209,7 @@ def set_data_folder(path: Path) -> None:
         UserError: if there is nothing there.
     """
     if not path.exists():
-        raise UserError(f"--data {path}: there is no such folder or file.")
+        raise BadValue("data", str(path), "there is no such folder or file.")
     os.environ[DATA_VARIABLE] = str(path.resolve())
 
 
@@ -212,33 +217,34 @@ def data_folder(asked_by: str) -> Path:
     """Return the data folder.
 
     Args:
-        asked_by: what needs data, for the message, such as `--set source=imdb`.
+        asked_by: what needs data, for the message, such as `source=imdb`.
 
     Raises:
         MissingError: if none was named.
     """
     given = os.environ.get(DATA_VARIABLE)
     if not given:
-        raise MissingError(
-            f"{asked_by} needs data: name its folder in the variable {DATA_VARIABLE}, or with "
-            "--data DIR where a command takes it."
+        raise MissingValue(
+            "data",
+            None,
+            f"{asked_by} needs data: name its folder here, or in the variable {DATA_VARIABLE}.",
         )
     return Path(given)
 
 
 @contextlib.contextmanager
 def naming_data(folder: Path) -> Iterator[None]:
-    """Have what is said of missing or malformed data in here name the flag and its value.
+    """Make errors about missing or malformed data name the argument `data` and its value.
 
     Raises:
-        UserError: what was raised inside, of the same kind, beginning with `--data`.
+        MissingValue, BadValue: for a `MissingError` or another `UserError` raised inside.
     """
     try:
         yield
     except UserError as error:
-        said = str(error)
-        named = said if said.startswith(f"{folder}:") else f"{folder}: {said}"
-        raise type(error)(f"--data {named}", exit_code=error.exit_code) from error
+        kind = MissingValue if isinstance(error, MissingError) else BadValue
+        sentence = str(error).removeprefix(f"{folder}: ")
+        raise kind("data", str(folder), sentence, exit_code=error.exit_code) from error
 
 
 def fingerprint(*arrays: NDArray[Any]) -> str:

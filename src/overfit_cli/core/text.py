@@ -42,7 +42,11 @@ class BadValue(UserError):
 
 
 class MissingError(UserError):
-    """What a study needs isn't here: data, or an optional package."""
+    """Data or an optional package that a study needs and that isn't here."""
+
+
+class MissingValue(BadValue, MissingError):
+    """A value that names data which isn't there."""
 
 
 def is_plain_number(text: str) -> bool:

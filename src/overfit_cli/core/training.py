@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import Cell
@@ -32,11 +32,11 @@ def resolve_device(asked: DeviceChoice, *, here: bool = True) -> Literal["cpu", 
     """Return the device for `asked`; `auto` is a GPU where there is one.
 
     Args:
-        asked: what `--device` says.
-        here: whether this machine trains; of another one only that is known what is asked for.
+        asked: the device that the user chose.
+        here: whether this machine trains; on another one the choice is taken as it is.
 
     Raises:
-        UserError: if `cuda` is asked for and there is none.
+        BadValue: if `cuda` is asked for and there is none.
     """
     if not here:
         return "cuda" if asked == "cuda" else "cpu"
@@ -47,9 +47,11 @@ def resolve_device(asked: DeviceChoice, *, here: bool = True) -> Literal["cpu", 
     if torch.cuda.is_available():
         return "cuda"
     if asked == "cuda":
-        raise UserError(
-            "--device cuda: PyTorch finds no CUDA device here; --device takes auto, cpu, or cuda "
-            "on a machine with an NVIDIA GPU and a CUDA build of PyTorch."
+        raise BadValue(
+            "device",
+            asked,
+            "PyTorch finds no CUDA device here; it takes auto, cpu, or cuda on a machine with an "
+            "NVIDIA GPU and a CUDA build of PyTorch.",
         )
     return "cpu"
 

@@ -237,7 +237,7 @@ def _refuse_unheeded(figure: Figure, request: Request) -> None:
         raise BadValue("from", named, accepts)
     if request.minus is not None:
         given["minus"] = str(request.minus.path)
-    options = sorted(f"--{name.replace('_', '-')}" for name in figure.accepts - {"from"})
+    options = sorted(name.replace("_", "-") for name in figure.accepts - {"from"})
     for name in (name for name in given if name not in figure.accepts):
         option, value = _as_typed(name, given[name])
         accepts = f"{figure.name} doesn't take it; it takes {', '.join(options) or 'none'}."
@@ -263,7 +263,7 @@ def _compared(request: Request, parts: Sequence[FigureData], value: str | None) 
     data, minus = parts
     less = difference(data, minus, names[-1], value)
     if less.unpaired:
-        text = f"--minus {names[-1]}: {less.unpaired}; the others are left out"
+        text = f"{names[-1]}: {less.unpaired}; the others are left out"
         warnings.warn(text, UserWarning, stacklevel=2)
     return less
 

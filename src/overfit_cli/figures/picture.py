@@ -254,7 +254,7 @@ def save(figure: Figure, path: Path) -> None:
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
         raise BadValue("out", str(path), "the file's name must end in .png, .pdf or .svg.")
-    write_named(path, image(figure, kind), "--out", "the figure")
+    write_named(path, image(figure, kind), "out", "the figure")
 
 
 def save_with_caption(picture: Picture, path: Path) -> None:
@@ -264,4 +264,4 @@ def save_with_caption(picture: Picture, path: Path) -> None:
         UserError: as `save` does.
     """
     save(picture, path)
-    write_named(path.with_suffix(".txt"), picture.caption.encode(), "--out", "the caption")
+    write_named(path.with_suffix(".txt"), picture.caption.encode(), "out", "the caption")

@@ -391,26 +391,29 @@ def read_expected(path: Path) -> Expected:
     Raises:
         UserError: if it can't be read, or holds something else.
     """
-    content = read_toml(path, MOST_BYTES, "--expect")
+    try:
+        content = read_toml(path, MOST_BYTES)
+    except UserError as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        raise BadValue("expect", str(path), reason) from error
     expected: dict[str, Sequence[Verdict]] = {}
     for study, claims in content.items():
         if not isinstance(claims, dict):
-            raise UserError(
-                f"--expect {path}: {shortened(study)}: write a table for each study, [STUDY], with "
-                "lines CLAIM = 'VERDICT'."
+            raise BadValue(
+                "expect",
+                str(path),
+                f"{shortened(study)}: write a table for each study, [STUDY], with lines "
+                "CLAIM = 'VERDICT'.",
             )
         for claim, verdicts in claims.items():
-            expected[f"{study}/{claim}"] = _verdicts(verdicts, f"--expect {path}: {claim}")
+            listed = verdicts if isinstance(verdicts, list) and verdicts else [verdicts]
+            for verdict in listed:
+                if verdict not in tuple(VERDICTS):  # it may be a list
+                    wrong = f"{claim} = {shortened(str(verdict))}"
+                    accepts = f"{wrong}: it takes {', '.join(VERDICTS)}."
+                    raise BadValue("expect", str(path), accepts)
+            expected[f"{study}/{claim}"] = listed
     return expected
-
-
-def _verdicts(found: Any, place: str) -> list[Verdict]:
-    """One verdict, or several."""
-    several = found if isinstance(found, list) and found else [found]
-    for one in several:
-        if one not in tuple(VERDICTS):  # it may be a list
-            raise UserError(f"{place} = {shortened(str(one))}: it takes {', '.join(VERDICTS)}.")
-    return several
 
 
 def compare(

@@ -225,11 +225,11 @@ def _picture(name: str, run: ReportedRun, where: Sequence[str]) -> PagePicture:
     # A figure has few colours: this halves the page, and the difference can't be seen.
     few = drawn.quantize(COLOURS, dither=Image.Dither.NONE).convert("RGB")
     few.save(small, "WEBP", lossless=True, method=4)
-    chosen = [word for condition in where for word in ("--where", condition)]
+    chosen = "".join(f" --where {shlex.quote(condition)}" for condition in where)
     return PagePicture(
         name=name,
         caption=picture.caption.split("\n\n", 1)[0].replace("\n", " "),
-        command=shlex.join(["overfit", "plot", name, "--from", str(run.path), *chosen]),
+        command=f"overfit plot {name} --from {shlex.quote(str(run.path))}{chosen}",
         address=f"data:image/webp;base64,{base64.b64encode(small.getvalue()).decode()}",
         width=drawn.width,
         height=drawn.height,

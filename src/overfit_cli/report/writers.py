@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from overfit_cli.core.claim import VERDICTS
 from overfit_cli.core.files import make_folder, reason_of, write_whole
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.text import UserError, in_markdown, visible
+from overfit_cli.core.text import BadValue, in_markdown, visible
 from overfit_cli.report.contents import (
     ReportedPaper,
     ReportedRun,
@@ -31,7 +31,7 @@ def write_report(
     where: Sequence[str] = (),
     unexpected: Mapping[str, str] | None = None,
     *,
-    flag: str,
+    name: str,
 ) -> list[Path]:
     """Write a report as a page, in Markdown, JSON and JUnit, with its verdicts; return the paths.
 
@@ -41,12 +41,12 @@ def write_report(
         where: the conditions that chose the cells.
         unexpected: what is wrong with the verdict of a claim, by `study/claim`, where they were
             held to expected ones.
-        flag: what names the folder, for messages.
+        name: the argument that names the folder, for messages.
 
     Raises:
         UserError: if they can't be written.
     """
-    make_folder(folder, flag)
+    make_folder(folder, name)
     judged = [claim for paper in papers for claim in paper.judged]
     contents = {
         "index.html": page(papers, where),
@@ -55,12 +55,13 @@ def write_report(
         "junit.xml": junit(judged, unexpected),
         "verdicts.toml": as_expected(judged),
     }
-    for name, text in contents.items():
+    for file, text in contents.items():
         try:
-            write_whole(folder / name, text.encode())
+            write_whole(folder / file, text.encode())
         except OSError as error:
-            raise UserError(f"{flag} {folder}: {name}: {reason_of(error)}.", exit_code=1) from error
-    return [folder / name for name in contents]
+            reason = f"{file}: {reason_of(error)}."
+            raise BadValue(name, str(folder), reason, exit_code=1) from error
+    return [folder / file for file in contents]
 
 
 SCHEMA = 4

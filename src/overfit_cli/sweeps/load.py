@@ -52,10 +52,9 @@ def load_study_and_cells(
         return study, cells
     version = int(cells["version"].iloc[0])
     if version != study.version and not any_version:
-        raise UserError(
-            f"{directory.flag} {directory.path}: its cells are of version {version} of "
-            f"{study.name}, and this overfit has version {study.version}; `overfit sweep` with the "
-            "same axes makes them anew."
+        raise directory.error(
+            f"its cells are of version {version} of {study.name}, and this overfit has version "
+            f"{study.version}; `overfit sweep` with the same axes makes them anew."
         )
     return study, cells
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from overfit_cli.core.files import SET_ASIDE, locked, set_aside, write_whole
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import UserError, plural
-from overfit_cli.functions.record import FunctionRecord
+from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.load import load_study_and_cells
 from overfit_cli.sweeps.manifest import MANIFEST, Manifest, Run, read_manifest
 from overfit_cli.sweeps.part_file import (
@@ -229,9 +229,8 @@ def _same_directory(one: RunDirectory, other: RunDirectory) -> bool:
 def _manifest(directory: RunDirectory) -> Manifest:
     manifest = read_manifest(directory.path)
     if manifest is None:
-        raise UserError(
-            f"{directory.flag} {directory.path}: it has no manifest that can be read; name a "
-            "directory that `overfit sweep` wrote."
+        raise directory.error(
+            "it has no manifest that can be read; name a directory that `overfit sweep` wrote."
         )
     return manifest
 
@@ -253,7 +252,7 @@ def _check_alike(manifests: dict[RunDirectory, Manifest]) -> None:
             if known != value:
                 wrong = wrong or f"its {name} held something else than that of {where.path}"
         if wrong:
-            raise UserError(f"{directory.flag} {directory.path}: {wrong}.")
+            raise directory.error(f"{wrong}.")
 
 
 def _unlike(first: RunDirectory, one: Manifest, other: Manifest) -> str:
@@ -336,10 +335,9 @@ def _check_whole(source: RunDirectory) -> None:
     for folder in (source.cells, source.trajectories):
         for path, part in folder.indices().items():
             if isinstance(part, Refusal) and part.damaged:
-                raise UserError(
-                    f"{source.flag} {source.path}: of {path.relative_to(source.path)}, "
-                    f"{part.reason}. The same sweep with --out {source.path} runs its cells again. "
-                    "Nothing was merged."
+                raise source.error(
+                    f"of {path.relative_to(source.path)}, {part.reason}. The same sweep into it "
+                    "runs its cells again. Nothing was merged."
                 )
 
 

@@ -31,8 +31,8 @@ from overfit_cli.core.files import (
 )
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError
-from overfit_cli.functions.record import FunctionRecord
+from overfit_cli.core.text import BadValue, UserError
+from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import MOST_CELLS, Grid
 
 if TYPE_CHECKING:
@@ -59,9 +59,11 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
     before = manifest.data if manifest is not None else {}
     for name, fingerprint in data.items():
         if before.get(name, fingerprint) != fingerprint:
-            raise UserError(
-                f"--out {directory}: its cells were trained on other data ({name} held something "
-                "else then); name another directory, or the data of before with --data."
+            raise BadValue(
+                "out",
+                str(directory),
+                f"its cells were trained on other data ({name} held something else then); name "
+                "another directory, or the data of before.",
             )
 
 

@@ -30,7 +30,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
-from overfit_cli.functions.record import FunctionRecord
+from overfit_cli.functions.experiment import FunctionRecord
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -88,7 +88,7 @@ def execute(
     """
     began = time.monotonic()
     # A cell that is trained in this process may change the folder.
-    absolute = RunDirectory(directory.path.absolute(), directory.flag)
+    absolute = RunDirectory(directory.path.absolute(), directory.name)
     run = _Run(plan, Work(plan.grid.study, execution, data or {}), executor)
     problems, written = [], set[str]()
 

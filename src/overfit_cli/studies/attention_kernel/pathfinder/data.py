@@ -29,7 +29,7 @@ def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
     n, test_samples = parameters.n, parameters.test_samples
     levels = parameters.grey_levels
     if parameters.source == "lra":
-        folder = data_folder("--set source=lra")
+        folder = data_folder("source=lra")
         sizes = (parameters.difficulty, parameters.size)
         return _lra(folder, *sizes, n, test_samples, levels, seed)
     return _draw_task(parameters.settings, n, test_samples, levels, seed)

@@ -31,7 +31,7 @@ def text_task(parameters: KernelTextParameters, seed: int) -> Task:
     """
     sizes = (parameters.n, parameters.test_samples)
     if parameters.source == "imdb":
-        return _imdb(data_folder("--set source=imdb"), parameters.tokens, *sizes, seed)
+        return _imdb(data_folder("source=imdb"), parameters.tokens, *sizes, seed)
     return _generate_task(parameters.tokens, parameters.negated, *sizes, seed)
 
 

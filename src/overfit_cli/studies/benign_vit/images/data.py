@@ -42,7 +42,7 @@ def image_task(parameters: BenignVitImagesParameters, seed: int) -> ImageTask:
     n, test_samples = parameters.n, parameters.test_samples
     splits: Mapping[str, Digits]
     if parameters.source == "mnist":
-        splits, collections = mnist_splits(data_folder("--set source=mnist"))
+        splits, collections = mnist_splits(data_folder("source=mnist"))
     else:
         splits, collections = {"digits": built_in_digits()}, {}
     train, test = _chosen(splits, n, test_samples, seed)
