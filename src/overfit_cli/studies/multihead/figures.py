@@ -31,7 +31,7 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
 )
-from overfit_cli.studies.multihead.claims.bounds import log10_step_sizes
+from overfit_cli.studies.multihead.claims import log10_step_sizes
 
 MOST_SETTINGS = 4
 DASHES: tuple[LineStyleType, ...] = ("-", "--")

@@ -1,9 +1,16 @@
-"""Bounds and margins that the paper proves, and measured quantities divided by them.
+"""Exact derivatives, and the bounds of section 3 that measured quantities are divided by.
 
-In the order of the file: β₁ to β₃ (Corollary 1), Proposition 1, what Theorems 1 and 2 require and
-bound, the margins of the linear model, of the tangent kernel and of attention, and the certificates
-along a trajectory. Where Corollary 1 has the norm of θ, that of U suffices (its footnote): that is
-done here, so that what holds here holds for the looser bound of the text too.
+With A = softmax(X W Xᵀ), G_ts = ⟨u_t, x_s⟩ and means over s under row t of A (Lemma 1),
+
+    ∂Φ/∂u_t = x̄_t,   ∂Φ/∂W = Σ_t x_t p_tᵀ,   p_t = Σ_s A_ts (G_ts − Ḡ_t) x_s
+    ∂²Φ/∂u_t ∂W = x_t ⊗ cov_t(x),
+    ∂²Φ/∂W² = Σ_t x_t x_tᵀ ⊗ (Σ_s A_ts (G_ts − Ḡ_t) x_s x_sᵀ − p_t x̄_tᵀ − x̄_t p_tᵀ)
+
+A head's parameters are U row by row, then W row by row: T d + d² of them.
+
+The bounds are β₁ to β₃ (Corollary 1), Proposition 1, and those of Theorems 1 and 2. Where
+Corollary 1 has the norm of θ, that of U suffices (its footnote). The bounds are computed with it,
+so a bound that holds here holds in the looser form of the text too.
 """
 
 from __future__ import annotations
@@ -11,17 +18,172 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from scipy.optimize import nnls
 from torch import Tensor, linalg
 
-from overfit_cli.studies.multihead.curvature import Derivatives, derivatives, loss_curvature
-from overfit_cli.studies.multihead.engine import Heads, full_matrices
-from overfit_cli.studies.multihead.parameters import Floats
+from overfit_cli.studies.multihead.engine import Heads, full_matrices, log_mean_loss, loss_weights
 
 THEOREM_1, THEOREM_2 = 36.0, 256.0
 """The constants with which each theorem requires many heads (the appendix's restatements)."""
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """First and second derivatives of one head's output Φ(X; U, W) in its parameters.
+
+    Attributes:
+        outputs: Φ, shape (samples,).
+        gradients: ∇Φ, shape (samples, parameters).
+        _inputs: X, shape (samples, tokens, features).
+        _covariances: cov_t(x), shape (samples, tokens, features, features).
+        _curvatures: the bracket in ∂²Φ/∂W², in the same shape.
+    """
+
+    outputs: Tensor
+    gradients: Tensor
+    _inputs: Tensor
+    _covariances: Tensor
+    _curvatures: Tensor
+
+    def first(self, count: int) -> Derivatives:
+        """Return the derivatives of the first samples alone."""
+        return Derivatives(
+            self.outputs[:count],
+            self.gradients[:count],
+            self._inputs[:count],
+            self._covariances[:count],
+            self._curvatures[:count],
+        )
+
+    def hessians(self) -> Tensor:
+        """Return the Hessian of each sample's output, (samples, parameters, parameters)."""
+        X = self._inputs
+        in_UW = torch.einsum("nta,ntjb->ntjab", X, self._covariances)  # (samples, T, d, d, d)
+        in_WW = torch.einsum("nta,ntc,ntbe->nabce", X, X, self._curvatures)  # (samples, d, d, d, d)
+        return _join(in_UW, in_WW)
+
+    def mean_hessian(self, weights: Tensor) -> Tensor:
+        """Return the Hessian of the weighted sum of outputs, (parameters, parameters).
+
+        Args:
+            weights: shape (samples,).
+        """
+        X, weighted = self._inputs, weights[:, None, None] * self._inputs  # each (samples, T, d)
+        in_UW = torch.einsum("nta,ntjb->tjab", weighted, self._covariances)  # (T, d, d, d)
+        in_WW = torch.einsum("nta,ntc,ntbe->abce", weighted, X, self._curvatures)  # (d, d, d, d)
+        return _join(in_UW[None], in_WW[None])[0]
+
+
+def _join(in_UW: Tensor, in_WW: Tensor) -> Tensor:
+    """Join the blocks of Hessians; ∂²Φ/∂U² is zero.
+
+    Args:
+        in_UW: ∂²Φ/∂u_tj ∂W_ab, shape (samples, t, j, a, b).
+        in_WW: ∂²Φ/∂W_ab ∂W_ce, shape (samples, a, b, c, e).
+
+    Returns:
+        Shape (samples, parameters, parameters).
+    """
+    n, T, d = in_UW.shape[:3]
+    size_U, size_W = T * d, d**2
+    UW = in_UW.reshape(n, size_U, size_W)
+    hessians = UW.new_zeros(n, *(2 * [size_U + size_W]))
+    hessians[:, :size_U, size_U:] = UW
+    hessians[:, size_U:, :size_U] = UW.mT
+    hessians[:, size_U:, size_U:] = in_WW.reshape(n, size_W, size_W)
+    return hessians
+
+
+def derivatives(inputs: Tensor, U: Tensor, W: Tensor) -> Derivatives:
+    """Return the derivatives of one head's output.
+
+    Args:
+        inputs: X, shape (samples, tokens, features).
+        U: shape (tokens, features).
+        W: shape (features, features).
+    """
+    X = inputs
+    A = (X @ W @ X.mT).softmax(-1)  # (samples, t, s)
+    G = U @ X.mT  # (samples, t, s)
+    G_mean = (A * G).sum(-1)  # Ḡ, (samples, t)
+    spread = A * (G - G_mean[..., None])  # A_ts (G_ts − Ḡ_t), (samples, t, s)
+    means = A @ X  # x̄_t, (samples, t, d)
+    pulls = spread @ X  # p_t, (samples, t, d)
+    squares = torch.einsum("nsa,nsb->nsab", X, X)  # x_s x_sᵀ, (samples, s, d, d)
+    second = torch.einsum("nts,nsab->ntab", A, squares)  # (samples, t, d, d)
+    crossed = pulls[..., :, None] * means[..., None, :]  # p_t x̄_tᵀ, (samples, t, d, d)
+    curvatures = (
+        torch.einsum("nts,nsab->ntab", spread, squares) - crossed - crossed.mT
+    )  # (samples, t, d, d)
+    in_W = torch.einsum("nta,ntb->nab", X, pulls)  # ∂Φ/∂W, (samples, d, d)
+    return Derivatives(
+        outputs=G_mean.sum(-1),
+        gradients=torch.cat([means.flatten(1), in_W.flatten(1)], 1),
+        _inputs=X,
+        _covariances=second - means[..., :, None] * means[..., None, :],  # (samples, t, d, d)
+        _curvatures=curvatures,
+    )
+
+
+@dataclass(frozen=True)
+class LossCurvature:
+    """Derivatives of the training loss in the weights of all heads, over the loss.
+
+    Attributes:
+        log_loss: the logarithm of the loss L.
+        gradient: ‖∇L‖ / L.
+        largest: the largest eigenvalue of ∇²L, over L.
+        smallest: the smallest one, over L.
+    """
+
+    log_loss: float
+    gradient: float
+    largest: float
+    smallest: float
+
+
+def loss_curvature(by_class: list[Derivatives], counts: Tensor, labels: Tensor) -> LossCurvature:
+    """Return the curvature of the loss for heads in classes.
+
+    The Hessian of all heads needs no matrix of their size. Within a class it is the same block for
+    every head, plus the same rank-n part for every pair of heads. So its eigenvalues are those on
+    the classes' means, and, for changes of heads against each other, those of each class's block.
+
+    Args:
+        by_class: the derivatives of each class's output, for the training samples.
+        counts: how many heads each class has, shape (classes,).
+        labels: y, shape (samples,).
+    """
+    H = counts.sum()
+    logits = sum(
+        count / H.sqrt() * head.outputs for count, head in zip(counts, by_class, strict=True)
+    )
+    margins = torch.as_tensor(logits) * labels  # (samples,)
+    weights = loss_weights(margins[None], scaled=True)[0] / len(margins)  # −ℓ′ / (n L), (samples,)
+    curved = weights * torch.sigmoid(margins)  # ℓ″ / (n L), as ℓ″ = −ℓ′ σ(margin), (samples,)
+
+    # Σ_i ℓ′ ∇²Φ / √H by class, and Σ_i ℓ″ ∇Φ ∇Φᵀ over all classes
+    roots = (counts / H).sqrt()  # (classes,)
+    blocks = [head.mean_hessian(-weights * labels) / H.sqrt() for head in by_class]
+    gradients = torch.cat(
+        [root * head.gradients for root, head in zip(roots, by_class, strict=True)], 1
+    )  # (samples, classes · parameters)
+    diagonal: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
+    hessian = diagonal + gradients.T @ (curved[:, None] * gradients)
+    spectra = [torch.linalg.eigvalsh(hessian)]
+    spectra += [
+        torch.linalg.eigvalsh(block)
+        for block, count in zip(blocks, counts, strict=True)
+        if count > 1
+    ]
+    eigenvalues = torch.cat(spectra)
+    gradient = gradients.T @ (weights * labels)  # −∇L / L, (classes · parameters,)
+    return LossCurvature(
+        log_loss=float(log_mean_loss(margins)),
+        gradient=float(gradient.norm()),
+        largest=float(eigenvalues.max()),
+        smallest=float(eigenvalues.min()),
+    )
 
 
 @dataclass(frozen=True)
@@ -158,113 +320,6 @@ def largest_norm(projection: Tensor, counts: Tensor) -> Tensor:
     """Return the largest norm of a head's U, (cells,); classes without heads don't count."""
     norms = projection.square().sum((-2, -1)).sqrt()
     return torch.where(counts > 0, norms, 0.0).amax(-1)
-
-
-@dataclass(frozen=True)
-class LargestMargin:
-    """The largest margin of a linear function of unit norm on some vectors.
-
-    Attributes:
-        direction: the unit vector that has it.
-        margin: the least product of it with a vector.
-        bound: an upper bound on all margins: the length of a convex combination.
-    """
-
-    direction: Floats
-    margin: float
-    bound: float
-
-
-def largest_margin(vectors: Floats) -> LargestMargin:
-    """Return the unit vector whose least product with some vectors is largest.
-
-    It points to the shortest vector of their convex hull, whose length is the margin. With weights
-    x ≥ 0 the least of ‖Σ x_i v_i‖² + (1 − Σ x_i)² is at a multiple of that combination: a problem
-    of non-negative least squares.
-
-    Args:
-        vectors: the vectors, labels multiplied in, shape (vectors, dimensions).
-    """
-    scale = float(np.linalg.norm(vectors, axis=1).max()) or 1.0
-    rows = np.vstack([vectors.T / scale, np.ones(len(vectors))])
-    target = np.zeros(len(rows))
-    target[-1] = 1.0
-    weights, _ = nnls(rows, target)
-    shortest = weights @ vectors / weights.sum()
-    length = float(np.linalg.norm(shortest))
-    direction: Floats = shortest / length if length else shortest
-    return LargestMargin(direction, float((vectors @ direction).min()), length)
-
-
-@dataclass(frozen=True)
-class MixtureMargins:
-    """The margins that the paper states for the tokenized mixture.
-
-    Attributes:
-        tokens: T.
-        sparsity: ζ.
-        strength: S.
-        patterns: M.
-        noise_on_signal: Z_μ, the largest product of a noise vector with μ₊ or μ₋.
-        noise_on_patterns: Z_ν, M times the largest one with a ν.
-        noise: Z, the longest noise vector.
-        deviation: P of Lemma 2, the length of what the first phase adds to the oracle classifier.
-    """
-
-    tokens: int
-    sparsity: float
-    strength: float
-    patterns: int
-    noise_on_signal: float
-    noise_on_patterns: float
-    noise: float
-    deviation: float
-
-    def linear(self) -> float:
-        """Return γ_lin, that of the oracle linear classifier (equation 132)."""
-        irrelevant = 2 * (1 - self.sparsity) * self.noise_on_signal / self.strength**2
-        return self.strength * math.sqrt(self.tokens / 2) * (self.sparsity - irrelevant)
-
-    def tangent(self) -> float:
-        """Return γ⋆, that of the tangent kernel after the first phase (equation 7)."""
-        lost = self.deviation * math.pow(self.tokens, 2.5) * (self.strength + self.noise) ** 3
-        return self.tangent_without_deviation() - lost
-
-    def tangent_without_deviation(self) -> float:
-        """Return what γ⋆ would be if P were 0, as with a first phase of endless samples."""
-        s, z = self.strength, max(self.noise_on_signal, self.noise_on_patterns)
-        inner = self.sparsity * s**4 - 7 * z * s**2 - 12 * z**2 - 16 * z**3 / s**2
-        share = self.tokens * (1 - self.sparsity) * self.sparsity
-        return share * inner / (4 * math.sqrt(2 * (self.patterns + 1))) + self.linear()
-
-    def attention(self, missed: float = 0.0) -> float:
-        """Return γ_attn, that of attention that misses so much of the relevant tokens (11)."""
-        s = self.strength
-        signal = s**2 * (1 - missed) - 2 * missed * self.noise_on_signal
-        return math.sqrt(self.tokens / 2) * signal / s
-
-    def noise_allowed(self) -> float:
-        """Return the largest Z_μ and Z_ν for which Proposition 3 says something."""
-        return self.strength**2 / 8
-
-    def norm_needed(self, missed: float) -> float:
-        """Return Γ_ε, by which Proposition 3 scales W_opt for a softmax that misses ε."""
-        ratio = (1 / self.sparsity - 1) / missed
-        return 8 * math.sqrt(2 * (self.patterns + 1)) / (3 * self.strength**2) * math.log(ratio)
-
-
-def optimal_attention(means: Floats) -> Floats:
-    """Return W_opt of unit norm, (features, features) (equation 9).
-
-    Args:
-        means: μ₊, μ₋, ν₁ to ν_M as rows.
-    """
-    plus, minus, *patterns = means
-    total = plus + minus
-    W = np.outer(plus, plus) + np.outer(minus, minus)
-    W = W + sum(np.outer(pattern, total) for pattern in patterns)
-    unit: Floats = W / np.linalg.norm(W)
-    return unit
 
 
 HESSIAN_SAMPLES = 32

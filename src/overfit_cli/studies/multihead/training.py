@@ -17,12 +17,12 @@ from torch import Tensor
 from overfit_cli.core.cell import Cell, CellResult, Results
 from overfit_cli.core.together import CellState, CellsTogether
 from overfit_cli.core.training import Row, Training, failure, finite, logged_steps
-from overfit_cli.studies.multihead import first_phase, theory
+from overfit_cli.studies.multihead import theory
 from overfit_cli.studies.multihead.engine import (
     Gradients,
     HeadGradients,
     Heads,
-    Steps,
+    Weights,
     attention_scores,
     full_matrices,
     gradients_of,
@@ -31,8 +31,13 @@ from overfit_cli.studies.multihead.engine import (
     logits_of,
     squared_norm,
 )
-from overfit_cli.studies.multihead.first_phase import first_phase_columns
-from overfit_cli.studies.multihead.parameters import Head, MultiheadParameters, Problem
+from overfit_cli.studies.multihead.mixture.theory import first_phase_columns, machine_columns
+from overfit_cli.studies.multihead.parameters import (
+    Head,
+    MultiheadParameters,
+    Optimiser,
+    Problem,
+)
 
 Columns = dict[str, Tensor]
 """Values of each cell, (cells,), by column."""
@@ -273,7 +278,7 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
             return {}
         weights = theory.weights_of_cell(self._heads, place)
         if self._settings.machine:
-            row |= first_phase.columns(self._problem.train, weights)
+            row |= machine_columns(self._problem.train, weights)
         if self._settings.certify:
             ratios = theory.certificates(weights, self._inputs, self._labels)
             worst = self.cells[place].worst
@@ -309,3 +314,86 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
             step,
         )
         return theory.theorem_columns(hypotheses, step_size, len(self._labels))
+
+
+BETAS = (0.9, 0.999)
+
+
+SMALL = 1e-8
+"""What Adam adds to the root of the mean square; PyTorch's default, as the betas are."""
+
+
+class Steps:
+    """Takes the steps of one optimiser, and keeps its moments.
+
+    Args:
+        optimiser: its name.
+        step_sizes: η of each cell, shape (cells,).
+        momentum: the factor of `momentum` for each cell, shape (cells,).
+        counts: how many heads each class has, shape (cells, classes): a norm is over all heads.
+    """
+
+    def __init__(
+        self, optimiser: Optimiser, step_sizes: Tensor, momentum: Tensor, counts: Tensor
+    ) -> None:
+        self._optimiser = optimiser
+        self._step_sizes = step_sizes[:, None, None, None]
+        self._momentum = momentum[:, None, None, None]
+        self._counts = counts
+        self._first: Weights = {}
+        self._second: Weights = {}
+        self._taken = 0
+
+    @property
+    def divides_by_loss(self) -> bool:
+        """Whether it takes gradients that are divided by the loss."""
+        return self._optimiser in ("loss-normalised", "gradient-normalised")
+
+    def take(self, weights: Weights, gradients: Mapping[str, Tensor]) -> None:
+        """Change the weights by a step, in place."""
+        self._taken += 1
+        size = self._step_sizes  # (cells, 1, 1, 1)
+        if self._optimiser == "gradient-normalised":
+            size = size / _norm(gradients, self._counts)[:, None, None, None]
+        for name, gradient in gradients.items():
+            weights[name].addcmul_(size, self._direction(name, gradient), value=-1)
+
+    def _direction(self, name: str, gradient: Tensor) -> Tensor:
+        """Return what is subtracted for a step size of 1, in the gradient's shape."""
+        if self._optimiser == "momentum":
+            velocity = _moment(self._first, name, gradient)
+            return velocity.mul_(self._momentum).add_(gradient)
+        if self._optimiser == "adam":
+            return self._adam(name, gradient)
+        return gradient
+
+    def _adam(self, name: str, gradient: Tensor) -> Tensor:
+        first = _moment(self._first, name, gradient)
+        second = _moment(self._second, name, gradient)
+        first.lerp_(gradient, 1 - BETAS[0])
+        second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+        mean, square = (1 - beta**self._taken for beta in BETAS)
+        return (first / mean) / ((second / square).sqrt() + SMALL)
+
+    def keep(self, cells: Tensor) -> None:
+        """Go on with some of the cells alone, given by their indices."""
+        self._step_sizes, self._momentum = self._step_sizes[cells], self._momentum[cells]
+        self._counts = self._counts[cells]
+        self._first = {name: moment[cells] for name, moment in self._first.items()}
+        self._second = {name: moment[cells] for name, moment in self._second.items()}
+
+
+def _moment(moments: Weights, name: str, gradient: Tensor) -> Tensor:
+    """Return the moment of a tensor's gradients so far; zeros before the first."""
+    if name not in moments:
+        moments[name] = torch.zeros_like(gradient)
+    return moments[name]
+
+
+def _norm(gradients: Mapping[str, Tensor], counts: Tensor) -> Tensor:
+    """Return the Frobenius norm of all heads together, (cells,); its square may underflow."""
+    by_name = [gradient.abs().amax((-3, -2, -1)) for gradient in gradients.values()]
+    largest = torch.stack(by_name).amax(0)  # (cells,)
+    largest = largest.clamp(min=torch.finfo(largest.dtype).tiny)
+    scaled = {name: gradient / largest[:, None, None, None] for name, gradient in gradients.items()}
+    return largest * squared_norm(scaled, counts).sqrt()

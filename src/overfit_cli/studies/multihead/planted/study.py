@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from overfit_cli.core.cell import Column
 from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.study import (
-    PLANTED_COLUMNS,
     MultiheadStudy,
     cell_columns,
     step_columns,
+)
+
+ALIGNMENTS = (
+    Column(
+        "alignment_w",
+        "cosine of W with the planted head's",
+        symbol=r"\cos(W, W_*)",
+        label="alignment of W",
+    ),
+    Column(
+        "alignment_u",
+        "cosine of U with the planted head's",
+        symbol=r"\cos(U, U_*)",
+        label="alignment of U",
+    ),
 )
 
 
@@ -20,8 +35,8 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
     title = "Attention heads that learn from a planted one (DM2)"
     parameters = MultiheadPlantedParameters
     headline = "train_loss"
-    columns = cell_columns(*PLANTED_COLUMNS)
-    trajectory_columns = step_columns(*PLANTED_COLUMNS)
+    columns = cell_columns(*ALIGNMENTS)
+    trajectory_columns = step_columns(*ALIGNMENTS)
     claims_in = "overfit_cli.studies.multihead.planted.claims"
     source_of_heads = "Deora et al. 2024, figures 4 and 5"
 
