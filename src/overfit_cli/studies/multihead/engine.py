@@ -258,7 +258,9 @@ class HeadGradients:
         shares = (counts / counts.sum())[:, None]  # (parts, 1)
         loss = (shares * torch.stack([part.loss for part in by_part])).sum(0)  # (cells,)
         if scaled:  # each part's gradients are divided by its own loss
-            margins = [part.logits * y for part, y in zip(by_part, self._labels, strict=True)]
+            margins = [
+                part.logits * y for part, y in zip(by_part, self._labels, strict=True)
+            ]  # y Φ̃, each (cells, samples of the part)
             logs = torch.stack([log_mean_loss(of_part) for of_part in margins])  # (parts, cells)
             shares = (logs + counts.log()[:, None]).softmax(0)  # (parts, cells)
         else:
@@ -299,8 +301,10 @@ class _Part:
     Arrays over pairs of tokens are ordered (s, samples, t · C): sums over s then run over long
     rows, and each sample's scores are one small matrix product. No table of products of two tokens'
     features is kept: it would be d² times as large as the scores, and reading it would cost more
-    than all else. Each array is computed in place in one of three kept ones, and is named by what
-    it holds since the last step.
+    than all else. Each array is computed in place in one of three kept ones, which hold in turn
+
+        first: S, then E (after `logits`), then w A;    second: G (after `logits`), then ∂L/∂S;
+        third: scores in another order, then E G;    row: max_s S, then Ḡ (after `logits`).
 
     Args:
         inputs: X, shape (samples, tokens, features).
@@ -317,7 +321,7 @@ class _Part:
         self._X_columns = inputs.transpose(0, 1).reshape(-1, d)  # (s · samples, features)
         self._memory = [
             vector[: T * n * columns].view(T, n, columns) for vector in memory
-        ]  # each (s, samples, t · C)
+        ]  # first, second and third, each (s, samples, t · C)
         self._row = inputs.new_empty(n, columns)  # (samples, t · C)
 
     def logits(self, U: Tensor, W: Tensor, mixing: Tensor) -> Tensor:
@@ -335,6 +339,7 @@ class _Part:
         queries = (self._X_rows @ W_columns).view(n, T * C, d)  # x_tᵀ W, (samples, t · C, d)
         scores = torch.bmm(self._X, queries.mT, out=third.view(n, T, T * C))  # (samples, s, t · C)
         S = first.copy_(scores.transpose(0, 1))  # (s, samples, t · C)
+        # `first` holds S before this line and E after it
         self._E = S.sub_(torch.amax(S, 0, out=self._row)).exp_()  # (s, samples, t · C)
         self._E_sum = self._E.sum(0)  # (samples, t · C)
 
@@ -342,7 +347,7 @@ class _Part:
         U_rows = U.reshape(C, T, d).transpose(0, 1).reshape(T * C, d)  # (t · C, d)
         torch.mm(self._X_columns, U_rows.T, out=second.view(-1, T * C))
         self._G = second  # (s, samples, t · C)
-        EG = torch.mul(self._E, self._G, out=third)  # (s, samples, t · C)
+        EG = torch.mul(self._E, self._G, out=third)  # in place of the scores, (s, samples, t · C)
         self._G_mean = torch.sum(EG, 0, out=self._row).div_(self._E_sum)  # (samples, t · C)
 
         outputs = self._G_mean.view(n, T, cells, classes).sum(1)  # Φ, (samples, cells, classes)
@@ -364,11 +369,13 @@ class _Part:
         # ∂L/∂u_t = Σ_i w_i Σ_s A x_s
         totals = self._E_sum.view(n, T, cells, classes)
         ratios = (weights.T[:, None, :, None] / totals).view(n, columns)  # w / Σ_s E
+        # `first` holds E before this line and w A after it
         wA = self._E.mul_(ratios)  # (s, samples, t · C)
         grad_U = self._X_columns.T @ wA.view(-1, columns)  # (d, t · C)
         grad_U = grad_U.view(d, T, C).permute(2, 1, 0)  # (C, T, d)
 
         # ∂L/∂S = w A (G − Ḡ), and ∂L/∂W = Σ_i Σ_t x_t (Σ_s ∂L/∂S x_s)ᵀ
+        # `second` holds G before this line and ∂L/∂S after it
         grad_S = self._G.sub_(self._G_mean).mul_(wA)  # (s, samples, t · C)
         if dominant is not None:
             _balance(grad_S, dominant)
@@ -432,8 +439,10 @@ def attention_scores(inputs: Tensor, W: Tensor) -> Tensor:
     """
     X = inputs.permute(2, 1, 0)  # (d, tokens, samples)
     d, T, n = X.shape
-    queries = (W.mT @ X.reshape(d, -1)).view(*W.shape[:2], d, T, n)  # Wᵀ x_t
+    queries = (W.mT @ X.reshape(d, -1)).view(
+        *W.shape[:2], d, T, n
+    )  # Wᵀ x_t, (cells, classes, d, t, samples)
     S = queries.new_zeros(*W.shape[:2], T, T, n)  # (cells, classes, t, s, samples)
     for query, key in zip(queries.unbind(2), X, strict=True):  # one feature after the other
-        S.addcmul_(query[..., None, :], key)
+        S.addcmul_(query[..., None, :], key)  # S_ts += (Wᵀ x_t)_a x_sa
     return S.softmax(3)

@@ -45,24 +45,25 @@ Columns = dict[str, Tensor]
 
 def sizes_of_heads(heads: Heads) -> Columns:
     """Return the averaged norms of W and U (figure 2): 1/H Σ ‖W_h‖ and H^(−1/2) Σ ‖U_h‖."""
-    projection, attention = full_matrices(heads.weights)
+    U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
+    H = heads.heads  # (cells,)
     return {
-        "norm_w": _over_heads(heads, _norms(attention)) / heads.heads,
-        "norm_u": _over_heads(heads, _norms(projection)) / heads.heads.sqrt(),
+        "norm_w": _sum_over_heads(heads, _norms(W)) / H,
+        "norm_u": _sum_over_heads(heads, _norms(U)) / H.sqrt(),
     }
 
 
 def margins(heads: Heads, least: Tensor) -> Columns:
-    """Return the least margin over ‖Ũ‖_F, and over the averaged norm; nan where U is zero.
+    """Return min y Φ̃ / ‖Ũ‖_F, and the same over H^(−1/2) Σ ‖U_h‖; nan where U is zero.
 
     Args:
         heads: the heads.
         least: the least of y Φ̃ over the training samples, (cells,).
     """
-    projection, _ = full_matrices(heads.weights)
-    whole = squared_norm({"projection": projection}, heads.counts).sqrt()
-    averaged = _over_heads(heads, _norms(projection)) / heads.heads.sqrt()
-    return {"margin": _over(least, whole), "margin_average": _over(least, averaged)}
+    U, _ = full_matrices(heads.weights)  # (cells, classes, T, d)
+    whole = squared_norm({"projection": U}, heads.counts).sqrt()  # ‖Ũ‖_F, (cells,)
+    averaged = _sum_over_heads(heads, _norms(U)) / heads.heads.sqrt()  # (cells,)
+    return {"margin": _ratio(least, whole), "margin_average": _ratio(least, averaged)}
 
 
 def attention_on_relevant(heads: Heads, inputs: Tensor, relevant: Tensor) -> Tensor:
@@ -73,62 +74,68 @@ def attention_on_relevant(heads: Heads, inputs: Tensor, relevant: Tensor) -> Ten
         inputs: X, shape (samples, tokens, features).
         relevant: shape (samples, tokens).
     """
-    _, attention = full_matrices(heads.weights)
-    weights = attention_scores(inputs, attention)  # (cells, classes, t, s, samples)
-    on_relevant = (weights * relevant.T).sum(3).mean((2, 3))
-    return _over_heads(heads, on_relevant) / heads.heads
+    _, W = full_matrices(heads.weights)  # (cells, classes, d, d)
+    A = attention_scores(inputs, W)  # (cells, classes, t, s, samples)
+    on_relevant = (A * relevant.T).sum(3).mean((2, 3))  # (cells, classes)
+    return _sum_over_heads(heads, on_relevant) / heads.heads
 
 
 def alignments(heads: Heads, planted: Head) -> Columns:
-    """Return the cosines between all heads and the planted one repeated (figure 4's caption)."""
-    projection, attention = full_matrices(heads.weights)
-    found = {}
-    for name, own, other in (
-        ("alignment_w", attention, planted.attention),
-        ("alignment_u", projection, planted.projection),
+    """Return the cosines between all heads and the planted one repeated (figure 4's caption).
+
+    Σ_h ⟨W_h, W⋆⟩ / (‖W̃‖ √H ‖W⋆‖), and the same for U.
+    """
+    U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
+    cosines = {}
+    for name, matrices, other in (
+        ("alignment_w", W, planted.attention),
+        ("alignment_u", U, planted.projection),
     ):
-        target = torch.as_tensor(other).to(own)
-        inner = _over_heads(heads, (own * target).sum((-2, -1)))
-        whole = squared_norm({name: own}, heads.counts).sqrt()
-        found[name] = _over(inner, whole * heads.heads.sqrt() * target.norm())
-    return found
+        target = torch.as_tensor(other).to(matrices)  # W⋆ (d, d) or U⋆ (T, d)
+        inner = _sum_over_heads(heads, (matrices * target).sum((-2, -1)))  # (cells,)
+        whole = squared_norm({name: matrices}, heads.counts).sqrt()  # (cells,)
+        cosines[name] = _ratio(inner, whole * heads.heads.sqrt() * target.norm())
+    return cosines
 
 
 def spread_of_heads(heads: Heads) -> Tensor:
-    """Return the distance of heads from their mean over the mean's length, at most, (cells,)."""
-    parts = [one.flatten(2) for one in full_matrices(heads.weights)]
-    each = torch.cat(parts, 2)  # (cells, classes, parameters)
-    share = (heads.counts / heads.heads[:, None])[..., None]
-    mean = (share * each).sum(1, keepdim=True)
-    far = torch.where(heads.counts > 0, (each - mean).norm(dim=-1), 0.0).amax(1)
-    return _over(far, mean.norm(dim=-1).squeeze(1))
+    """Return the largest ‖θ_h − θ̄‖ / ‖θ̄‖ over heads, with θ̄ their mean, (cells,)."""
+    parts = [matrices.flatten(2) for matrices in full_matrices(heads.weights)]
+    theta = torch.cat(parts, 2)  # (cells, classes, parameters)
+    share = (heads.counts / heads.heads[:, None])[..., None]  # (cells, classes, 1)
+    mean = (share * theta).sum(1, keepdim=True)  # θ̄, (cells, 1, parameters)
+    distances = (theta - mean).norm(dim=-1)  # (cells, classes)
+    largest = torch.where(heads.counts > 0, distances, 0.0).amax(1)  # (cells,)
+    return _ratio(largest, mean.norm(dim=-1).squeeze(1))
 
 
 def on_test(heads: Heads, inputs: Tensor, labels: Tensor) -> Columns:
-    """Return the test loss and the share of test samples of the wrong sign."""
-    projection, attention = full_matrices(heads.weights)
-    found = labels * logits_of(inputs, projection, attention, heads.mixing)
+    """Return the test loss, mean log(1 + exp(−y Φ̃)), and the share of the wrong sign."""
+    U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
+    margins = labels * logits_of(inputs, U, W, heads.mixing)  # y Φ̃, (cells, samples)
     return {
-        "test_loss": torch.nn.functional.softplus(-found).mean(-1),
-        "test_error": wrong(found),
+        "test_loss": torch.nn.functional.softplus(-margins).mean(-1),
+        "test_error": error_share(margins),
     }
 
 
-def wrong(margins: Tensor) -> Tensor:
+def error_share(margins: Tensor) -> Tensor:
     """Return the share of margins that aren't positive; one of zero counts as half, (cells,)."""
     return ((margins < 0).to(margins) + (margins == 0).to(margins) / 2).mean(-1)
 
 
 def _norms(matrices: Tensor) -> Tensor:
+    """Return Frobenius norms, (cells, classes)."""
     return matrices.square().sum((-2, -1)).sqrt()
 
 
-def _over_heads(heads: Heads, of_class: Tensor) -> Tensor:
-    """Sum over heads of what each class has, (cells,)."""
-    return (heads.counts * of_class).sum(-1)
+def _sum_over_heads(heads: Heads, by_class: Tensor) -> Tensor:
+    """Return the sum over heads of values (cells, classes) of their classes, (cells,)."""
+    return (heads.counts * by_class).sum(-1)
 
 
-def _over(number: Tensor, size: Tensor) -> Tensor:
+def _ratio(number: Tensor, size: Tensor) -> Tensor:
+    """Return a ratio, (cells,); nan where the size is zero."""
     return torch.where(size > 0, number / size, torch.nan)
 
 
@@ -220,11 +227,9 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
         return HeadGradients(self._inputs, self._labels, *self._heads.counts.shape)
 
     def forward(self, step: int) -> Gradients:
-        projection, attention = full_matrices(self._heads.weights)
         heads = self._heads
-        now = self._gradients(
-            projection, attention, heads.mixing, heads.heads, self._steps.divides_by_loss
-        )
+        U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
+        now = self._gradients(U, W, heads.mixing, heads.heads, self._steps.divides_by_loss)
         for state, loss in zip(self.cells, now.loss.tolist(), strict=True):
             if step:
                 state.total += loss
@@ -245,21 +250,21 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
         self._steps.take(self._heads.weights, gradients)
 
     def select(self, kept: Sequence[int]) -> None:
-        cells = torch.tensor(kept, device=self._labels.device)
+        cells = torch.tensor(kept, device=self._labels.device)  # indices
         self._heads, self._start = self._heads.select(cells), self._start.select(cells)
         self._steps.keep(cells)
         self._gradients = self._engine()
 
     def measure(self, step: int, now: Gradients, due: Sequence[int]) -> list[dict[str, float]]:
-        signed = now.logits * self._labels  # y Φ̃, (cells, samples)
+        margins_of_samples = now.logits * self._labels  # y Φ̃, (cells, samples)
         heads = self._heads
         columns = {
             "train_loss": now.loss,
-            "log10_train_loss": log_mean_loss(signed) * _PER_LOG_10,
-            "train_error": wrong(signed),
+            "log10_train_loss": log_mean_loss(margins_of_samples) * _PER_LOG_10,
+            "train_error": error_share(margins_of_samples),
             **on_test(heads, *self._test),
             **sizes_of_heads(heads),
-            **margins(heads, signed.amin(-1)),
+            **margins(heads, margins_of_samples.amin(-1)),
             "head_spread": spread_of_heads(heads),
         }
         if self._relevant is not None:
@@ -337,11 +342,11 @@ class Steps:
         self, optimiser: Optimiser, step_sizes: Tensor, momentum: Tensor, counts: Tensor
     ) -> None:
         self._optimiser = optimiser
-        self._step_sizes = step_sizes[:, None, None, None]
-        self._momentum = momentum[:, None, None, None]
-        self._counts = counts
-        self._first: Weights = {}
-        self._second: Weights = {}
+        self._step_sizes = step_sizes[:, None, None, None]  # η, (cells, 1, 1, 1)
+        self._momentum = momentum[:, None, None, None]  # μ, (cells, 1, 1, 1)
+        self._counts = counts  # (cells, classes)
+        self._first: Weights = {}  # velocities, or Adam's means of gradients
+        self._second: Weights = {}  # Adam's means of squared gradients
         self._taken = 0
 
     @property
@@ -350,10 +355,10 @@ class Steps:
         return self._optimiser in ("loss-normalised", "gradient-normalised")
 
     def take(self, weights: Weights, gradients: Mapping[str, Tensor]) -> None:
-        """Change the weights by a step, in place."""
+        """Change the weights by a step θ ← θ − η · direction, in place."""
         self._taken += 1
-        size = self._step_sizes  # (cells, 1, 1, 1)
-        if self._optimiser == "gradient-normalised":
+        size = self._step_sizes  # η, (cells, 1, 1, 1)
+        if self._optimiser == "gradient-normalised":  # η / ‖∇L‖
             size = size / _norm(gradients, self._counts)[:, None, None, None]
         for name, gradient in gradients.items():
             weights[name].addcmul_(size, self._direction(name, gradient), value=-1)
@@ -361,18 +366,19 @@ class Steps:
     def _direction(self, name: str, gradient: Tensor) -> Tensor:
         """Return what is subtracted for a step size of 1, in the gradient's shape."""
         if self._optimiser == "momentum":
-            velocity = _moment(self._first, name, gradient)
+            velocity = _moment(self._first, name, gradient)  # v ← μ v + ∇L
             return velocity.mul_(self._momentum).add_(gradient)
         if self._optimiser == "adam":
             return self._adam(name, gradient)
         return gradient
 
     def _adam(self, name: str, gradient: Tensor) -> Tensor:
+        """Return m̂ / (√v̂ + ε) with m ← β₁ m + (1 − β₁) ∇L and v ← β₂ v + (1 − β₂) (∇L)²."""
         first = _moment(self._first, name, gradient)
         second = _moment(self._second, name, gradient)
         first.lerp_(gradient, 1 - BETAS[0])
         second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        mean, square = (1 - beta**self._taken for beta in BETAS)
+        mean, square = (1 - beta**self._taken for beta in BETAS)  # m̂ = m / mean, v̂ = v / square
         return (first / mean) / ((second / square).sqrt() + SMALL)
 
     def keep(self, cells: Tensor) -> None:
@@ -392,7 +398,9 @@ def _moment(moments: Weights, name: str, gradient: Tensor) -> Tensor:
 
 def _norm(gradients: Mapping[str, Tensor], counts: Tensor) -> Tensor:
     """Return the Frobenius norm of all heads together, (cells,); its square may underflow."""
-    by_name = [gradient.abs().amax((-3, -2, -1)) for gradient in gradients.values()]
+    by_name = [
+        gradient.abs().amax((-3, -2, -1)) for gradient in gradients.values()
+    ]  # each (cells,)
     largest = torch.stack(by_name).amax(0)  # (cells,)
     largest = largest.clamp(min=torch.finfo(largest.dtype).tiny)
     scaled = {name: gradient / largest[:, None, None, None] for name, gradient in gradients.items()}

@@ -169,23 +169,24 @@ def draw_directions(model: Transformer, kind: str, seed: int, pair: int) -> Dire
     """
     layer = cast("Layer", model.layers[0])
 
-    def draw(name: str, weight: Tensor) -> Tensor:
-        numbers = named_rng(seed, "directions", str(pair), name).standard_normal(
-            weight.shape
-        )  # (d, d)
-        direction = torch.from_numpy(numbers).to(weight)  # (d, d)
+    def draw(name: str, W: Tensor) -> Tensor:
+        """Return d with N(0, 1) entries; for `filter`, row by row d_r ‖W_r‖ / ‖d_r‖; (d, d)."""
+        numbers = named_rng(seed, "directions", str(pair), name).standard_normal(W.shape)  # (d, d)
+        direction = torch.from_numpy(numbers).to(W)  # (d, d)
         if kind == "raw":
             return direction
-        lengths = weight.norm(dim=1, keepdim=True) / direction.norm(dim=1, keepdim=True)
-        scaled: Tensor = direction * lengths
-        return scaled
+        lengths = W.norm(dim=1, keepdim=True) / direction.norm(dim=1, keepdim=True)  # (d, 1)
+        return direction * lengths
 
     with torch.inference_mode():
         return Directions(draw("query", layer.query.weight), draw("key", layer.key.weight))
 
 
 class Plane:
-    """The loss of a fixed batch as a function of two numbers.
+    """The loss of a fixed batch as a function of two numbers, L(W_Q + a d₁, W_K + b d₂).
+
+    With z the normalised input of the first layer, q = z (W_Q + a d₁)ᵀ = q₀ + a q₁ with q₁ = z d₁ᵀ,
+    and k = k₀ + b k₁ with k₁ = z d₂ᵀ.
 
     Args:
         model: the network at the centre, which isn't changed.
@@ -206,13 +207,13 @@ class Plane:
         layer = cast("Layer", model.layers[0])
         with torch.inference_mode():
             self._input = model.embed(tokens)  # (samples, tokens, d)
-            normed = layer.attention_norm(self._input)  # (samples, tokens, d)
+            z = layer.attention_norm(self._input)  # (samples, tokens, d)
             # q₀, k₀, v, q₁ and k₁, each (samples, heads, tokens, width)
-            self._q0 = layer.in_heads(layer.query(normed))
-            self._k0 = layer.in_heads(layer.key(normed))
-            self._v = layer.in_heads(layer.value(normed))
-            self._q1 = layer.in_heads(normed @ directions.query.mT)
-            self._k1 = layer.in_heads(normed @ directions.key.mT)
+            self._q0 = layer.in_heads(layer.query(z))
+            self._k0 = layer.in_heads(layer.key(z))
+            self._v = layer.in_heads(layer.value(z))
+            self._q1 = layer.in_heads(z @ directions.query.mT)
+            self._k1 = layer.in_heads(z @ directions.key.mT)
 
     def losses(self, points: Tensor) -> Tensor:
         """Return the loss at points (points, 2), shape (points,)."""
@@ -222,7 +223,7 @@ class Plane:
         rows = max(1, limit // length)  # samples, where a point is split
         with torch.inference_mode():
             parts = [self._mean_losses(part, rows) for part in torch.split(points, batch)]
-        return torch.cat(parts)
+        return torch.cat(parts)  # (points,)
 
     def _mean_losses(self, points: Tensor, rows: int) -> Tensor:
         """Return the mean loss at a few points, (points,), with `rows` samples at a time."""
@@ -233,20 +234,22 @@ class Plane:
 
     def _summed_losses(self, points: Tensor, rows: slice) -> Tensor:
         """Return the loss summed over some of the samples, (points,)."""
-        a, b = points[:, 0, None, None, None, None], points[:, 1, None, None, None, None]
-        mask = None if self._mask is None else self._mask[rows]
-        keys = key_mask(mask)
+        a, b = points[:, :, None, None, None, None].unbind(1)  # each (points, 1, 1, 1, 1)
+        mask = None if self._mask is None else self._mask[rows]  # (samples, tokens)
+        keys = key_mask(mask)  # (samples, 1, 1, tokens)
         first, *rest = (cast("Layer", layer) for layer in self._model.layers)
         x = first.finish(
-            self._input[rows].expand(len(points), -1, -1, -1),
-            self._q0[rows] + a * self._q1[rows],  # (points, samples, heads, tokens, width)
-            self._k0[rows] + b * self._k1[rows],  # (points, samples, heads, tokens, width)
-            self._v[rows],
+            self._input[rows].expand(len(points), -1, -1, -1),  # (points, samples, tokens, d)
+            self._q0[rows] + a * self._q1[rows],  # q, (points, samples, heads, tokens, width)
+            self._k0[rows] + b * self._k1[rows],  # k, (points, samples, heads, tokens, width)
+            self._v[rows],  # (samples, heads, tokens, width)
             keys,
         )  # (points, samples, tokens, d)
         for layer in rest:
-            x = layer(x, keys)
+            x = layer(x, keys)  # (points, samples, tokens, d)
         logits = self._model.classes(self._model.read_out(x, mask))  # (points, samples, classes)
         labels = self._labels[rows].expand(len(points), -1)  # (points, samples)
-        losses = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-        return losses.view(len(points), -1).sum(1)
+        losses = functional.cross_entropy(
+            logits.flatten(0, 1), labels.flatten(), reduction="none"
+        )  # −log softmax(logits)_y, (points · samples,)
+        return losses.view(len(points), -1).sum(1)  # (points,)

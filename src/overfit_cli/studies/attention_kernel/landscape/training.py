@@ -1,4 +1,8 @@
-"""Training of a cell: a network in two stages, and the surface of its loss on a fixed batch."""
+"""Training of a cell: a network in two stages, and the surface of its loss on a fixed batch.
+
+The surface is L(W_Q + a d₁, W_K + b d₂), the mean cross-entropy on the batch at points
+(a, b) around the trained network (section 5.2 of Song et al. 2024, figure 4).
+"""
 
 from __future__ import annotations
 
@@ -43,19 +47,19 @@ def train_cell(cell: LandscapeCell, task: Task, training: Training) -> Landscape
 
 def fixed_batch(parameters: KernelLandscapeParameters, task: Task, seed: int) -> Examples:
     """Return the training samples on which the loss is taken, the same at every point."""
-    order = named_rng(seed, "loss batch").permutation(len(task.train.labels))
+    order = named_rng(seed, "loss batch").permutation(len(task.train.labels))  # (samples,)
     return task.train.take(order[: parameters.loss_samples])
 
 
 def losses_around(model: Transformer, cell: LandscapeCell, batch: Examples, device: str) -> Losses:
-    """Return what evaluates the loss around a network, on some samples."""
+    """Return the function that evaluates L(W_Q + a d₁, W_K + b d₂) at points (a, b)."""
     parameters = cell.parameters
     directions = draw_directions(model, parameters.directions, cell.seed, parameters.pair)
     plane = Plane(model, directions, *on_device(batch, device))
     dtype = getattr(torch, parameters.dtype)
 
     def losses(points: Floats) -> Floats:
-        found = plane.losses(torch.from_numpy(points).to(device, dtype))
-        return found.to("cpu", torch.float64).numpy()
+        at_points = torch.from_numpy(points).to(device, dtype)  # (points, 2)
+        return plane.losses(at_points).to("cpu", torch.float64).numpy()  # (points,)
 
     return losses

@@ -1,8 +1,11 @@
-"""The training of a cell on minibatches, with Adam, until all training samples are fitted."""
+"""The training of a cell on minibatches, with Adam, until all training samples are fitted.
+
+The loss is the mean cross-entropy −log softmax(logits)_y of the training samples (section 6 of
+Jiang et al. 2024). Training ends after the first pass at whose end it is at most ε.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import torch
@@ -11,7 +14,7 @@ from torch.nn import functional
 
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import Rows, gradient_steps, minibatches
-from overfit_cli.core.training import Training, failure
+from overfit_cli.core.training import Training, failure, finite
 from overfit_cli.datasets.images import Digits
 from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.engine import ImageTransformer
@@ -25,11 +28,12 @@ _EVALUATED = 1000
 
 
 class _OnDevice:
-    """Samples as tensors."""
+    """Samples as tensors: images and their labels."""
 
     def __init__(self, digits: Digits, dtype: torch.dtype, device: str) -> None:
-        self.pixels = torch.from_numpy(digits.pixels).to(device=device, dtype=dtype)
-        self.labels = torch.from_numpy(digits.labels).to(device)
+        pixels, labels = torch.from_numpy(digits.pixels), torch.from_numpy(digits.labels)
+        self.pixels = pixels.to(device=device, dtype=dtype)  # (samples, 28, 28)
+        self.labels = labels.to(device)  # 0 to 9, (samples,)
 
 
 def train_cell(
@@ -38,7 +42,7 @@ def train_cell(
     """Train one cell; the training loss is measured after a pass, when it may be small enough."""
     parameters, device = cell.parameters, training.device
     task, dtype = image_task(parameters, cell.seed), getattr(torch, parameters.dtype)
-    train, test = (_OnDevice(one, dtype, device) for one in (task.train, task.test))
+    train, test = (_OnDevice(digits, dtype, device) for digits in (task.train, task.test))
     model = ImageTransformer(parameters, cell.seed).to(device, dtype)
     if training.logs:
         training.log(cell, 0, _measured(model, train, test))
@@ -55,9 +59,8 @@ def train_cell(
         reason = failure(evaluate(model, train)[0], parameters.epsilon) if near else "step limit"
         if not reason or epoch == parameters.max_epochs:
             break
-    found = {**_measured(model, train, test), "epochs": float(epoch)}
-    finite = {name: value for name, value in found.items() if math.isfinite(value)}
-    return CellResult(cell, finite, steps, reason)
+    measured = {**_measured(model, train, test), "epochs": float(epoch)}
+    return CellResult(cell, finite(measured), steps, reason)
 
 
 def _measured(model: ImageTransformer, train: _OnDevice, test: _OnDevice) -> dict[str, float]:
@@ -82,12 +85,13 @@ def _passes(
     optimiser = torch.optim.Adam(model.parameters(), lr=parameters.learning_rate, fused=True)
 
     def loss_of(rows: Rows) -> Tensor:
-        chosen = torch.from_numpy(rows).to(device)
-        return functional.cross_entropy(model(train.pixels[chosen]), train.labels[chosen])
+        chosen = torch.from_numpy(rows).to(device)  # (minibatch,)
+        logits = model(train.pixels[chosen])  # (minibatch, 10)
+        return functional.cross_entropy(logits, train.labels[chosen])
 
     losses = gradient_steps(optimiser, loss_of, minibatches(n, size, seed, equal=False))
     while True:
-        total = torch.zeros((), device=device)
+        total = torch.zeros((), device=device)  # Σ over samples of their loss
         for first in range(0, n, size):
             total += next(losses) * min(size, n - first)
         yield float(total) / n
@@ -98,8 +102,8 @@ def evaluate(model: ImageTransformer, samples: _OnDevice) -> tuple[float, float]
     loss, wrong = 0.0, 0
     with torch.inference_mode():
         for first in range(0, len(samples.labels), _EVALUATED):
-            labels = samples.labels[first : first + _EVALUATED]
-            logits: Tensor = model(samples.pixels[first : first + _EVALUATED])
+            labels = samples.labels[first : first + _EVALUATED]  # (part,)
+            logits: Tensor = model(samples.pixels[first : first + _EVALUATED])  # (part, 10)
             loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
             wrong += int((logits.argmax(1) != labels).sum())
     return loss / len(samples.labels), wrong / len(samples.labels)

@@ -3,6 +3,11 @@
 All networks are tuned alike. Each is trained with every step size of its optimiser, from the same
 initial weights; the step size and the step with the least mean of ‖F − x(0)‖² over the validation
 draw are taken. That is what can be measured without knowing the target.
+
+    F(W, x) = m ⟨a, softmax(W x)⟩,   x = (t, x(t)),   L(W) = ½ Σ_j ‖F(W, x_j) − x(0)_j‖²
+
+are the network and the loss of section 6.1 (Cao et al. 2024), with ReLU or exp in place of softmax
+in two of the networks.
 """
 
 from __future__ import annotations
@@ -144,9 +149,10 @@ def tuned_network(
         problem: the draws of the cell.
         log: called at logged steps, with the losses of the step size that is best there.
     """
-    way = parameters.optimiser
-    sizes = [size if way == "adam" else size / curvature for size in STEP_SIZES[way]]
-    nets = [_InTraining(start, way, size, problem) for size in sizes]
+    optimiser = parameters.optimiser
+    # Adam's η as it is; gradient descent's in units of 1 / λ_max(JJᵀ)
+    unit = 1.0 if optimiser == "adam" else curvature
+    nets = [_InTraining(start, optimiser, eta / unit, problem) for eta in STEP_SIZES[optimiser]]
     logged = set(logged_steps(parameters.training_steps, ratio=1.1))
     best: Tuned | None = None
     for step in range(parameters.training_steps + 1):
@@ -173,17 +179,18 @@ class _InTraining:
         W = start.net.weights.clone()  # (1, m, 1 + d), changed in place
         self._denoiser = replace(start, net=replace(start.net, weights=W))
         self._step_size = step_size
-        self._train = self._tensors(problem.train)
-        self._validation = self._tensors(problem.validation)
+        self._train = self._tensors(problem.train)  # X and Y
+        self._validation = self._tensors(problem.validation)  # X and Y
         kind = torch.optim.Adam if optimiser == "adam" else torch.optim.SGD
         self._optimiser = kind([W], lr=step_size)
 
     def take_step(self) -> None:
-        """Take a step down ½‖F − Y‖², where F is the network's output times its scale."""
-        net, scale = self._denoiser.net, self._denoiser.output_scale
-        X, Y = self._train
+        """Take a step down L = ½‖c F − Y‖², with c the output scale: ∂L/∂W = c (c F − Y) ∂F/∂W."""
+        net, c = self._denoiser.net, self._denoiser.output_scale
+        X, Y = self._train  # (1, points, 1 + d), (1, points, d)
         out = net.forward(X)
-        net.weights.grad = scale * out.gradient(scale * out.values - Y)  # (1, m, 1 + d)
+        residual = c * out.values - Y  # (1, points, d)
+        net.weights.grad = c * out.gradient(residual)  # (1, m, 1 + d)
         self._optimiser.step()
 
     def measure(self, step: int) -> Tuned:
@@ -194,6 +201,7 @@ class _InTraining:
         return Tuned(kept, self._step_size, step, train_loss, validation_loss)
 
     def _loss(self, X: Tensor, Y: Tensor) -> float:
+        """Return the mean over points of ‖F − x(0)‖²."""
         F = self._denoiser.output_scale * self._denoiser.net.forward(X).values  # (1, points, d)
         return float((F - Y).square().sum(-1).mean())
 
@@ -201,5 +209,5 @@ class _InTraining:
         """Return inputs X, (1, points, 1 + d), and x(0) as Y, (1, points, d)."""
         weights = self._denoiser.net.weights
         X = torch.as_tensor(network_inputs(pairs.noisy, pairs.times, self._denoiser.radius))
-        Y = torch.as_tensor(pairs.clean)
+        Y = torch.as_tensor(pairs.clean)  # (points, d)
         return X[None].to(weights), Y[None].to(weights)
