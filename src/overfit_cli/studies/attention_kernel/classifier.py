@@ -310,8 +310,4 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
 
 
 def _row(found: Evaluation) -> dict[str, float]:
-    return {
-        "test_loss": found.loss,
-        "test_accuracy": found.accuracy,
-        "silent_head": found.silent,
-    }
+    return {"test_loss": found.loss, "test_accuracy": found.accuracy, "silent_head": found.silent}

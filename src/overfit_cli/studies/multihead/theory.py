@@ -325,13 +325,7 @@ def largest_norm(projection: Tensor, counts: Tensor) -> Tensor:
 HESSIAN_SAMPLES = 32
 """How many training samples Hessians are measured on for Proposition 1, the first ones."""
 
-RATIOS = (
-    "model_gradient",
-    "model_hessian",
-    "loss_gradient",
-    "loss_hessian",
-    "loss_concavity",
-)
+RATIOS = ("model_gradient", "model_hessian", "loss_gradient", "loss_hessian", "loss_concavity")
 """Measured quantities over their bounds: Proposition 1's two, and Corollary 1's three."""
 
 

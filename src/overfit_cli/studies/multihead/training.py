@@ -32,12 +32,7 @@ from overfit_cli.studies.multihead.engine import (
     squared_norm,
 )
 from overfit_cli.studies.multihead.mixture.theory import first_phase_columns, machine_columns
-from overfit_cli.studies.multihead.parameters import (
-    Head,
-    MultiheadParameters,
-    Optimiser,
-    Problem,
-)
+from overfit_cli.studies.multihead.parameters import Head, MultiheadParameters, Optimiser, Problem
 
 Columns = dict[str, Tensor]
 """Values of each cell, (cells,), by column."""

@@ -119,9 +119,7 @@ MEASUREMENTS = (
         label="gradient over upper bound",
     ),
     Column(
-        "lemma_least",
-        "Lemma 7 (3), left over right side, least",
-        label="gradient over lower bound",
+        "lemma_least", "Lemma 7 (3), left over right side, least", label="gradient over lower bound"
     ),
     Column(
         "lemma_outputs",

@@ -14,11 +14,7 @@ from torch import Tensor
 from overfit_cli.core.cell import CellResult, Cells, Results
 from overfit_cli.core.together import CellState, CellsTogether
 from overfit_cli.core.training import Row, Training, failure
-from overfit_cli.studies.benign_vit.vit.engine import (
-    ForwardPass,
-    initial_state,
-    projections_of,
-)
+from overfit_cli.studies.benign_vit.vit.engine import ForwardPass, initial_state, projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
 

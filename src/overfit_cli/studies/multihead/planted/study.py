@@ -5,11 +5,7 @@ from __future__ import annotations
 from overfit_cli.core.cell import Column
 from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
-from overfit_cli.studies.multihead.study import (
-    MultiheadStudy,
-    cell_columns,
-    step_columns,
-)
+from overfit_cli.studies.multihead.study import MultiheadStudy, cell_columns, step_columns
 
 ALIGNMENTS = (
     Column(

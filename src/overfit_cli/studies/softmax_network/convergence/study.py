@@ -83,10 +83,7 @@ AT_STEPS = (
 
 MEASUREMENTS = (
     Column(
-        "steps_to_epsilon",
-        "steps until ‖F − Y‖² is ε",
-        kind="int",
-        label="steps until convergence",
+        "steps_to_epsilon", "steps until ‖F − Y‖² is ε", kind="int", label="steps until convergence"
     ),
     Column(
         "ntk_steps",
@@ -118,10 +115,7 @@ MEASUREMENTS = (
         label="smallest initial eigenvalue",
     ),
     Column(
-        "kappa",
-        "condition number at the start",
-        symbol=r"\kappa",
-        label="initial condition number",
+        "kappa", "condition number at the start", symbol=r"\kappa", label="initial condition number"
     ),
     Column(
         "lambda_limit",
@@ -171,9 +165,7 @@ MEASUREMENTS = (
         label="decades of excess step size",
     ),
     Column(
-        "drift_share",
-        "change of the Gram matrix over R n outputs",
-        label="drift over R n outputs",
+        "drift_share", "change of the Gram matrix over R n outputs", label="drift over R n outputs"
     ),
     Column(
         "drift_over_bound",

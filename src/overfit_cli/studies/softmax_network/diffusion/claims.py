@@ -30,11 +30,7 @@ from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 FALLS = Margin(most=0.0, because="0 is no fall")
 ALIKE = within_a_factor(1.0, 2.0, "a factor of two")
 
-MIXTURE, DIGITS, DESCENT = (
-    "softmax-scores",
-    "softmax-scores-digits",
-    "softmax-scores-gd",
-)
+MIXTURE, DIGITS, DESCENT = ("softmax-scores", "softmax-scores-digits", "softmax-scores-gd")
 
 WEIGHTINGS = ("score_error", "denoiser_error")
 """Squared errors of the score, weighted by 1 and by 4 sinh² t."""
@@ -197,12 +193,7 @@ def _claim(
 _BOTH = "both squared score errors, weighted by 1 and by 4 sinh² t, at the largest n:"
 
 
-def _compared(
-    name: str,
-    statement: str,
-    models: tuple[str, str],
-    margin: Margin,
-) -> Claim:
+def _compared(name: str, statement: str, models: tuple[str, str], margin: Margin) -> Claim:
     """Return a claim on the score errors of two models."""
     words = margin.in_words(f"{_BOTH} the ratio of {models[0]} over {models[1]}")
     return _claim(
@@ -312,11 +303,7 @@ CLAIMS = (
         "than a score of zero.",
         LEARNS.in_words("the squared score error over the squared score, at the largest n,"),
         partial(
-            value_at_n,
-            model="softmax",
-            column="score_share",
-            margin=LEARNS,
-            fixed=AS_IN_THE_PAPER,
+            value_at_n, model="softmax", column="score_share", margin=LEARNS, fixed=AS_IN_THE_PAPER
         ),
         "curves",
         DESCENT,

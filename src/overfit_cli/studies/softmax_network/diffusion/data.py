@@ -227,10 +227,7 @@ def draw_problem(parameters: SoftmaxDiffusionParameters, seed: int) -> Problem:
         train=pairs(np.tile(points, (parameters.noisings, 1)), "train"),
         validation=pairs(validation, "validation"),
         tests=tuple(test(TESTS, time, f"time {index}") for index, time in enumerate(times)),
-        fresh=(
-            test(samples, first_time, "fresh").noisy,
-            test(samples, first_time, "again").noisy,
-        ),
+        fresh=(test(samples, first_time, "fresh").noisy, test(samples, first_time, "again").noisy),
         copies=test(samples, first_time, "copies", Mixture(points, 0.0)).noisy,
         truth=truth,
     )

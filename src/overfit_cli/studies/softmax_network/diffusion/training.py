@@ -173,11 +173,7 @@ def _samples(cell: DiffusionCell, denoiser: Denoiser) -> Floats:
 
 
 def _log(
-    cell: DiffusionCell,
-    training: Training,
-    by_time: Sequence[Errors],
-    samples: Floats,
-    steps: int,
+    cell: DiffusionCell, training: Training, by_time: Sequence[Errors], samples: Floats, steps: int
 ) -> None:
     """Log the errors at each time, and the samples, after the last gradient step."""
     times = measured_times(cell.parameters)

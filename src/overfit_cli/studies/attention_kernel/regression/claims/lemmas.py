@@ -125,11 +125,7 @@ def _claim(
 
 SIZE_CLAIMS = (
     _claim(
-        "lambda-b",
-        "Remark 1",
-        "Where D ≥ N n/H, random weights have λ_B > 0.",
-        "λ_B",
-        _lambda_b,
+        "lambda-b", "Remark 1", "Where D ≥ N n/H, random weights have λ_B > 0.", "λ_B", _lambda_b
     ),
     _claim(
         "delta",
