@@ -75,7 +75,6 @@ class TransformerStudy(Study[P]):
         return samples_forward * parameters.layers * self.layer_cost(parameters)
 
     def memory(self, cell: Cell[P]) -> float:
-        """Return about how many bytes a cell takes: activations of one step, and its data."""
         parameters = cell.parameters
         length = self.sample_length(parameters)
         tokens = parameters.batch_size * length
@@ -98,22 +97,18 @@ class ClassifierStudy(TransformerStudy[P]):
     """The figure of the paper that the curves stand for."""
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return learning_figures("each kernel", self.source_of_curves)
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
-        """Return the cell with a few steps on a few samples."""
         return cell.with_at_most(n=256, training_steps=10, test_samples=64)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
-        """Train cells one after another."""
         from overfit_cli.studies.attention_kernel.classifier import train_cell
 
         for cell in batch:
             yield train_cell(cell, self.task(cell.parameters, cell.seed), training)
 
     def summary(self, result: CellResult[P]) -> str:
-        """Give the test accuracy beside the shortcut rule's, and say whether the head is dead."""
         got = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."

@@ -191,7 +191,6 @@ class MultiheadStudy(Study[P]):
         """Draw the problem of a seed's cells."""
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return by_name(
             Figure(
                 name="heads",
@@ -237,13 +236,11 @@ class MultiheadStudy(Study[P]):
         return settings.training_steps * (_pairs(cell) + _STEP_OVERHEAD / 10)
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
-        """Return a cell like this one with few steps."""
         steps = min(cell.parameters.training_steps, _PROBED_STEPS)
         parameters = cell.parameters.model_copy(update={"training_steps": steps, "epsilon": 0.0})
         return replace(cell, parameters=parameters)
 
     def memory(self, cell: Cell[P]) -> float:
-        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
         settings = cell.parameters
         arrays = 3 + 2 * (1 + settings.d) / settings.tokens
         trained = arrays * max(_LARGEST_BATCH["cpu"], _pairs(cell))
@@ -251,14 +248,12 @@ class MultiheadStudy(Study[P]):
         return BYTES_OF_LIBRARIES + 8.0 * (trained + tested)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
-        """Train cells of one seed together."""
         from overfit_cli.studies.multihead.training import train_batch
 
         problem = self.draw(batch[0].parameters, batch[0].seed)
         return train_batch(batch, problem, training)
 
     def summary(self, result: CellResult[P]) -> str:
-        """Give the loss, the error and the margin at the end."""
         if result.reason == "diverged":
             return f"The loss diverged at step {result.steps}; a smaller step size may not."
         measured, settings = result.measurements, result.cell.parameters

@@ -21,8 +21,9 @@ from overfit_cli.studies.attention_kernel.landscape.engine import (
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.theory import Floats, Losses, measure_landscape
 
-LandscapeCell = Cell[KernelLandscapeParameters]
-LandscapeResult = CellResult[KernelLandscapeParameters]
+P = KernelLandscapeParameters
+LandscapeCell = Cell[P]
+LandscapeResult = CellResult[P]
 
 
 def train_cell(cell: LandscapeCell, task: Task, training: Training) -> LandscapeResult:
@@ -45,7 +46,7 @@ def train_cell(cell: LandscapeCell, task: Task, training: Training) -> Landscape
     return CellResult(cell, measured, steps)
 
 
-def fixed_batch(parameters: KernelLandscapeParameters, task: Task, seed: int) -> Examples:
+def fixed_batch(parameters: P, task: Task, seed: int) -> Examples:
     """Return the training samples on which the loss is taken, the same at every point."""
     order = named_rng(seed, "loss batch").permutation(len(task.train.labels))  # (samples,)
     return task.train.take(order[: parameters.loss_samples])

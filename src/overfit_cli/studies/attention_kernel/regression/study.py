@@ -22,6 +22,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     RegressionCell,
 )
 
+P = KernelRegressionParameters
 MEASUREMENTS = (
     Column("relative_loss", "final loss over the starting loss", label="final over starting loss"),
     Column("start_loss", "loss at the start", symbol="f(M_0)"),
@@ -198,7 +199,7 @@ FIGURES = by_name(
 )
 
 
-class KernelRegression(Study[KernelRegressionParameters]):
+class KernelRegression(Study[P]):
     """One attention layer that fits one label per token.
 
     Norms are Frobenius norms in the weights. A count of violations runs over all steps at which the
@@ -224,12 +225,9 @@ class KernelRegression(Study[KernelRegressionParameters]):
     )
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return FIGURES
 
-    def batches(
-        self, cells: Cells[KernelRegressionParameters], device: str
-    ) -> Batches[KernelRegressionParameters]:
+    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of one shape, whatever their seed, target and step size; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
         most = LARGEST_BATCH[device] * _DEMO_BYTES
@@ -246,20 +244,15 @@ class KernelRegression(Study[KernelRegressionParameters]):
         return 2.0 * settings.training_steps * (step + _STEP_OVERHEAD)
 
     def memory(self, cell: RegressionCell) -> float:
-        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
         tensors = max(_bytes_of_tensors(cell), LARGEST_BATCH["cpu"] * _DEMO_BYTES)
         return BYTES_OF_LIBRARIES + tensors
 
-    def train(
-        self, batch: Cells[KernelRegressionParameters], training: Training
-    ) -> Results[KernelRegressionParameters]:
-        """Train a batch by hand-derived gradients."""
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.attention_kernel.regression.training import train_batch
 
         return train_batch(batch, training)
 
-    def summary(self, result: CellResult[KernelRegressionParameters]) -> str:
-        """Give the loss at the start and at the end, and the floor below which it can't come."""
+    def summary(self, result: CellResult[P]) -> str:
         settings = result.cell.parameters
         measured = result.measurements
         if result.reason:

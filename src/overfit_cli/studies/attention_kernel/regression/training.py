@@ -27,13 +27,12 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     RegressionCell,
 )
 
+P = KernelRegressionParameters
 RATES = ("paper", "corrected")
 """The rates of Theorems 1 and 2: with the paper's constant and with the corrected one."""
 
 
-def train_batch(
-    batch: Sequence[RegressionCell], training: Training
-) -> Results[KernelRegressionParameters]:
+def train_batch(batch: Sequence[RegressionCell], training: Training) -> Results[P]:
     """Train cells of one shape together."""
     with torch.inference_mode():
         results = list(_LayersTogether(batch, training).train())
@@ -41,13 +40,13 @@ def train_batch(
 
 
 @dataclass
-class _LayerState(CellState[KernelRegressionParameters]):
+class _LayerState(CellState[P]):
     """A cell in training, and its problem."""
 
     problem: Problem
 
 
-class _LayersTogether(CellsTogether[KernelRegressionParameters, _LayerState, Step]):
+class _LayersTogether(CellsTogether[P, _LayerState, Step]):
     """Gradient descent on attention layers: all steps of all cells, counted where they diverge."""
 
     def __init__(self, batch: Sequence[RegressionCell], training: Training) -> None:
@@ -137,9 +136,7 @@ class _LayersTogether(CellsTogether[KernelRegressionParameters, _LayerState, Ste
             "smallest_attention": measures.smallest_attention(out),
         }
 
-    def results(
-        self, step: int, now: Step, rows: Mapping[int, Row]
-    ) -> Results[KernelRegressionParameters]:
+    def results(self, step: int, now: Step, rows: Mapping[int, Row]) -> Results[P]:
         for place in rows:
             cell = self.cells[place].cell
             measured = {name: values[place] for name, values in self._initial.items()}

@@ -20,7 +20,6 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
     source_of_curves = "Song et al. 2024, figure 2"
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims of section 5.3.1, and what the controls say."""
         from overfit_cli.studies.attention_kernel.classifier_claims import ClassifierClaims
 
         claims = ClassifierClaims(
@@ -36,13 +35,11 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
         )
 
     def task(self, parameters: KernelTextParameters, seed: int) -> Task:
-        """Return a cell's reviews."""
         from overfit_cli.studies.attention_kernel.text.data import text_task
 
         return text_task(parameters, seed)
 
     def sample_length(self, parameters: KernelTextParameters) -> int:
-        """Return the number of tokens of a review."""
         return parameters.tokens
 
 

@@ -20,6 +20,7 @@ from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.engine import ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
+P = BenignVitImagesParameters
 NEAR = 3.0
 """The mean loss of a pass's minibatches, over ε, from which on the training loss is measured."""
 
@@ -36,9 +37,7 @@ class _OnDevice:
         self.labels = labels.to(device)  # 0 to 9, (samples,)
 
 
-def train_cell(
-    cell: Cell[BenignVitImagesParameters], training: Training
-) -> CellResult[BenignVitImagesParameters]:
+def train_cell(cell: Cell[P], training: Training) -> CellResult[P]:
     """Train one cell; the training loss is measured after a pass, when it may be small enough."""
     parameters, device = cell.parameters, training.device
     task, dtype = image_task(parameters, cell.seed), getattr(torch, parameters.dtype)
@@ -74,9 +73,7 @@ def _measured(model: ImageTransformer, train: _OnDevice, test: _OnDevice) -> dic
     }
 
 
-def _passes(
-    model: ImageTransformer, parameters: BenignVitImagesParameters, train: _OnDevice, seed: int
-) -> Iterator[float]:
+def _passes(model: ImageTransformer, parameters: P, train: _OnDevice, seed: int) -> Iterator[float]:
     """Go through all samples once whenever the next loss is wanted: the mean of the minibatches'.
 
     Every pass has an order of its own. Its last minibatch has what is left.

@@ -18,6 +18,8 @@ from overfit_cli.studies.benign_vit.vit.engine import ForwardPass, initial_state
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
 
+P = BenignVitParameters
+
 
 def logged(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
     """Return one row of the trajectory of a cell.
@@ -118,9 +120,7 @@ def _step_coefficients(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, f
     return found
 
 
-def train_batch(
-    batch: Cells[BenignVitParameters], training: Training
-) -> Results[BenignVitParameters]:
+def train_batch(batch: Cells[P], training: Training) -> Results[P]:
     """Train a batch: on a CPU any cells, on a GPU cells of one shape.
 
     On a CPU one cell at a time is faster than many (they fall out of cache), and so is a logged
@@ -132,14 +132,12 @@ def train_batch(
             yield from train_together(part, training)
 
 
-def train_together(
-    cells: Cells[BenignVitParameters], training: Training
-) -> Results[BenignVitParameters]:
+def train_together(cells: Cells[P], training: Training) -> Results[P]:
     """Train cells of one shape as one tensor; each gives its result at the step where it stops."""
     yield from VitsTogether(cells, training).train()
 
 
-class VitsTogether(CellsTogether[BenignVitParameters, CellState[BenignVitParameters], ForwardPass]):
+class VitsTogether(CellsTogether[P, CellState[P], ForwardPass]):
     """Gradient descent in token space, a stride of steps at a time.
 
     A cell ends when its training loss is at most its ε, isn't finite, or its steps are spent.
@@ -148,7 +146,7 @@ class VitsTogether(CellsTogether[BenignVitParameters, CellState[BenignVitParamet
         state: of the cells that go on; changed in place by each stride.
     """
 
-    def __init__(self, cells: Cells[BenignVitParameters], training: Training) -> None:
+    def __init__(self, cells: Cells[P], training: Training) -> None:
         self._projections = [
             projections_of(cell.parameters, cell.seed, training.device) for cell in cells
         ]
@@ -200,9 +198,7 @@ class VitsTogether(CellsTogether[BenignVitParameters, CellState[BenignVitParamet
             return [{}] * len(due)
         return [logged(self.tokens, now)]
 
-    def results(
-        self, step: int, now: ForwardPass, rows: Mapping[int, Row]
-    ) -> Results[BenignVitParameters]:
+    def results(self, step: int, now: ForwardPass, rows: Mapping[int, Row]) -> Results[P]:
         """Give the results of cells that end, with the measurements of the final state."""
         mask = self._mask(list(rows))
         ended = self.state.select(mask)

@@ -92,7 +92,6 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
     source_of_heads = "Deora et al. 2024, figures 2 and 3"
 
     def draw(self, parameters: MultiheadMixtureParameters, seed: int) -> Problem:
-        """Draw the samples of a seed's cells."""
         from overfit_cli.studies.multihead.mixture.data import draw_problem
 
         return draw_problem(parameters, seed)

@@ -37,7 +37,6 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
     source_of_heads = "Deora et al. 2024, figures 4 and 5"
 
     def draw(self, parameters: MultiheadPlantedParameters, seed: int) -> Problem:
-        """Draw the planted head and the samples of a seed's cells."""
         from overfit_cli.studies.multihead.planted.data import draw_problem
 
         return draw_problem(parameters, seed)

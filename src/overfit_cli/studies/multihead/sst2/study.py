@@ -44,11 +44,9 @@ class MultiheadSst2(Study[P]):
     claims_in = "overfit_cli.studies.multihead.sst2.claims"
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return learning_figures("each number of heads", "Deora et al. 2024, figure 6")
 
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
-        """Look for `transformers`, SST-2 and, where cells take them, the pretrained weights."""
         from overfit_cli.studies.multihead.sst2 import data, engine
 
         require_extra("transformers", "text", self.name)
@@ -70,11 +68,9 @@ class MultiheadSst2(Study[P]):
         return sentences * settings.tokens * settings.layers * of_token
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
-        """Return the cell with a few steps on a few sentences."""
         return cell.with_at_most(n=256, training_steps=10, test_samples=64)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
-        """Train cells one after another."""
         from overfit_cli.studies.multihead.sst2.data import sst2_task
         from overfit_cli.studies.multihead.sst2.training import train_cell
 
@@ -82,7 +78,6 @@ class MultiheadSst2(Study[P]):
             yield train_cell(cell, sst2_task(cell.parameters, cell.seed), training)
 
     def summary(self, result: CellResult[P]) -> str:
-        """Give the test accuracy beside the shortcut rule's."""
         measured = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."

@@ -29,14 +29,15 @@ from overfit_cli.studies.multihead.sst2.data import sst2_folder
 from overfit_cli.studies.multihead.sst2.engine import build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
+P = MultiheadSst2Parameters
 TARGET = math.log(2) / 2
 """Half of the loss of a guess between two classes."""
 
 AT_A_TIME = 64
 """Test sentences that are evaluated together: more are slower, as caches are small."""
 
-Sst2Cell = Cell[MultiheadSst2Parameters]
-Sst2Result = CellResult[MultiheadSst2Parameters]
+Sst2Cell = Cell[P]
+Sst2Result = CellResult[P]
 
 
 def train_cell(cell: Sst2Cell, task: Task, training: Training) -> Sst2Result:

@@ -30,6 +30,7 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
 )
 from overfit_cli.studies.softmax_network.paper import PAPER
 
+P = SoftmaxConvergenceParameters
 AT_STEPS = (
     Column("train_loss", "training loss, ½‖F − Y‖²", symbol="L", label="training loss"),
     Column(
@@ -194,7 +195,7 @@ _LARGEST_BATCH = {"cpu": 2e5, "cuda": 2e8}
 _STEP_OVERHEAD = 1e4
 
 
-class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
+class SoftmaxConvergence(Study[P]):
     """Two-layer networks beside regression with their tangent kernels.
 
     Movement, drifts and gaps of a cell are the largest of its logged steps.
@@ -212,7 +213,6 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
     progress_columns = ("train_loss", "ntk_loss", "movement", "kernel_drift", "test_gap")
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         networks, folder = "activation", "overfit_cli.studies.softmax_network.convergence.figures"
         return by_name(
             replace(
@@ -263,9 +263,7 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
             replace(CURVES, options=FigureOptions(value="train_loss,ntk_loss", by=networks)),
         )
 
-    def batches(
-        self, cells: Cells[SoftmaxConvergenceParameters], device: str
-    ) -> Batches[SoftmaxConvergenceParameters]:
+    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of one activation and one shape, whatever their seed; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
         return together(by_seed, _shape, _products, _LARGEST_BATCH[device], self.cost)
@@ -276,23 +274,18 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
         return _products(cell) * (20 + 2 * settings.d) + _STEP_OVERHEAD
 
     def memory(self, cell: ConvergenceCell) -> float:
-        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
         settings = cell.parameters
         rows = settings.outputs * (settings.n + settings.test_samples)
         features = max(_LARGEST_BATCH["cpu"] / settings.n, float(settings.m)) * rows
         jacobian = settings.n * settings.outputs * settings.m * settings.d if settings.verify else 0
         return BYTES_OF_LIBRARIES + 8.0 * (6 * features + 3 * rows**2 + 3 * jacobian)
 
-    def train(
-        self, batch: Cells[SoftmaxConvergenceParameters], training: Training
-    ) -> Results[SoftmaxConvergenceParameters]:
-        """Train cells of one shape together."""
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.softmax_network.convergence.training import train_batch
 
         return train_batch(batch, training)
 
-    def summary(self, result: CellResult[SoftmaxConvergenceParameters]) -> str:
-        """Give the steps beside those of the kernel, and how far the kernel has moved."""
+    def summary(self, result: CellResult[P]) -> str:
         settings, got = result.cell.parameters, result.measurements
         if result.reason == "diverged":
             return f"The loss diverged at step {result.steps}; a smaller step size may not."

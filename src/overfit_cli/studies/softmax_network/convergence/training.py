@@ -27,6 +27,7 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
     SoftmaxConvergenceParameters,
 )
 
+P = SoftmaxConvergenceParameters
 RATIO = 1.25
 """The ratio of a logged step to the one before, after the first ten."""
 
@@ -43,7 +44,7 @@ LARGEST = (
 
 
 @dataclass
-class _NetworkState(CellState[SoftmaxConvergenceParameters]):
+class _NetworkState(CellState[P]):
     """A cell in training.
 
     Attributes:
@@ -87,16 +88,14 @@ class _Pass:
     squares: list[float]
 
 
-def train_batch(
-    batch: Sequence[ConvergenceCell], training: Training
-) -> Results[SoftmaxConvergenceParameters]:
+def train_batch(batch: Sequence[ConvergenceCell], training: Training) -> Results[P]:
     """Train cells that differ in their seeds, draws and step sizes alone."""
     with torch.no_grad():
         results = list(_NetworksTogether(batch, training).train())
     yield from results
 
 
-class _NetworksTogether(CellsTogether[SoftmaxConvergenceParameters, _NetworkState, _Pass]):
+class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
     """Gradient descent on networks, beside regression with their tangent kernels."""
 
     def __init__(self, batch: Sequence[ConvergenceCell], training: Training) -> None:
@@ -170,13 +169,11 @@ class _NetworksTogether(CellsTogether[SoftmaxConvergenceParameters, _NetworkStat
                 rows.append({})
         return rows
 
-    def results(
-        self, step: int, now: _Pass, rows: Mapping[int, Row]
-    ) -> Results[SoftmaxConvergenceParameters]:
+    def results(self, step: int, now: _Pass, rows: Mapping[int, Row]) -> Results[P]:
         for place, row in rows.items():
             yield self._result(place, step, row)
 
-    def _result(self, place: int, step: int, row: Row) -> CellResult[SoftmaxConvergenceParameters]:
+    def _result(self, place: int, step: int, row: Row) -> CellResult[P]:
         state = self.cells[place]
         cell = state.cell
         if not row:

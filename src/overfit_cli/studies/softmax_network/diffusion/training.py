@@ -36,6 +36,7 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import (
 )
 from overfit_cli.studies.softmax_network.theory import Statement
 
+P = SoftmaxDiffusionParameters
 DIRECTIONS = 64
 """Directions of the sliced Wasserstein distance."""
 
@@ -116,7 +117,7 @@ ROUND_OFF = 1e-14
 Row = dict[str, float]
 
 
-def train_cell(cell: DiffusionCell, training: Training) -> CellResult[SoftmaxDiffusionParameters]:
+def train_cell(cell: DiffusionCell, training: Training) -> CellResult[P]:
     """Train a cell's denoiser, measure it at all times, and draw samples with it."""
     parameters, problem = cell.parameters, draw_problem(cell.parameters, cell.seed)
     with torch.no_grad():
@@ -136,7 +137,7 @@ def train_cell(cell: DiffusionCell, training: Training) -> CellResult[SoftmaxDif
     return CellResult(cell, finite(measured), steps)
 
 
-def _baseline(parameters: SoftmaxDiffusionParameters, problem: Problem) -> Denoiser:
+def _baseline(parameters: P, problem: Problem) -> Denoiser:
     """What needs no training: the truth, the posterior over the training points, or their mean."""
     if parameters.model == "true" and problem.truth is not None:
         return problem.truth.denoise
@@ -186,7 +187,7 @@ def _log(
         training.log(cell, steps + number, finite(row))
 
 
-def _means(parameters: SoftmaxDiffusionParameters, by_time: Sequence[Errors]) -> Row:
+def _means(parameters: P, by_time: Sequence[Errors]) -> Row:
     """Means over times, and the share of the score that is missed."""
     times = measured_times(parameters)  # (times,)
     rows = [asdict(errors) for errors in by_time]
@@ -217,7 +218,7 @@ def _sample_distances(cell: DiffusionCell, problem: Problem, samples: Floats) ->
     return row
 
 
-def _theorem_6_6(parameters: SoftmaxDiffusionParameters, measured: Row) -> Row:
+def _theorem_6_6(parameters: P, measured: Row) -> Row:
     """By how many decades Theorem 6.6 is missed, at least: λ is at most what it is taken for."""
     d, m, N = parameters.d, parameters.m, parameters.n * parameters.noisings
     stated = Statement(N, 1 + d, d, parameters.sigma, measured["lambda_limit"], m)
