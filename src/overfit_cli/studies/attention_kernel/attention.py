@@ -39,12 +39,9 @@ def attention_scores(kernel: Kernel, query: Tensor, key: Tensor) -> Tensor:
 
 
 def attention(kernel: Kernel, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return S, (..., tokens, tokens): the weight of each key for each query.
+    """Return S, (..., tokens, tokens), the weight of each key for each query, (..., tokens, width).
 
-    Args:
-        kernel: the kernel.
-        query, key: shape (..., tokens, width).
-        mask: true where a key is a token and not padding, broadcast to (..., 1, tokens).
+    The mask, (..., 1, tokens), is true where a key is a token and not padding.
     """
     C = attention_scores(kernel, query, key)  # (..., tokens, tokens)
     if mask is not None:

@@ -316,10 +316,6 @@ def worst_is_lower(first: ArrayLike, second: ArrayLike, *, note: str = "") -> Me
     samples are alike. So the claim holds where the `lowest_needed` values are all of `one`, fails
     where they are all of `other`, and is open otherwise; a tie between the samples there is no
     order. Where runs of both share a seed and are alike for that, an error is rarer still.
-
-    Args:
-        first, second: as many runs of each.
-        note: what else a reader must know.
     """
     lower, higher = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
     runs, needed = len(lower), 0
@@ -355,9 +351,6 @@ def lowest_needed(runs: int) -> int:
 
     Where 2n values come in random order, the k lowest are all of a given half of them with chance
     C(n, k) / C(2n, k), which may be as rare as an interval errs on one side.
-
-    Args:
-        runs: n, `FEWEST_RUNS` or more.
     """
     by_chance = (1 - level_of_each(1)) / 2
     rare = (k for k in range(1, runs + 1) if comb(runs, k) <= by_chance * comb(2 * runs, k))

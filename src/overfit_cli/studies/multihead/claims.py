@@ -52,13 +52,7 @@ ROUND_OFF = 1e-9
 
 
 def bound_claims(prefix: str, trajectories: str, at_random: str) -> tuple[Claim, ...]:
-    """Return the claims that bounds hold along trajectories, and at random weights.
-
-    Args:
-        prefix: how their names begin.
-        trajectories: a preset whose trajectories are held to them.
-        at_random: one whose random weights are.
-    """
+    """Return the claims that bounds hold along a preset's trajectories, and at another's start."""
     return tuple(
         Claim(
             name=f"{prefix}-{name}{'' if zero else '-random'}",
@@ -204,14 +198,10 @@ _Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
 
 
 def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
-    """Measure the power of H in the steps to the target loss, seed by seed.
+    """Measure the power of H in the steps to the target loss, seed by seed, of one setting.
 
-    A seed counts where all its cells come to the target: of the others nobody knows when they
+    A seed counts where all its cells come to the target: of the others it isn't known when they
     would.
-
-    Args:
-        cells: of one setting, of several numbers of heads.
-        margin: of the power.
     """
     span = cells["heads"].max() / cells["heads"].min()
     if span < LEAST_SPAN:
@@ -261,12 +251,7 @@ def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
-    """Measure the steps to the target over those of other cells of the same seed and heads.
-
-    Args:
-        cells: of one setting.
-        slow: of the one that it is compared with.
-    """
+    """Measure the steps to the target over those of a slow setting with equal seeds and heads."""
     pairs = cells_with_steps(cells).merge(
         cells_with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow")
     )
@@ -287,13 +272,7 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
 
 
 def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -> tuple[Claim, ...]:
-    """Return the claims that the contour is η ∝ √H, and that it is η ∝ H.
-
-    Args:
-        model: the study's parameters.
-        prefix: how their names begin.
-        preset: one that has such a grid.
-    """
+    """Return the claims that the contour is η ∝ √H, and that it is η ∝ H."""
     chosen = Selection(
         model,
         vary={"learning_rate"},
@@ -344,11 +323,7 @@ def second_head_claims(
 ) -> tuple[Claim, ...]:
     """Return the claims that a second head helps at an equal number of parameters.
 
-    Args:
-        model: the study's parameters.
-        prefix: how their names begin.
-        preset: one that has such cells.
-        errors: whether there is one on test errors too; where nothing is got wrong there isn't.
+    `errors` says whether there is one on test errors too; where nothing is got wrong there isn't.
     """
     at_best = "At an equal number of parameters, each at its best step size, a second head"
     quicker = (

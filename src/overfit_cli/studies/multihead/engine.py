@@ -79,13 +79,7 @@ def full_matrices(weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
 
 
 def gradients_of(weights: Mapping[str, Tensor], grad_U: Tensor, grad_W: Tensor) -> Weights:
-    """Return the gradients in the trained tensors, from those in U and W.
-
-    Args:
-        weights: the trained tensors.
-        grad_U: shape (cells, classes, tokens, features).
-        grad_W: shape (cells, classes, features, features).
-    """
+    """Return the gradients in the trained tensors, from those in U and W and in their shapes."""
     if "projection" in weights:
         return {"projection": grad_U, "attention": grad_W}
     return {
@@ -104,14 +98,9 @@ def initial_heads(
     dtype: torch.dtype,
     device: str,
 ) -> Heads:
-    """Return the heads of a seed's cells before the first step.
+    """Return the heads of a seed's cells, all with as many classes, before the first step.
 
-    Args:
-        settings: the cells' parameters, all with as many classes.
-        seed: the seed of all cells.
-        first: samples of the first phase.
-        dtype: type of the tensors.
-        device: device of the tensors.
+    `first` holds the samples of the first phase.
     """
 
     def tensor(arrays: Sequence[Floats]) -> Tensor:
@@ -276,12 +265,7 @@ class HeadGradients:
 
 
 def logits_of(inputs: Tensor, U: Tensor, W: Tensor, mixing: Tensor) -> Tensor:
-    """Return Φ̃ of any samples, (cells, samples).
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        U, W, mixing: as for `HeadGradients`.
-    """
+    """Return Φ̃ of any samples X, (samples, tokens, features), as (cells, samples)."""
     parts = _split_samples(inputs, *mixing.shape)
     return torch.cat([part.logits(U, W, mixing) for part in parts], 1)
 
@@ -325,11 +309,7 @@ class _Part:
         self._row = inputs.new_empty(n, columns)  # (samples, t · C)
 
     def logits(self, U: Tensor, W: Tensor, mixing: Tensor) -> Tensor:
-        """Return Φ̃ = Σ_c mixing_c Σ_t Ḡ_t, (cells, samples), and keep E, Σ_s E, G and Ḡ.
-
-        Args:
-            U, W, mixing: as for `HeadGradients`.
-        """
+        """Return Φ̃ = Σ_c mixing_c Σ_t Ḡ_t, (cells, samples), and keep E, Σ_s E, G and Ḡ."""
         cells, classes, T, d = U.shape
         C, n = cells * classes, self.size
         first, second, third = self._memory
@@ -356,9 +336,8 @@ class _Part:
     def gradients(self, weights: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
         """Return the gradients in U and in W, after `logits`; the arrays that it kept are lost.
 
-        Args:
-            weights: w = ∂L/∂Φ of a head, shape (cells, samples).
-            scaled: whether they are divided by the loss.
+        The weights are w = ∂L/∂Φ of a head, (cells, samples). Where `scaled` they are divided by
+        the loss.
         """
         T, n, columns = self._E.shape
         cells, d = len(weights), self._X.shape[-1]
@@ -388,28 +367,20 @@ class _Part:
 
 
 def _balance(grad_S: Tensor, dominant: Tensor) -> None:
-    """Set the gradient in a dominant score to minus the sum of the others of its row.
+    """Set the gradient in a dominant score to minus the sum of the others of its row, in place.
 
     A row's gradients sum to zero. As attention saturates all of them become small, and the dominant
-    one, a difference of two numbers that don't, is lost to round-off.
-
-    Args:
-        grad_S: gradients in scores, shape (s, samples, t · C); changed in place.
-        dominant: true where a score has more than half of its row's softmax, likewise.
+    one, a difference of two numbers that don't, is lost to round-off. A dominant score has more
+    than half of its row's softmax. Both shapes are (s, samples, t · C).
     """
     others = grad_S.masked_fill(dominant, 0.0).sum(0)  # (samples, t · C)
     grad_S.copy_(torch.where(dominant, others.neg_(), grad_S))
 
 
 def loss_weights(margins: Tensor, scaled: bool) -> Tensor:
-    """Return −∂ log(1 + e^−m) / ∂m of each sample.
+    """Return −∂ log(1 + e^−m) / ∂m of margins m = y Φ̃, (cells, samples).
 
-    Args:
-        margins: y Φ̃, shape (cells, samples).
-        scaled: whether the derivatives are divided by the mean loss.
-
-    Returns:
-        Shape (cells, samples).
+    Where `scaled` they are divided by the mean loss.
     """
     if not scaled:
         return torch.sigmoid(-margins)
@@ -431,12 +402,7 @@ def log_logistic_loss(margins: Tensor) -> Tensor:
 
 
 def attention_scores(inputs: Tensor, W: Tensor) -> Tensor:
-    """Return A = softmax(X W Xᵀ), row t over s, as (cells, classes, t, s, samples).
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        W: shape (cells, classes, features, features).
-    """
+    """Return A = softmax(X W Xᵀ), row t over s, as (cells, classes, t, s, samples)."""
     X = inputs.permute(2, 1, 0)  # (d, tokens, samples)
     d, T, n = X.shape
     queries = (W.mT @ X.reshape(d, -1)).view(

@@ -63,11 +63,7 @@ class Derivatives:
         return _join(in_UW, in_WW)
 
     def mean_hessian(self, weights: Tensor) -> Tensor:
-        """Return the Hessian of the weighted sum of outputs, (parameters, parameters).
-
-        Args:
-            weights: shape (samples,).
-        """
+        """Return the Hessian of a weighted sum of outputs, (parameters, parameters)."""
         X, weighted = self._inputs, weights[:, None, None] * self._inputs  # each (samples, T, d)
         in_UW = torch.einsum("nta,ntjb->tjab", weighted, self._covariances)  # (T, d, d, d)
         in_WW = torch.einsum("nta,ntc,ntbe->abce", weighted, X, self._curvatures)  # (d, d, d, d)
@@ -75,14 +71,10 @@ class Derivatives:
 
 
 def _join(in_UW: Tensor, in_WW: Tensor) -> Tensor:
-    """Join the blocks of Hessians; ∂²Φ/∂U² is zero.
+    """Join the blocks of Hessians, (samples, parameters, parameters); ∂²Φ/∂U² is zero.
 
-    Args:
-        in_UW: ∂²Φ/∂u_tj ∂W_ab, shape (samples, t, j, a, b).
-        in_WW: ∂²Φ/∂W_ab ∂W_ce, shape (samples, a, b, c, e).
-
-    Returns:
-        Shape (samples, parameters, parameters).
+    The blocks are ∂²Φ/∂u_tj ∂W_ab, (samples, t, j, a, b), and ∂²Φ/∂W_ab ∂W_ce, (samples, a, b, c,
+    e).
     """
     n, T, d = in_UW.shape[:3]
     size_U, size_W = T * d, d**2
@@ -95,13 +87,7 @@ def _join(in_UW: Tensor, in_WW: Tensor) -> Tensor:
 
 
 def derivatives(inputs: Tensor, U: Tensor, W: Tensor) -> Derivatives:
-    """Return the derivatives of one head's output.
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        U: shape (tokens, features).
-        W: shape (features, features).
-    """
+    """Return the derivatives of a head's output at X, (samples, T, d), U, (T, d), and W, (d, d)."""
     X = inputs
     A = (X @ W @ X.mT).softmax(-1)  # (samples, t, s)
     G = U @ X.mT  # (samples, t, s)
@@ -148,11 +134,7 @@ def loss_curvature(by_class: list[Derivatives], counts: Tensor, labels: Tensor) 
     The Hessian of all heads needs no matrix of their size. Within a class it is the same block for
     every head, plus the same rank-n part for every pair of heads. So its eigenvalues are those on
     the classes' means, and, for changes of heads against each other, those of each class's block.
-
-    Args:
-        by_class: the derivatives of each class's output, for the training samples.
-        counts: how many heads each class has, shape (classes,).
-        labels: y, shape (samples,).
+    The counts are the heads of each class.
     """
     H = counts.sum()
     logits = sum(
@@ -203,11 +185,7 @@ class Sizes:
     heads: float
 
     def beta_1(self, norm: float) -> float:
-        """Return β₁, by which the loss bounds its gradient (Corollary 1, 1).
-
-        Args:
-            norm: the largest norm of a head's U.
-        """
+        """Return β₁ of the largest ‖U_h‖: the loss bounds its gradient by it (Corollary 1, 1)."""
         return math.sqrt(self.tokens) * self.radius * (2 * self.radius**2 * norm + 1)
 
     def beta_2(self, norm: float) -> float:
@@ -222,13 +200,9 @@ class Sizes:
 
 
 def gradient_bound(inputs: Tensor, U: Tensor) -> Tensor:
-    """Return Proposition 1's bound on the gradient of one head's output, (samples,).
+    """Return Proposition 1's bound on ‖∇Φ‖ of one head's output, (samples,).
 
-    ‖∇Φ‖ ≤ 2 ‖X‖²_{2,∞} Σ_t ‖X u_t‖_∞ + √T ‖X‖_{2,∞}
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        U: shape (tokens, features).
+    It is 2 ‖X‖²_{2,∞} Σ_t ‖X u_t‖_∞ + √T ‖X‖_{2,∞}.
     """
     T = inputs.shape[1]
     longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}, (samples,)
@@ -236,13 +210,9 @@ def gradient_bound(inputs: Tensor, U: Tensor) -> Tensor:
 
 
 def hessian_bound(inputs: Tensor, U: Tensor) -> Tensor:
-    """Return Proposition 1's bound on the Hessian of one head's output, (samples,).
+    """Return Proposition 1's bound on ‖∇²Φ‖ of one head's output, (samples,).
 
-    ‖∇²Φ‖ ≤ 6 d ‖X‖²_{2,∞} ‖X‖²_{1,∞} Σ_t ‖X u_t‖_∞ + 2 √(T d) ‖X‖²_{2,∞} ‖X‖_{1,∞}
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        U: shape (tokens, features).
+    It is 6 d ‖X‖²_{2,∞} ‖X‖²_{1,∞} Σ_t ‖X u_t‖_∞ + 2 √(T d) ‖X‖²_{2,∞} ‖X‖_{1,∞}.
     """
     _, T, d = inputs.shape
     longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}, (samples,)
@@ -279,11 +249,7 @@ class Hypotheses:
     steps: int
 
     def log10_heads_needed(self, constant: float) -> float:
-        """Return the decimal logarithm of the least H.
-
-        Args:
-            constant: `THEOREM_1` or `THEOREM_2`.
-        """
+        """Return the decimal logarithm of the least H, with the constant of either theorem."""
         beta = self.sizes.beta_3(3 * self.distance + self.largest) / 2
         return 2 * (math.log10(constant * beta) + 2 * math.log10(self.distance))
 
@@ -357,13 +323,7 @@ def weights_of_cell(heads: Heads, cell: int) -> Weights:
 
 
 def certificates(weights: Weights, inputs: Tensor, labels: Tensor) -> dict[str, float]:
-    """Return measured quantities over their bounds, by the names of `RATIOS`; 1 is the bound.
-
-    Args:
-        weights: one cell's heads.
-        inputs: X, shape (samples, tokens, features).
-        labels: y, shape (samples,).
-    """
+    """Return measured quantities over their bounds, by the names of `RATIOS`; 1 is the bound."""
     by_class = [
         derivatives(inputs, U, W)
         for U, W in zip(weights.projections, weights.attentions, strict=True)
@@ -398,13 +358,9 @@ def _proposition_1(head: Derivatives, U: Tensor, inputs: Tensor) -> tuple[float,
 def hypotheses(
     start: Weights, end: Weights, inputs: Tensor, losses: tuple[float, float], steps: int
 ) -> Hypotheses:
-    """Return the hypotheses of Theorems 1 and 2 for a cell, with the last step as their target θ.
+    """Return the hypotheses of Theorems 1 and 2 for a cell, with the last of K steps as target θ.
 
-    Args:
-        start, end: the heads at both ends.
-        inputs: X, shape (samples, tokens, features).
-        losses: the training loss at both ends.
-        steps: K.
+    Start, end and losses are those at both ends.
     """
     _, tokens, features = inputs.shape
     theta_start, theta_end = (
@@ -423,13 +379,7 @@ def hypotheses(
 
 
 def theorem_columns(hypotheses: Hypotheses, step_size: float, samples: int) -> dict[str, float]:
-    """Return Theorem 1's and 2's bounds, and the decimal logarithms of what they require.
-
-    Args:
-        hypotheses: the hypotheses of both theorems.
-        step_size: η.
-        samples: n.
-    """
+    """Return Theorem 1's and 2's bounds, and the decimal logarithms of what they require."""
     if not 0 < hypotheses.distance < math.inf:
         return {}
     return {

@@ -49,12 +49,7 @@ def sizes_of_heads(heads: Heads) -> Columns:
 
 
 def margins(heads: Heads, least: Tensor) -> Columns:
-    """Return min y Φ̃ / ‖Ũ‖_F, and the same over H^(−1/2) Σ ‖U_h‖; nan where U is zero.
-
-    Args:
-        heads: the heads.
-        least: the least of y Φ̃ over the training samples, (cells,).
-    """
+    """Return min y Φ̃, (cells,), over ‖Ũ‖_F, and over H^(−1/2) Σ ‖U_h‖; nan where U is zero."""
     U, _ = full_matrices(heads.weights)  # (cells, classes, T, d)
     whole = squared_norm({"projection": U}, heads.counts).sqrt()  # ‖Ũ‖_F, (cells,)
     averaged = _sum_over_heads(heads, _norms(U)) / heads.heads.sqrt()  # (cells,)
@@ -62,13 +57,7 @@ def margins(heads: Heads, least: Tensor) -> Columns:
 
 
 def attention_on_relevant(heads: Heads, inputs: Tensor, relevant: Tensor) -> Tensor:
-    """Return the softmax on relevant tokens, over all heads, tokens and samples, (cells,).
-
-    Args:
-        heads: the heads.
-        inputs: X, shape (samples, tokens, features).
-        relevant: shape (samples, tokens).
-    """
+    """Return the softmax on relevant tokens, over all heads, tokens and samples, (cells,)."""
     _, W = full_matrices(heads.weights)  # (cells, classes, d, d)
     A = attention_scores(inputs, W)  # (cells, classes, t, s, samples)
     on_relevant = (A * relevant.T).sum(3).mean((2, 3))  # (cells, classes)
@@ -146,10 +135,7 @@ P = TypeVar("P", bound=MultiheadParameters)
 def train_batch(batch: Sequence[Cell[P]], problem: Problem, training: Training) -> Results[P]:
     """Train cells of one seed and one shape together.
 
-    Args:
-        batch: the cells; they differ in heads, step sizes and momentum alone.
-        problem: what all of them are trained on.
-        training: the device, and the log.
+    They differ in heads, step sizes and momentum alone.
     """
     with torch.inference_mode():
         results = list(_HeadsTogether(batch, problem, training).train())

@@ -102,9 +102,7 @@ class Outputs:
 def gram_matrix(rows: Outputs, columns: Outputs | None = None) -> Tensor:
     """Return H between inputs, (cells, outputs · n, outputs · n′) (Definition 3.6).
 
-    Args:
-        rows: outputs at the rows' inputs.
-        columns: outputs of the same networks at the columns' inputs; without them, `rows`.
+    Without outputs at the columns' inputs, those at the rows' are taken.
     """
     columns = rows if columns is None else columns
     outputs, m = rows.signs.shape[1:]
@@ -118,15 +116,10 @@ def limit_gram_matrix(
 ) -> Tensor:
     """Return H as the width grows without end, (cells, outputs · n, outputs · n′).
 
-    With w ~ N(0, σ²I), signs that are independent of it, and outputs that are uncorrelated:
-    ⟨x, x′⟩ exp(σ²⟨x, x′⟩) for softmax, ⟨x, x′⟩ exp(σ²‖x + x′‖²/2) for exp, and ⟨x, x′⟩ (π − θ)/2π
-    for ReLU, where θ is the angle between x and x′ (the arc-cosine kernel of order 0).
-
-    Args:
-        activation: h.
-        rows, columns: inputs x and x′, shapes (cells, n, d) and (cells, n′, d).
-        sigma: σ, shape (cells,).
-        outputs: number of outputs.
+    With w ~ N(0, σ²I), signs that are independent of it, and outputs that are uncorrelated: ⟨x, x′⟩
+    exp(σ²⟨x, x′⟩) for softmax, ⟨x, x′⟩ exp(σ²‖x + x′‖²/2) for exp, and ⟨x, x′⟩ (π − θ)/2π for ReLU,
+    where θ is the angle between x and x′ (the arc-cosine kernel of order 0). Rows and columns are x
+    and x′, (cells, n, d) and (cells, n′, d); σ is (cells,).
     """
     inner = rows @ columns.mT  # ⟨x, x′⟩, (cells, n, n′)
     norms = rows.norm(dim=-1)[:, :, None]  # ‖x‖, (cells, n, 1)
@@ -150,13 +143,8 @@ def initial_weights(
 ) -> tuple[Floats, Floats]:
     """Draw W(0), (m, d), and a, (outputs, m); a wider network extends a narrower one.
 
-    In the symmetric case each hidden unit stands twice, with opposite signs (Definition 3.7).
-
-    Args:
-        way: symmetric, or independent units.
-        shape: m, d and outputs; m is even in the symmetric case.
-        sigma: σ, the deviation of a weight.
-        seed: the seed of the cell.
+    In the symmetric case each hidden unit stands twice, with opposite signs (Definition 3.7), and m
+    is even. The shape is m, d and outputs.
     """
     m, d, outputs = shape
     units = m // 2 if way == "symmetric" else m

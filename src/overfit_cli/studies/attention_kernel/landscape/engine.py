@@ -112,13 +112,8 @@ def train_once(
 ) -> Network:
     """Return a trained network, from the cache folder if it is there.
 
-    A process that needs the same network meanwhile waits for it instead of training it too.
-
-    Args:
-        build: makes the network, untrained.
-        train: trains it in place.
-        name: the network's; another one for whatever gives other weights.
-        device: where it is trained; the last bits of its weights depend on it.
+    A process that needs the same network meanwhile waits for it instead of training it too. The
+    name is another one for whatever gives other weights; their last bits depend on the device too.
     """
     folder = cache_folder() / "networks" / f"{name}-{device}"
     model = build()
@@ -158,14 +153,10 @@ class Directions:
 
 
 def draw_directions(model: Transformer, kind: str, seed: int, pair: int) -> Directions:
-    """Draw a pair of directions of a seed.
+    """Draw a seed's pair of directions in the first layer's W_Q and W_K.
 
-    Args:
-        model: the network at the centre.
-        kind: `filter`, where each output's row has the length of the weights' row (Li et al.
-            2018, section 4), or `raw`, standard normal.
-        seed: of the network.
-        pair: which pair.
+    They are standard normal (`raw`); for `filter` each output's row has the length of the weights'
+    row (Li et al. 2018, section 4).
     """
     layer = cast("Layer", model.layers[0])
 

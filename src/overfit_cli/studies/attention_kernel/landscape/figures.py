@@ -101,10 +101,8 @@ class Surface:
 def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> Picture:
     """Draw each surface as a row: in three dimensions, as contours, and its measures beside.
 
-    Args:
-        surfaces: one a row; heights and colours have one scale over all of them, whose middle
-            colour is 0.
-        labels: of the two directions, d₁ and d₂, and of the heights.
+    Heights and colours have one scale over all surfaces, whose middle colour is 0. The labels are
+    those of the directions d₁ and d₂, and of the heights.
     """
     lowest = min(float(surface.heights.min()) for surface in surfaces)
     highest = max(float(surface.heights.max()) for surface in surfaces)

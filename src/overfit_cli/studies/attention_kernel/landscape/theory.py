@@ -70,13 +70,8 @@ def measure_landscape(
 ) -> dict[str, float]:
     """Evaluate a cell's landscape, log its points in place of steps, and return its `MEASURES`.
 
-    Args:
-        losses: the function that evaluates points.
-        plane: how many points along either direction, and how far apart; see `offsets`.
-        centre: the loss at the centre.
-        cell: the cell; its trajectory gets the columns `a`, `b` and `loss`.
-        training: where to log.
-        name: of a file in the cache folder that keeps losses while the landscape isn't done.
+    The plane is the number of points along a direction and their spacing, see `offsets`. A file of
+    that name in the cache folder keeps the losses while the landscape isn't done.
     """
     saved = SavedLosses(losses, cache_folder() / "surfaces" / name)
     count, spacing = plane
@@ -110,11 +105,7 @@ def grid(steps: Floats) -> Floats:
 
 
 def interior_minima(surface: Floats) -> int:
-    """Return the number of points off the edge that are below all of their eight neighbours.
-
-    Args:
-        surface: heights, shape (rows, columns).
-    """
+    """Return the number of points off the edge that are below all of their eight neighbours."""
     rows, columns = surface.shape
     centre = surface[1:-1, 1:-1]
     lower = np.ones(centre.shape, dtype=bool)
@@ -127,12 +118,7 @@ def interior_minima(surface: Floats) -> int:
 
 
 def rms_laplacian(surface: Floats, spacing: float) -> float:
-    """Return the root mean square of the discrete Laplacian, height per squared unit of length.
-
-    Args:
-        surface: heights, shape (rows, columns).
-        spacing: the distance between neighbours, along either axis.
-    """
+    """Return the root mean square of the discrete Laplacian, height per squared unit of length."""
     centre = surface[1:-1, 1:-1]
     neighbours = surface[:-2, 1:-1] + surface[2:, 1:-1] + surface[1:-1, :-2] + surface[1:-1, 2:]
     return float(np.sqrt(np.mean(np.square((neighbours - 4 * centre) / spacing**2))))
@@ -141,11 +127,8 @@ def rms_laplacian(surface: Floats, spacing: float) -> float:
 def quadratic_residual(surface: Floats, steps: Floats) -> float:
     """Return the rms residual of the best quadratic, as a share of the surface's deviation.
 
-    0 is a perfect bowl or saddle, or flat; 1 is a surface of which a quadratic says nothing.
-
-    Args:
-        surface: heights, shape (points, points).
-        steps: where the points lie along either axis, shape (points,).
+    0 is a perfect bowl or saddle, or flat; 1 is a surface of which a quadratic says nothing. The
+    steps are the points' coordinates along either axis.
     """
     if surface.min() == surface.max():
         return 0.0

@@ -152,12 +152,9 @@ class Sizes(NamedTuple):
 
 
 def sizes(problem: Problem, trained: Trained = "query", path: float = 0.0) -> Sizes:
-    """Return the sizes of a problem and of all weights that a path from its initial ones passes.
+    """Return the sizes of a problem, and of all weights on a path of some length from its start.
 
-    Args:
-        problem: the start.
-        trained: the weights that move along the path.
-        path: its length; no singular value changes by more.
+    No singular value of the trained weights changes by more than the path's length.
     """
     size = Sizes(
         tokens=problem.inputs.shape[1],
@@ -360,13 +357,9 @@ def curvature_ratios(fixed: Constants, state: Projections) -> Tensor:
 def _operator_norms(left: Tensor, right: Tensor) -> Tensor:
     """Return the largest singular value of the matrix with rows left_kj ⊗ right_kj.
 
-    It is the root of the largest eigenvalue of the n² × n² matrix of products of rows.
-
-    Args:
-        left, right: shapes (cells, heads, samples, k, j, any); left may have one j, or one head.
-
-    Returns:
-        Shape (cells, heads, samples).
+    It is the root of the largest eigenvalue of the n² × n² matrix of products of rows. Shapes are
+    (cells, heads, samples, k, j, any), where left may have one j or one head; the result's is
+    (cells, heads, samples).
     """
     products = torch.einsum("...kja,...lma->...kjlm", right, right)
     outer = torch.einsum("...kja,...lma->...kjlm", left, left)

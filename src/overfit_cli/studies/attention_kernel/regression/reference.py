@@ -64,12 +64,7 @@ class MultiHeadAttention(nn.Module):
 def plain_descent(
     parameters: KernelRegressionParameters, seed: int
 ) -> Iterator[tuple[float, dict[str, Tensor]]]:
-    """Give the loss and the gradients in W_Q, W_K and W_V at each step, from step 0 on.
-
-    Args:
-        parameters: of the cell.
-        seed: of the cell.
-    """
+    """Give the loss and the gradients in W_Q, W_K and W_V at each step, from step 0 on."""
     problem = draw_problem(parameters, seed)
     dtype = getattr(torch, parameters.dtype)
     model = MultiHeadAttention(problem, KERNELS[parameters.kernel], dtype)

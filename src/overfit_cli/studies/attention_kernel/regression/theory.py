@@ -53,10 +53,7 @@ def rates(problem: Problem, lambda_b: float, trained: str) -> tuple[float, float
 def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
     """Return by how many decades condition (8) of Theorem 2 fails, inf where λ_B is 0.
 
-    Args:
-        problem: the start.
-        residual: ‖MH(M₀) − y‖.
-        lambda_b: the smallest singular value of B₀.
+    The residual is ‖MH(M₀) − y‖, and λ_B the smallest singular value of B₀.
     """
     samples, tokens, _ = problem.inputs.shape
     query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
@@ -76,10 +73,7 @@ def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
 def condition_12(problem: Problem, residual: float, delta: float) -> float:
     """Return by how many decades condition (12) of Theorem 3 fails, inf where δ is 0.
 
-    Args:
-        problem: the start.
-        residual: ‖MH(M₀) − y‖.
-        delta: the smallest singular value of ∂C/∂W_Q, over heads.
+    The residual is ‖MH(M₀) − y‖, and δ the smallest singular value of ∂C/∂W_Q, over heads.
     """
     tokens = problem.inputs.shape[1]
     query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)

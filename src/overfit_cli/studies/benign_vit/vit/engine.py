@@ -181,18 +181,11 @@ def _unit_scale_projections(
 
 
 def _head_basis(signals: tuple[Tensor, Tensor], heads: tuple[Tensor, Tensor]) -> Tensor:
-    """Return an orthonormal basis of the head space whose first 2r carry the first N samples.
+    """Return an orthonormal basis, (d_h, width), whose first 2r vectors span the first N samples.
 
-    The rows of [q; k] are orthonormalised in the order signals, sample 1, sample 2, ...: the r
-    distinct tokens of the first N samples then lie in the first 2r coordinates, and stay there,
-    because a gradient step adds rows to rows.
-
-    Args:
-        signals: queries and keys of e₁ and e₂, (2, d_h) each.
-        heads: queries and keys of the training tokens, (samples, tokens, d_h) each.
-
-    Returns:
-        Shape (d_h, width).
+    The rows of [q; k] are orthonormalised in the order signals, (2, d_h) each, sample 1, sample 2,
+    ...: the r distinct tokens of the first N samples then lie in the first 2r coordinates, and stay
+    there, because a gradient step adds rows to rows.
     """
     q, k = heads
     noise = torch.cat([q[:, 1:], k[:, 1:]], dim=1).flatten(0, 1)  # (2 · noise tokens, d_h)
@@ -349,11 +342,9 @@ class TokenSpace:
         self.steps += self.stride
 
     def moved_values(self, v0: Tensor, G: Tensor) -> Tensor:
-        """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C_v of any tokens, (cells, tokens of the kind).
+        """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C_v, (cells, tokens), of any tokens.
 
-        Args:
-            v0: their ṽ₀, (cells, tokens of the kind).
-            G: their inner products with the training tokens, (cells, tokens of the kind, rows).
+        G̃, (cells, tokens, rows), has their inner products with the training tokens.
         """
         added = (G @ self.C_v[..., None]).squeeze(-1)  # (cells, tokens of the kind)
         return torch.addcmul(v0, self.output_norm_squared[:, None], added)

@@ -216,12 +216,7 @@ class SettingPanels:
 
 
 def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
-    """Draw curves, without a legend; several seeds are a median with a band of their middle half.
-
-    Args:
-        settings: from left to right.
-        rows: from top to bottom, by their labels.
-    """
+    """Draw curves, without a legend; several seeds are a median and its middle half."""
     columns = [name for looks in rows.values() for name in looks]
     gathered = gather_curves([panels.data for panels in settings], columns, few=1, middle="median")
     figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
@@ -345,13 +340,6 @@ def draw_boundary_numbers(
 
     Constants are medians over the curves of all y and seeds, with quartiles; exponents have 95 %
     bootstrap intervals. Curves that never cross count as beyond the grid.
-
-    Args:
-        data: what was run.
-        series: a boundary for each value of the parameter, ascending.
-        axis: the parameter.
-        curves: what crosses what.
-        words: how it is called.
     """
     narrow = is_narrow()
     figure = Picture(PAGE, 6.6 if narrow else 2.5)

@@ -22,12 +22,7 @@ P = BenignVitParameters
 
 
 def logged(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
-    """Return one row of the trajectory of a cell.
-
-    Args:
-        tokens: of the only cell.
-        now: its forward pass over the training samples.
-    """
+    """Return one row of the trajectory of a cell."""
     test = tokens.test_pass()
     return {
         "train_loss": float(now.loss[0]),
@@ -218,12 +213,7 @@ class VitsTogether(CellsTogether[P, CellState[P], ForwardPass]):
 
 
 def measured(tokens: TrueScaleTokens, train: ForwardPass) -> Iterator[dict[str, float]]:
-    """Give the measurements of each cell in turn, but for the number of its updates.
-
-    Args:
-        tokens: of the cells.
-        train: their forward pass over the training samples.
-    """
+    """Give the measurements of each cell in turn, but for the number of its updates."""
     test, signal_values = tokens.test_pass(), tokens.signal_values()
     noise_values = tokens.values()[:, :, 1].abs().mean(1)  # (cells,)
     for cell, labels in enumerate(tokens.labels):

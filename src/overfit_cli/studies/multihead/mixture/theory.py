@@ -49,10 +49,7 @@ def largest_margin(vectors: Floats) -> LargestMargin:
 
     It points to the shortest vector of their convex hull, whose length is the margin. With weights
     x ≥ 0 the least of ‖Σ x_i v_i‖² + (1 − Σ x_i)² is at a multiple of that combination: a problem
-    of non-negative least squares.
-
-    Args:
-        vectors: the vectors, labels multiplied in, shape (vectors, dimensions).
+    of non-negative least squares. Labels are multiplied into the vectors, (vectors, dimensions).
     """
     scale = float(np.linalg.norm(vectors, axis=1).max()) or 1.0
     rows = np.vstack([vectors.T / scale, np.ones(len(vectors))])
@@ -123,11 +120,7 @@ class MixtureMargins:
 
 
 def optimal_attention(means: Floats) -> Floats:
-    """Return W_opt of unit norm, (features, features) (equation 9).
-
-    Args:
-        means: μ₊, μ₋, ν₁ to ν_M as rows.
-    """
+    """Return W_opt of unit norm, (features, features), from rows μ₊, μ₋, ν₁ to ν_M (equation 9)."""
     plus, minus, *patterns = means
     total = plus + minus
     W = np.outer(plus, plus) + np.outer(minus, minus)
@@ -139,10 +132,7 @@ def optimal_attention(means: Floats) -> Floats:
 def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> dict[str, float]:
     """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins.
 
-    Args:
-        problem: the mixture's, with its patterns.
-        weights: the heads after the first phase.
-        signs: α of each class, shape (classes,).
+    The weights are those after the first phase, and the signs α of each class, (classes,).
     """
     assert problem.patterns is not None
     assert problem.train.relevant is not None
@@ -181,12 +171,9 @@ def _heads_for_tangent_margin(problem: Problem, weights: Weights, stated: Mixtur
 
 
 def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> MixtureMargins:
-    """Return the sizes that the paper's margins depend on, with the noise that was drawn.
+    """Return the sizes that the paper's margins depend on, with the noise that was drawn and P.
 
-    Args:
-        samples: samples of the mixture.
-        patterns: μ₊, μ₋ and ν₁ to ν_M as rows.
-        deviation: P.
+    The patterns are μ₊, μ₋ and ν₁ to ν_M as rows.
     """
     assert samples.relevant is not None
     irrelevant = samples.inputs[~samples.relevant]
@@ -222,12 +209,7 @@ def _definition_1(problem: Problem, weights: Weights, stated: MixtureMargins) ->
 
 
 def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
-    """Return the noise, the softmax missed and the margin of θ_opt, over their stated bounds.
-
-    Args:
-        problem: the mixture's.
-        stated: its margins.
-    """
+    """Return the noise, the softmax missed and the margin of θ_opt, over their stated bounds."""
     assert problem.patterns is not None
     samples, relevant = problem.train, problem.train.relevant
     assert relevant is not None
@@ -260,12 +242,7 @@ def tangent_margins(
     """Return the largest margin of the tangent kernel with its bound, and that of section 5.2's θ⋆.
 
     Both are for parameters of norm √2 (Definition 1, P3). Heads of a class have the same features,
-    so that of the best θ they have the same share.
-
-    Args:
-        problem: the mixture's.
-        weights: the heads after the first phase.
-        signs: α of each class, shape (classes,).
+    so that of the best θ they have the same share. The signs are α of each class, (classes,).
     """
     assert problem.patterns is not None
     inputs = weights.projections.new_tensor(problem.train.inputs)
@@ -300,15 +277,8 @@ def constraints(inputs: Floats, labels: Floats, U: Floats) -> Floats:
     """Return the vectors whose largest margin is that of the attention support vector machine.
 
     For each row t of a sample the best token α has the largest y ⟨u_t, x_s⟩. W separates it from
-    the others where x_tᵀ W (x_α − x_s) is positive for all s: products of W with these vectors.
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        labels: y, shape (samples,).
-        U: fixed, shape (tokens, features).
-
-    Returns:
-        x_t (x_α − x_s)ᵀ in a row for each sample, t and s other than α, (vectors, features²).
+    the others where x_tᵀ W (x_α − x_s) is positive for all s: products of W with these vectors, x_t
+    (x_α − x_s)ᵀ in a row for each sample, t and s other than α, (vectors, features²).
     """
     values = labels[:, None, None] * (U @ inputs.swapaxes(1, 2))  # y ⟨u_t, x_s⟩, (n, t, s)
     best = values.argmax(-1)  # α, (n, t)
@@ -321,12 +291,7 @@ def constraints(inputs: Floats, labels: Floats, U: Floats) -> Floats:
 
 
 def machine_solution(samples: Samples, U: Floats) -> LargestMargin | None:
-    """Return the machine's solution for one head; None where no W separates the best tokens.
-
-    Args:
-        samples: the training samples.
-        U: shape (tokens, features).
-    """
+    """Return the machine's solution for one head; None where no W separates the best tokens."""
     vectors = constraints(samples.inputs, samples.labels, U)
     best = largest_margin(vectors)
     longest = float(np.linalg.norm(vectors, axis=1).max())
@@ -337,10 +302,6 @@ def machine_columns(samples: Samples, weights: Weights) -> dict[str, float]:
     """Return the mean cosine of the heads' W with their solutions, and the solutions' least margin.
 
     There is no cosine where a head has no solution, or no W yet.
-
-    Args:
-        samples: the training samples.
-        weights: one cell's heads.
     """
     cosines, margins = [], []
     for U, W in zip(weights.projections, weights.attentions, strict=True):

@@ -77,14 +77,9 @@ class KernelRegression:
         return self._rotate_back(self.labels - self.remaining(step))
 
     def predictions_elsewhere(self, cross: Tensor, step: int) -> Tensor:
-        """Return predictions at other inputs, (cells, N′).
+        """Return predictions after t steps at other inputs, (cells, N′).
 
-        That is m K γ with Vᵀ γ = η Σ_{s < t} (1 − η m λ)^s Vᵀ Y. The sum is
-        (1 − (1 − η m λ)^t) / (η m λ), and t where λ is zero.
-
-        Args:
-            cross: K, which is H between those and the training inputs, shape (cells, N′, N).
-            step: t, the steps taken.
+        K is H between those and the training inputs, (cells, N′, N).
         """
         decay = self.rates[:, None] * self.eigenvalues  # η m λ, (cells, N)
         # (1 − η m λ)^t − 1 without cancellation, where the logarithm exists; (cells, N) each
@@ -110,9 +105,6 @@ class KernelRegression:
         """Return the decades by which a step along the gradient of (23) grows its largest part.
 
         With the step size η of (24): log₁₀ |1 − η (m λ)²|, (cells,). Below zero it would shrink.
-
-        Args:
-            width: m.
         """
         return (1 - self.rates * width * self.largest.square()).abs().log10()
 
@@ -189,13 +181,7 @@ class Comparison:
 def set_up(
     settings: Sequence[SoftmaxConvergenceParameters], problems: Sequence[Problem], device: str
 ) -> Comparison:
-    """Return the cells of a batch before their first step.
-
-    Args:
-        settings: parameters of each cell, which agree in the activation and in all sizes.
-        problems: the draws of each cell.
-        device: the device that trains.
-    """
+    """Return the cells of a batch before their first step."""
     first = settings[0]
 
     def tensor(values: Sequence[object]) -> Tensor:
@@ -250,11 +236,7 @@ def _regression(
 
 
 def kernel_checks(cells: Comparison) -> dict[str, Tensor]:
-    """Return how far m H is from JJᵀ by autograd, and the outputs from zero, each (cells,).
-
-    Args:
-        cells: before the first step.
-    """
+    """Return how far m H is from JJᵀ by autograd, and the outputs from zero, each (cells,)."""
     J = jacobian_by_autograd(cells.net, cells.inputs)  # (cells, N, m · d)
     products = J @ J.mT  # (cells, N, N)
     error = (products - cells.net.width * cells.gram).abs().amax((1, 2))  # (cells,)
@@ -266,12 +248,7 @@ def kernel_checks(cells: Comparison) -> dict[str, Tensor]:
 
 
 def jacobian_by_autograd(net: Network, inputs: Tensor) -> Tensor:
-    """Return J, (cells, outputs · n, m · d): one backward pass for each output of each sample.
-
-    Args:
-        net: the networks.
-        inputs: X, shape (cells, n, d).
-    """
+    """Return J, (cells, outputs · n, m · d), at X, (cells, n, d), a backward pass per output."""
     with torch.enable_grad():
         W = net.weights.clone().requires_grad_()  # (cells, m, d)
         F = Network(net.activation, W, net.signs).forward(inputs).values  # (cells, n, outputs)

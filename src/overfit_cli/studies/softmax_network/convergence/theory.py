@@ -15,13 +15,7 @@ ROUND_OFF = 1e-14
 def columns(
     parameters: SoftmaxConvergenceParameters, measured: Mapping[str, float], residual: float
 ) -> dict[str, float]:
-    """Return by how many decades a cell misses what is required, and stays below what is bounded.
-
-    Args:
-        parameters: the parameters of the cell.
-        measured: its other columns.
-        residual: ‖F(0) − Y‖.
-    """
+    """Return the decades by which a cell misses requirements and stays below bounds."""
     smallest, movement = measured["lambda_start"], measured["movement"]
     if smallest <= 0 or movement <= 0:
         return {}

@@ -79,14 +79,9 @@ def backward(
 ) -> Floats:
     """Run the backward process by Euler and Maruyama, and return its last points, (points, d).
 
-    dy = (y + 2 s(y, t)) dt + √2 dB as t falls: the backward process of section 6.1 with g = 2. The
-    score s is that of the denoiser's outputs, projected onto the unit ball, where the target lies.
-
-    Args:
-        denoiser: the denoiser.
-        start: y at the first of the times, (points, d).
-        times: t at each step, falling, shape (steps + 1,).
-        draws: random numbers of the noise.
+    dy = (y + 2 s(y, t)) dt + √2 dB as t falls: the backward process of section 6.1 with g = 2. It
+    starts at y, (points, d), at the first of the falling times, (steps + 1,). The score s is that
+    of the denoiser's outputs, projected onto the unit ball, where the target lies.
     """
     y = start  # (points, d)
     for time, following in itertools.pairwise(times):

@@ -142,12 +142,8 @@ def tuned_network(
 ) -> Tuned | None:
     """Train a cell's network with each step size; None where all of them diverge.
 
-    Args:
-        start: the network before the first step.
-        parameters: the parameters of the cell.
-        curvature: λ_max(JJᵀ), in which gradient descent's step sizes are given.
-        problem: the draws of the cell.
-        log: called at logged steps, with the losses of the step size that is best there.
+    Gradient descent's step sizes are in units of 1 / λ_max(JJᵀ), one over the curvature. The losses
+    of the step size that is best at a logged step are logged there.
     """
     optimiser = parameters.optimiser
     # Adam's η as it is; gradient descent's in units of 1 / λ_max(JJᵀ)

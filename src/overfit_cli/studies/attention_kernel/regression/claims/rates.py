@@ -55,10 +55,7 @@ _CONSTANTS = {
 def selection(values: Values, preset: str, *, any_target: bool = False) -> Selection:
     """Return which cells have some values; their heads, if not named, are one.
 
-    Args:
-        values: by parameter.
-        preset: one that has such cells.
-        any_target: whether cells with different targets may be judged together.
+    With `any_target` cells with different targets may be judged together.
     """
     alike = [
         name for name in _ALIKE if name not in values and not (any_target and name == "target")
@@ -75,11 +72,7 @@ def selection(values: Values, preset: str, *, any_target: bool = False) -> Selec
 
 
 def reached_zero(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Return which cells' losses went to zero; that of one that diverged did not.
-
-    Raises:
-        UndecidedError: `inconclusive` where a cell has no loss, or none that training gave it.
-    """
+    """Return which cells' losses went to zero; that of one that diverged did not."""
     zero = pd.Series(False, index=cells.index)
     ended = trained(cells)[cells["status"] == "done"]
     zero[ended.index] = numbers(ended, "relative_loss") < ZERO
@@ -144,11 +137,7 @@ _THEOREM_2 = "kernel-theorem2"
 def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
     """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights).
 
-    Args:
-        kind: `paper` or `corrected`, the constant in the rate α.
-        trained: `value` or `all`.
-        heads: `one` or `several`.
-        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
+    Of the Gaussian the paper says the same without a theorem. `kind` is the constant in the rate α.
     """
     theorem = 1 if trained == "value" else 2
     corrected = ", with the constant that its proof carries" if kind == "corrected" else ""
@@ -215,24 +204,13 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
 
 
 def cells_meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells that meet condition (8) or (12); all of them where none does.
-
-    Args:
-        name: `8` or `12`.
-        cells: one row per cell.
-    """
+    """Return the cells that meet condition (8) or (12); all of them where none does."""
     met = numbers(cells, f"condition_{name}") <= 0
     return cells[met] if met.any() else cells
 
 
 def unless_condition(name: str, cells: pd.DataFrame, measured: Measurement) -> Measurement:
-    """Return a theorem's measurement; a vacuous one where the cells miss its condition.
-
-    Args:
-        name: `8` or `12`.
-        cells: those that were measured, see `meeting`.
-        measured: what there is.
-    """
+    """Return a theorem's measurement; a vacuous one where the cells miss its condition."""
     decades = numbers(cells, f"condition_{name}")
     if decades.max() <= 0:
         return measured
@@ -284,11 +262,7 @@ def _zero_by_theorem(cells: pd.DataFrame, values: Values) -> Measurement:
 
 
 def zero_claims(kernel: KernelName) -> list[Claim]:
-    """The claims that a kernel reaches zero loss with all weights trained: Theorem 2's, and ours.
-
-    Args:
-        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
-    """
+    """Return the claims that a kernel reaches zero loss with all weights trained."""
     values: Values = {"kernel": kernel, "trained": "all"}
     wording, name, _ = _wording(kernel, 2)
     subject = "softmax" if kernel == "softmax" else "Gaussian"

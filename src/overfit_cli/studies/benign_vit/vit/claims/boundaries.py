@@ -144,17 +144,11 @@ def _balance(number: BySeed, words: str) -> OfBoundaries:
 
 
 def changes(series: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
-    """Return by which factor a number changes from the first boundary to each other one.
+    """Return by which factor a positive number changes from the first boundary to each other one.
 
     Factors are geometric means over seeds; where one is infinite, because a seed crosses beyond the
-    grid, medians. Their intervals hold together 95 times of 100.
-
-    Args:
-        series: a boundary for each value of an axis, ascending.
-        number: the number, positive.
-
-    Raises:
-        UndecidedError: `inconclusive`, where a seed crosses beyond the grid at the first value.
+    grid, medians. Their intervals hold together 95 times of 100. It is `inconclusive` where a seed
+    crosses beyond the grid at the first value.
     """
     logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
@@ -171,15 +165,9 @@ def changes(series: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]
 
 
 def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
-    """Return the power with which a number scales with another one along the axis.
+    """Return the power with which a positive number scales with another one along the axis.
 
-    Args:
-        series: a boundary for each value of the axis, ascending.
-        number: the number, positive.
-        against: the other one, at each value of the axis.
-
-    Raises:
-        UndecidedError: `inconclusive`, where a curve crosses beyond the grid.
+    It is `inconclusive` where a curve crosses beyond the grid.
     """
     logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
@@ -193,11 +181,8 @@ def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[fl
 def seed_logarithms(series: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
     """Return logarithms, one row per seed and one column per value of the axis.
 
-    Seeds without a cell that is done at some value are left out. What lies beyond the grid is
-    infinite.
-
-    Raises:
-        UndecidedError: `inconclusive`, where no seed is left.
+    Seeds without a cell that is done at some value are left out; where none is left it is
+    `inconclusive`. What lies beyond the grid is infinite.
     """
     with np.errstate(divide="ignore"):
         logs = pd.DataFrame({boundary.at: number(boundary) for boundary in series}).transform(

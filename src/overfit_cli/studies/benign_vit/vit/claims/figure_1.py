@@ -64,13 +64,8 @@ def every_cell_fitted(
 ) -> Measurement:
     """Measure on which share of the seeds every cell reaches a training loss of ε.
 
-    Seeds that lack cells which others have don't count.
-
-    Args:
-        grid: one row per cell, failed ones too.
-        margin: where the share must lie.
-        counted: the column of how long it took.
-        in_words: what that counts.
+    Seeds that lack cells which others have don't count. `counted` is the column of how long it
+    took, and `in_words` what that counts.
     """
     grid = trained(of_whole_seeds(grid))
     ended = grid["status"] == "done"

@@ -56,18 +56,11 @@ def fitted_powers(
 ) -> dict[str, Estimate]:
     """Return the power of each axis: the mean of the seeds' own fits.
 
-    The intervals of all of them hold together 95 times of 100.
-
-    All axes are fitted at once: where a grid has holes, one axis may change with another.
-
-    Args:
-        cells: one row per cell, failed ones too.
-        value: the measured column.
-        axes: the parameters that may vary.
-        needed: those that must.
+    The intervals of all of them hold together 95 times of 100. All axes are fitted at once: where a
+    grid has holes, one axis may change with another.
 
     Raises:
-        UndecidedError: `not run` where a needed one doesn't vary; `inconclusive`, where cells
+        UndecidedError: `not run` where a needed axis doesn't vary; `inconclusive`, where cells
             failed, have no positive value, or don't tell the axes apart.
     """
     fitted = done(cells)
