@@ -57,9 +57,7 @@ class Shape:
 class Dropout(nn.Module):
     """Dropout with a random stream of its own, so that cells in one process don't disturb another.
 
-    Args:
-        chance: that an activation is dropped.
-        draws: the stream; on a GPU it seeds a generator there.
+    On a GPU the stream seeds a generator there.
     """
 
     def __init__(self, chance: float, draws: np.random.Generator) -> None:
@@ -132,15 +130,7 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The classifier; its initial weights depend on the seed and the sizes, not on the kernel.
-
-    Args:
-        shape: its sizes.
-        kernel: name of the attention kernel.
-        dropout: chance of an activation to be dropped.
-        seed: of the cell.
-        dtype: the precision of the computation.
-    """
+    """The classifier; its initial weights depend on the seed and the sizes, not on the kernel."""
 
     def __init__(
         self, shape: Shape, kernel: str, dropout: float, seed: int, dtype: torch.dtype
@@ -217,17 +207,11 @@ EVALUATED_TOKENS = 2**17
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Measurements on the test samples.
+    """Measurements on the test samples."""
 
-    Attributes:
-        loss: mean cross-entropy.
-        accuracy: the share that is right.
-        silent: the share of the head's units that are zero on every test sample.
-    """
-
-    loss: float
-    accuracy: float
-    silent: float
+    loss: float  # mean cross-entropy
+    accuracy: float  # the share that is right
+    silent: float  # the share of the head's units that are zero on every test sample
 
 
 def build_model(

@@ -48,21 +48,13 @@ Judge = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
 
 @dataclass(frozen=True)
 class ClassifierClaims:
-    """The claims of a study.
-
-    Attributes:
-        prefix: how their names begin.
-        parameters: the study's.
-        shortcut: the rule that solves a part of the task, in words.
-        preset: one that has cells of it.
-        paper_rate: the step size of section 5.2, the same for both kernels.
-    """
+    """The claims of a study."""
 
     prefix: str
     parameters: type[StudyParameters]
-    shortcut: str
-    preset: str
-    paper_rate: float
+    shortcut: str  # the rule that solves a part of the task, in words
+    preset: str  # one that has cells of it
+    paper_rate: float  # the step size of section 5.2, the same for both kernels
 
     @property
     def one_rate(self) -> Place:

@@ -27,12 +27,7 @@ def logistic_loss(margins: Tensor) -> Tensor:
 
 
 class VisionTransformer(nn.Module):
-    """The two-layer Vision Transformer of equation (1); w_O is fixed.
-
-    Args:
-        weights: the initial weights.
-        dtype: the precision of the computation.
-    """
+    """The two-layer Vision Transformer of equation (1); w_O is fixed."""
 
     output_weight: Tensor
 

@@ -40,17 +40,11 @@ Each has shape (cells, classes, ...).
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of cells that are trained together.
-
-    Attributes:
-        weights: the trained tensors.
-        counts: how many heads each class has, shape (cells, classes).
-        heads: H, shape (cells,).
-    """
+    """The heads of cells that are trained together."""
 
     weights: Weights
-    counts: Tensor
-    heads: Tensor
+    counts: Tensor  # how many heads each class has, (cells, classes)
+    heads: Tensor  # H, (cells,)
 
     @cached_property
     def mixing(self) -> Tensor:
@@ -188,19 +182,12 @@ _PART_NUMBERS = {"cpu": 150_000, "cuda": 200_000_000}
 
 @dataclass(frozen=True)
 class Gradients:
-    """Logits of the training samples, and the gradients of one head of each class.
+    """Logits of the training samples, and the gradients of one head of each class."""
 
-    Attributes:
-        logits: Φ̃, shape (cells, samples).
-        loss: the training loss, shape (cells,).
-        projection: ∂L/∂U, shape (cells, classes, tokens, features).
-        attention: ∂L/∂W, shape (cells, classes, features, features).
-    """
-
-    logits: Tensor
-    loss: Tensor
-    projection: Tensor
-    attention: Tensor
+    logits: Tensor  # Φ̃, (cells, samples)
+    loss: Tensor  # the training loss, (cells,)
+    projection: Tensor  # ∂L/∂U, (cells, classes, tokens, features)
+    attention: Tensor  # ∂L/∂W, (cells, classes, features, features)
 
     def select(self, cells: Tensor) -> Gradients:
         """Return the gradients of some of the cells, given by their indices."""
@@ -211,10 +198,7 @@ class Gradients:
 class HeadGradients:
     """Computes the logits and gradients of cells on samples that they share.
 
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        labels: y, shape (samples,).
-        cells, classes: how many there are.
+    They are X, (samples, tokens, features), and y, (samples,).
     """
 
     def __init__(self, inputs: Tensor, labels: Tensor, cells: int, classes: int) -> None:

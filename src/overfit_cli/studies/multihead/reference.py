@@ -20,14 +20,10 @@ from overfit_cli.studies.multihead.parameters import MultiheadParameters, Proble
 
 @dataclass(frozen=True)
 class PlainStep:
-    """A step of the plain loop.
+    """A step of the plain loop."""
 
-    Attributes:
-        loss: the training loss before it.
-        projections, attentions: U_h and W_h of each head before it.
-    """
-
-    loss: float
+    loss: float  # the training loss before it
+    # projections, attentions: U_h and W_h of each head before it
     projections: list[Tensor]
     attentions: list[Tensor]
 

@@ -29,21 +29,13 @@ THEOREM_1, THEOREM_2 = 36.0, 256.0
 
 @dataclass(frozen=True)
 class Derivatives:
-    """First and second derivatives of one head's output Φ(X; U, W) in its parameters.
+    """First and second derivatives of one head's output Φ(X; U, W) in its parameters."""
 
-    Attributes:
-        outputs: Φ, shape (samples,).
-        gradients: ∇Φ, shape (samples, parameters).
-        _inputs: X, shape (samples, tokens, features).
-        _covariances: cov_t(x), shape (samples, tokens, features, features).
-        _curvatures: the bracket in ∂²Φ/∂W², in the same shape.
-    """
-
-    outputs: Tensor
-    gradients: Tensor
-    _inputs: Tensor
-    _covariances: Tensor
-    _curvatures: Tensor
+    outputs: Tensor  # Φ, (samples,)
+    gradients: Tensor  # ∇Φ, (samples, parameters)
+    _inputs: Tensor  # X, (samples, tokens, features)
+    _covariances: Tensor  # cov_t(x), (samples, tokens, features, features)
+    _curvatures: Tensor  # the bracket in ∂²Φ/∂W², in the same shape
 
     def first(self, count: int) -> Derivatives:
         """Return the derivatives of the first samples alone."""
@@ -113,19 +105,12 @@ def derivatives(inputs: Tensor, U: Tensor, W: Tensor) -> Derivatives:
 
 @dataclass(frozen=True)
 class LossCurvature:
-    """Derivatives of the training loss in the weights of all heads, over the loss.
+    """Derivatives of the training loss in the weights of all heads, over the loss."""
 
-    Attributes:
-        log_loss: the logarithm of the loss L.
-        gradient: ‖∇L‖ / L.
-        largest: the largest eigenvalue of ∇²L, over L.
-        smallest: the smallest one, over L.
-    """
-
-    log_loss: float
-    gradient: float
-    largest: float
-    smallest: float
+    log_loss: float  # the logarithm of the loss L
+    gradient: float  # ‖∇L‖ / L
+    largest: float  # the largest eigenvalue of ∇²L, over L
+    smallest: float  # the smallest one, over L
 
 
 def loss_curvature(by_class: list[Derivatives], counts: Tensor, labels: Tensor) -> LossCurvature:
@@ -170,19 +155,12 @@ def loss_curvature(by_class: list[Derivatives], counts: Tensor, labels: Tensor) 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes that the bounds depend on.
+    """The sizes that the bounds depend on."""
 
-    Attributes:
-        tokens: T.
-        features: d.
-        radius: R, at least 1 and at least the length of every token.
-        heads: H.
-    """
-
-    tokens: int
-    features: int
-    radius: float
-    heads: float
+    tokens: int  # T
+    features: int  # d
+    radius: float  # R, at least 1 and at least the length of every token
+    heads: float  # H
 
     def beta_1(self, norm: float) -> float:
         """Return β₁ of the largest ‖U_h‖: the loss bounds its gradient by it (Corollary 1, 1)."""
@@ -232,21 +210,15 @@ class Hypotheses:
     """The requirements of Theorems 1 and 2 on H and η for one target θ, and their bounds.
 
     Constants are the appendix's.
-
-    Attributes:
-        sizes: the sizes that the bounds depend on.
-        distance: ‖θ − θ₀‖.
-        largest: the largest norm of a head of θ.
-        target_loss, start_loss: the training loss at θ and at θ₀.
-        steps: K.
     """
 
     sizes: Sizes
-    distance: float
-    largest: float
+    distance: float  # ‖θ − θ₀‖
+    largest: float  # the largest norm of a head of θ
+    # target_loss, start_loss: the training loss at θ and at θ₀
     target_loss: float
     start_loss: float
-    steps: int
+    steps: int  # K
 
     def log10_heads_needed(self, constant: float) -> float:
         """Return the decimal logarithm of the least H, with the constant of either theorem."""
@@ -302,17 +274,11 @@ def radius(inputs: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Weights:
-    """One cell's heads, a class at a time, at a step.
+    """One cell's heads, a class at a time, at a step."""
 
-    Attributes:
-        projections: U, shape (classes, tokens, features).
-        attentions: W, shape (classes, features, features).
-        counts: how many heads each class has, shape (classes,).
-    """
-
-    projections: Tensor
-    attentions: Tensor
-    counts: Tensor
+    projections: Tensor  # U, (classes, tokens, features)
+    attentions: Tensor  # W, (classes, features, features)
+    counts: Tensor  # how many heads each class has, (classes,)
 
 
 def weights_of_cell(heads: Heads, cell: int) -> Weights:

@@ -144,20 +144,13 @@ def train_batch(batch: Sequence[Cell[P]], problem: Problem, training: Training) 
 
 @dataclass
 class _HeadsState(CellState[P]):
-    """A cell in training.
+    """A cell in training."""
 
-    Attributes:
-        initial: what is measured of section 5.1 before the first step.
-        start_loss: the loss before the first step.
-        total: the sum of the losses of all steps but the first.
-        steps_to_target: the first step with a loss below the target; nan before.
-        worst: the largest certificate of the logged steps, by column.
-    """
-
-    initial: dict[str, float]
-    start_loss: float = math.nan
-    total: float = 0.0
-    steps_to_target: float = math.nan
+    initial: dict[str, float]  # what is measured of section 5.1 before the first step
+    start_loss: float = math.nan  # the loss before the first step
+    total: float = 0.0  # the sum of the losses of all steps but the first
+    steps_to_target: float = math.nan  # the first step with a loss below the target; nan before
+    # the largest certificate of the logged steps, by column
     worst: dict[str, float] = field(default_factory=dict)
 
 
@@ -312,11 +305,8 @@ SMALL = 1e-8
 class Steps:
     """Takes the steps of one optimiser, and keeps its moments.
 
-    Args:
-        optimiser: its name.
-        step_sizes: η of each cell, shape (cells,).
-        momentum: the factor of `momentum` for each cell, shape (cells,).
-        counts: how many heads each class has, shape (cells, classes): a norm is over all heads.
+    η and the factor of `momentum` are (cells,). A norm is over all heads, of which each class has
+    `counts`, (cells, classes).
     """
 
     def __init__(

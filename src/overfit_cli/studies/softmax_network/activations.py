@@ -25,17 +25,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Network:
-    """Networks of one activation and width, one for each cell.
+    """Networks of one activation and width, one for each cell."""
 
-    Attributes:
-        activation: h.
-        weights: W, shape (cells, m, d).
-        signs: a, shape (cells, outputs, m).
-    """
-
-    activation: Activation
-    weights: Tensor
-    signs: Tensor
+    activation: Activation  # h
+    weights: Tensor  # W, (cells, m, d)
+    signs: Tensor  # a, (cells, outputs, m)
 
     @property
     def width(self) -> int:
@@ -63,21 +57,13 @@ class Network:
 
 @dataclass(frozen=True)
 class Outputs:
-    """Outputs of networks at some inputs, and what their derivatives need.
+    """Outputs of networks at some inputs, and what their derivatives need."""
 
-    Attributes:
-        inputs: X, shape (cells, n, d).
-        signs: a, shape (cells, outputs, m).
-        values: F, shape (cells, n, outputs).
-        slopes: h′, shape (cells, n, m).
-        centres: c, shape (cells, n, outputs).
-    """
-
-    inputs: Tensor
-    signs: Tensor
-    values: Tensor
-    slopes: Tensor
-    centres: Tensor
+    inputs: Tensor  # X, (cells, n, d)
+    signs: Tensor  # a, (cells, outputs, m)
+    values: Tensor  # F, (cells, n, outputs)
+    slopes: Tensor  # h′, (cells, n, m)
+    centres: Tensor  # c, (cells, n, outputs)
 
     def gradient(self, residual: Tensor) -> Tensor:
         """Return the gradient of ½‖F − Y‖² in W, (cells, m, d) (Claim 3.4).

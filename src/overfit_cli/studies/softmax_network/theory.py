@@ -18,21 +18,15 @@ CHANCE = 0.05
 
 @dataclass(frozen=True)
 class Statement:
-    """The sizes that the theorem and the lemmas depend on.
+    """The sizes that the theorem and the lemmas depend on."""
 
-    Attributes:
-        n, d, outputs: samples, features and outputs. The paper has d of both.
-        sigma: σ.
-        smallest: λ, the smallest eigenvalue of H at the start.
-        width: m.
-    """
-
+    # n, d, outputs: samples, features and outputs. The paper has d of both
     n: int
     d: int
     outputs: int
-    sigma: float
-    smallest: float
-    width: int
+    sigma: float  # σ
+    smallest: float  # λ, the smallest eigenvalue of H at the start
+    width: int  # m
 
     @property
     def b(self) -> float:

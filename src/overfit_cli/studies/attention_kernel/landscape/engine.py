@@ -177,13 +177,8 @@ class Plane:
     """The loss of a fixed batch as a function of two numbers, L(W_Q + a d₁, W_K + b d₂).
 
     With z the normalised input of the first layer, q = z (W_Q + a d₁)ᵀ = q₀ + a q₁ with q₁ = z d₁ᵀ,
-    and k = k₀ + b k₁ with k₁ = z d₂ᵀ.
-
-    Args:
-        model: the network at the centre, which isn't changed.
-        directions: the plane's.
-        tokens, labels: the batch, shapes (samples, tokens) and (samples,).
-        mask: true where a token is, (samples, tokens); None where nothing is padding.
+    and k = k₀ + b k₁ with k₁ = z d₂ᵀ. The batch has tokens and a mask of those that aren't padding,
+    (samples, tokens), and labels, (samples,). The network at the centre isn't changed.
     """
 
     def __init__(

@@ -81,20 +81,14 @@ def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
 
 @dataclass(frozen=True)
 class Surface:
-    """One surface.
-
-    Attributes:
-        title: what it is of.
-        measures: numbers that are told of it, by what they are.
-        across, up: where its points lie, shapes (n,) and (m,).
-        heights: shape (n, m); 0 at the centre.
-    """
+    """One surface."""
 
     title: str
-    measures: Mapping[str, str]
+    measures: Mapping[str, str]  # numbers that are told of it, by what they are
+    # across, up: where its points lie, (n,) and (m,)
     across: Floats
     up: Floats
-    heights: Floats
+    heights: Floats  # (n, m); 0 at the centre
 
 
 @styled

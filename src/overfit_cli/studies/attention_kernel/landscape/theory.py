@@ -147,9 +147,7 @@ def sharpness(surface: Floats, centre: float) -> float:
 class SavedLosses:
     """Losses at points, saved to a file while they are evaluated, so that a kill costs little.
 
-    Args:
-        losses: the function that evaluates them.
-        file: what it holds already isn't evaluated again. It may be impossible to write.
+    What the file holds already isn't evaluated again. It may be impossible to write.
     """
 
     def __init__(self, losses: Losses, file: Path) -> None:

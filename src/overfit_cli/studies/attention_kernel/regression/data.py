@@ -30,22 +30,15 @@ INSIDE = (0.2, 0.8)
 
 @dataclass(frozen=True)
 class Problem:
-    """A regression problem and the weights that gradient descent starts from.
+    """A regression problem and the weights that gradient descent starts from."""
 
-    Attributes:
-        inputs: X, shape (samples, tokens, features).
-        labels: y, one a token, shape (samples, tokens).
-        query, key: W_Q and W_K, shape (heads, features, width).
-        value: W_V, shape (heads, features, width).
-        output: W_O, shape (heads, width); it isn't trained.
-    """
-
-    inputs: Floats
-    labels: Floats
+    inputs: Floats  # X, (samples, tokens, features)
+    labels: Floats  # y, one a token, (samples, tokens)
+    # query, key: W_Q and W_K, (heads, features, width)
     query: Floats
     key: Floats
-    value: Floats
-    output: Floats
+    value: Floats  # W_V, (heads, features, width)
+    output: Floats  # W_O, (heads, width); it isn't trained
 
 
 def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:

@@ -126,24 +126,19 @@ COLUMNS = ("lemma_scores", "lemma_gradients", "lemma_least")
 
 
 class Sizes(NamedTuple):
-    """The norms that the bounds depend on.
+    """The norms that the bounds depend on."""
 
-    Attributes:
-        tokens, width: n and d.
-        inputs, labels: ‖X_i‖ and ‖y_i‖, shape (samples,).
-        query, key: σ_max(W_Q,h) and σ_max(W_K,h), shape (heads,).
-        value: σ_max(W_V), the largest over heads.
-        output: ‖W_O‖ of all heads together.
-    """
-
+    # tokens, width: n and d
     tokens: int
     width: int
+    # inputs, labels: ‖X_i‖ and ‖y_i‖, (samples,)
     inputs: Floats
     labels: Floats
+    # query, key: σ_max(W_Q,h) and σ_max(W_K,h), (heads,)
     query: Floats
     key: Floats
-    value: float
-    output: float
+    value: float  # σ_max(W_V), the largest over heads
+    output: float  # ‖W_O‖ of all heads together
 
     @property
     def root_heads(self) -> float:

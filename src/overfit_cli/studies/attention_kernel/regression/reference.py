@@ -35,13 +35,7 @@ def plain_attention(kernel: Kernel, query: Tensor, key: Tensor) -> Tensor:
 
 
 class MultiHeadAttention(nn.Module):
-    """One layer of multi-head attention with one output a token; W_O is fixed.
-
-    Args:
-        problem: the initial weights.
-        kernel: how queries and keys become attention.
-        dtype: the precision of the computation.
-    """
+    """One layer of multi-head attention with one output a token; W_O is fixed."""
 
     output: Tensor
 

@@ -20,16 +20,13 @@ RING = (SIZE - INNER) // 2
 
 @dataclass(frozen=True, eq=False)
 class ImageTask:
-    """What a cell trains on.
+    """What a cell trains on."""
 
-    Attributes:
-        train, test: the samples, noise included.
-        collections: a fingerprint of the data that they were taken from, by its name; empty for
-            the built-in digits.
-    """
-
+    # train, test: the samples, noise included
     train: Digits
     test: Digits
+    # a fingerprint of the data that they were taken from, by its name; empty for the built-in
+    # digits
     collections: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -50,9 +50,7 @@ class AttentionLayer(nn.Module):
 class ImageTransformer(nn.Module):
     """The classifier of digits.
 
-    Args:
-        parameters: its sizes.
-        seed: of its first weights: uniform in ±1/√inputs, positions normal, biases zero.
+    The seed's first weights are uniform in ±1/√inputs, positions normal, and biases zero.
     """
 
     def __init__(self, parameters: BenignVitImagesParameters, seed: int) -> None:

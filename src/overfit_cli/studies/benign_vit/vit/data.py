@@ -35,35 +35,26 @@ Split = Literal["train", "test"]
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples at unit scale.
+    """Samples at unit scale."""
 
-    Attributes:
-        labels: ±1, shape (samples,).
-        flip_draws: uniform in [0, 1), shape (samples,); a label is flipped where this lies below
-            `label_flip`, so more flips extend fewer.
-        tokens: shape (samples, tokens, features); token 1 is e₁ or e₂, the others are noise of
-            deviation 1 in every feature.
-    """
-
-    labels: Floats
+    labels: Floats  # ±1, (samples,)
+    # uniform in [0, 1), (samples,); a label is flipped where this lies below `label_flip`, so
+    # more flips extend fewer
     flip_draws: Floats
+    # (samples, tokens, features); token 1 is e₁ or e₂, the others are noise of deviation 1 in
+    # every feature
     tokens: Floats
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Initial weights of equation (1); Gaussian ones of deviation 1, with a w_O of length 1.
+    """Initial weights of equation (1); Gaussian ones of deviation 1, with a w_O of length 1."""
 
-    Attributes:
-        query, key: shape (features, width); d_h wide where they are drawn directly.
-        value: shape (features, d_v).
-        output: w_O, shape (d_v,); it isn't trained.
-    """
-
+    # query, key: (features, width); d_h wide where they are drawn directly
     query: Floats
     key: Floats
-    value: Floats
-    output: Floats
+    value: Floats  # (features, d_v)
+    output: Floats  # w_O, (d_v,); it isn't trained
 
 
 @dataclass(frozen=True)

@@ -47,18 +47,13 @@ from overfit_cli.studies.benign_vit.vit.parameters import (
 
 @dataclass(frozen=True)
 class Projected:
-    """Tokens of one kind at unit scale: the training tokens, the test tokens or the two signals.
+    """Tokens of one kind at unit scale: the training tokens, the test tokens or the two signals."""
 
-    Attributes:
-        G: inner products with the training tokens, (tokens of the kind, capacity · tokens).
-        q, k: initial projections in the rotated head space, (tokens of the kind, width).
-        v: initial x W_V w_O, (tokens of the kind,).
-    """
-
-    G: Tensor
+    G: Tensor  # inner products with the training tokens, (tokens of the kind, capacity · tokens)
+    # q, k: initial projections in the rotated head space, (tokens of the kind, width)
     q: Tensor
     k: Tensor
-    v: Tensor
+    v: Tensor  # initial x W_V w_O, (tokens of the kind,)
 
 
 @dataclass(frozen=True)
@@ -66,23 +61,18 @@ class TokenProjections:
     """A seed's tokens and weights, for any number of training samples up to `capacity`.
 
     Tokens have strength 1, and Gaussian weights deviation 1; the engine scales both.
-
-    Attributes:
-        labels, flip_draws: shape (capacity,).
-        test_labels: shape (test samples,).
-        train, test, signals: the tokens; capacity · tokens, test samples · tokens, and 2 of them.
-        test_scores: initial q kᵀ of each test sample, (test samples, tokens, tokens).
-        output_norm_squared: ‖w_O‖².
     """
 
+    # labels, flip_draws: (capacity,)
     labels: Tensor
     flip_draws: Tensor
-    test_labels: Tensor
+    test_labels: Tensor  # (test samples,)
+    # train, test, signals: the tokens; capacity · tokens, test samples · tokens, and 2 of them
     train: Projected
     test: Projected
     signals: Projected
-    test_scores: Tensor
-    output_norm_squared: float
+    test_scores: Tensor  # initial q kᵀ of each test sample, (test samples, tokens, tokens)
+    output_norm_squared: float  # ‖w_O‖²
     _test_scores_outside: dict[int, Tensor] = field(default_factory=dict)
 
     def head_width(self, samples: int) -> int:
@@ -195,23 +185,14 @@ def _head_basis(signals: tuple[Tensor, Tensor], heads: tuple[Tensor, Tensor]) ->
 
 
 class ForwardPass(NamedTuple):
-    """A forward pass of every cell over samples, of training or of testing.
+    """A forward pass of every cell over samples, of training or of testing."""
 
-    Attributes:
-        scores: q kᵀ at true scale, (cells, samples, tokens, tokens).
-        attention: a, the softmax of each row of the scores, shaped like them.
-        values: v = x W_V w_O at true scale, (cells, samples, tokens).
-        attended: a v, (cells, samples, tokens).
-        margins: y f(X), (cells, samples).
-        loss: the mean over samples of log(1 + exp(−y f(X))), (cells,).
-    """
-
-    scores: Tensor
-    attention: Tensor
-    values: Tensor
-    attended: Tensor
-    margins: Tensor
-    loss: Tensor
+    scores: Tensor  # q kᵀ at true scale, (cells, samples, tokens, tokens)
+    attention: Tensor  # a, the softmax of each row of the scores, shaped like them
+    values: Tensor  # v = x W_V w_O at true scale, (cells, samples, tokens)
+    attended: Tensor  # a v, (cells, samples, tokens)
+    margins: Tensor  # y f(X), (cells, samples)
+    loss: Tensor  # the mean over samples of log(1 + exp(−y f(X))), (cells,)
 
     def select(self, cells: Tensor) -> ForwardPass:
         """Return the pass of the cells where `cells`, shape (cells,), is true."""
@@ -219,15 +200,10 @@ class ForwardPass(NamedTuple):
 
 
 class Update(NamedTuple):
-    """What a step adds: minus the loss's gradient times the step size, at unit scale.
+    """What a step adds: minus the loss's gradient times the step size, at unit scale."""
 
-    Attributes:
-        by_score: −η ∂L/∂(q̃_i·k̃_j), (cells, samples, tokens, tokens).
-        by_value: −η ∂L/∂ṽ_j, (cells, samples, tokens).
-    """
-
-    by_score: Tensor
-    by_value: Tensor
+    by_score: Tensor  # −η ∂L/∂(q̃_i·k̃_j), (cells, samples, tokens, tokens)
+    by_value: Tensor  # −η ∂L/∂ṽ_j, (cells, samples, tokens)
 
 
 _SMALLEST = 1e-30

@@ -202,17 +202,11 @@ def _legend(marked: set[str]) -> Legend:
 
 @dataclass(frozen=True)
 class SettingPanels:
-    """One column of panels.
-
-    Attributes:
-        data: of the setting.
-        title: what stands above it.
-        marks: steps with a vertical line, each with its dash.
-    """
+    """One column of panels."""
 
     data: FigureData
-    title: str
-    marks: Sequence[tuple[float, LineStyleType]]
+    title: str  # what stands above it
+    marks: Sequence[tuple[float, LineStyleType]]  # steps with a vertical line, each with its dash
 
 
 def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
@@ -303,21 +297,15 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
 
 @dataclass(frozen=True)
 class BoundaryWords:
-    """What a boundary y · x^p = C is called, and what is expected of it.
+    """What a boundary y · x^p = C is called, and what is expected of it."""
 
-    Attributes:
-        product: y · x^p at the expected p, such as `N·SNR²`.
-        equation: the equation with an open p, in mathtext.
-        value: the measured column in words.
-        constant, exponent: those that are expected.
-        expected_constant, expected_exponent: what these are, for beside their lines.
-    """
-
-    product: str
-    equation: str
-    value: str
+    product: str  # y · x^p at the expected p, such as `N·SNR²`
+    equation: str  # the equation with an open p, in mathtext
+    value: str  # the measured column in words
+    # constant, exponent: those that are expected
     constant: float
     exponent: float
+    # expected_constant, expected_exponent: what these are, for beside their lines
     expected_constant: str
     expected_exponent: str
 

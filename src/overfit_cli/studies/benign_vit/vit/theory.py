@@ -160,18 +160,12 @@ def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:
 
 @dataclass(frozen=True)
 class Bound:
-    """One item of a theorem's condition: `low` ≤ `value` ≤ `high`.
+    """One item of a theorem's condition: `low` ≤ `value` ≤ `high`."""
 
-    Attributes:
-        number: as the paper counts its items.
-        name: the quantity that is bounded.
-        value: its value in a cell.
-        low, high: the bounds; 0 and infinity where there is none.
-    """
-
-    number: int
-    name: str
-    value: float
+    number: int  # as the paper counts its items
+    name: str  # the quantity that is bounded
+    value: float  # its value in a cell
+    # low, high: the bounds; 0 and infinity where there is none
     low: float = 0.0
     high: float = math.inf
 
@@ -226,19 +220,13 @@ _AFTER_TRAINING = {"test_samples", "max_steps"}
 
 @dataclass(frozen=True)
 class StepScaling:
-    """How steps scale over a sweep in one regime.
+    """How steps scale over a sweep in one regime."""
 
-    Attributes:
-        cells: those of the regime that are done.
-        exponents: by axis, of steps; empty where nothing can be fitted.
-        fewest: the fewest steps that any of the cells took.
-        failed: how many cells of the regime failed. They are the slow ones, so what is fitted to
-            the others tells no power.
-    """
-
-    cells: pd.DataFrame
-    exponents: Mapping[str, Estimate]
-    fewest: int
+    cells: pd.DataFrame  # those of the regime that are done
+    exponents: Mapping[str, Estimate]  # by axis, of steps; empty where nothing can be fitted
+    fewest: int  # the fewest steps that any of the cells took
+    # how many cells of the regime failed. They are the slow ones, so what is fitted to the others
+    # tells no power
     failed: int
 
 
@@ -269,18 +257,13 @@ def step_scaling(cells: pd.DataFrame, regime: Regime) -> StepScaling | None:
 
 @dataclass(frozen=True)
 class StageEnds:
-    """The steps at which stages 1 and 2 end (lemmas 5.2, 5.3 and E.3); nan where one never does.
+    """The steps at which stages 1 and 2 end (lemmas 5.2, 5.3 and E.3); nan where one never does."""
 
-    Attributes:
-        first: the first step at which the value of the signal (in the harmful regime, of token 2)
-            is 3M times any other's.
-        second: the first step at which the loss's mean slope is below `STAGE_2_SLOPE`.
-        lead: the greatest lead reached, to be held against 3M.
-    """
-
+    # the first step at which the value of the signal (in the harmful regime, of token 2) is 3M
+    # times any other's
     first: float
-    second: float
-    lead: float
+    second: float  # the first step at which the loss's mean slope is below `STAGE_2_SLOPE`
+    lead: float  # the greatest lead reached, to be held against 3M
 
 
 def stage_ends(trajectory: pd.DataFrame, tokens: int, regime: Regime) -> StageEnds:

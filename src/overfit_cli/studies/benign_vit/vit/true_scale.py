@@ -30,22 +30,17 @@ class StepCoefficients(NamedTuple):
 
     The last two axes are the samples and tokens whose keys (queries) are added. A signal's key is
     one token in all samples of its label: its coefficient is the sum over them of token 1's.
-
-    Attributes:
-        signal: for the + and − signals, (2, samples, tokens).
-        noise: for token 2 of each sample, (samples, samples, tokens).
     """
 
-    signal: Tensor
-    noise: Tensor
+    signal: Tensor  # for the + and − signals, (2, samples, tokens)
+    noise: Tensor  # for token 2 of each sample, (samples, samples, tokens)
 
 
 class TrueScaleTokens:
     """The training tokens, signals and test samples of cells as they are trained so far.
 
-    Args:
-        state: the cells; every method reads it as it is when called.
-        projections: those of each cell of `state`, in its order.
+    Every method reads the state as it is when called; the projections are in the order of its
+    cells.
     """
 
     def __init__(self, state: TokenSpace, projections: Sequence[TokenProjections]) -> None:

@@ -31,17 +31,11 @@ MISSED = 0.01
 
 @dataclass(frozen=True)
 class LargestMargin:
-    """The largest margin of a linear function of unit norm on some vectors.
+    """The largest margin of a linear function of unit norm on some vectors."""
 
-    Attributes:
-        direction: the unit vector that has it.
-        margin: the least product of it with a vector.
-        bound: an upper bound on all margins: the length of a convex combination.
-    """
-
-    direction: Floats
-    margin: float
-    bound: float
+    direction: Floats  # the unit vector that has it
+    margin: float  # the least product of it with a vector
+    bound: float  # an upper bound on all margins: the length of a convex combination
 
 
 def largest_margin(vectors: Floats) -> LargestMargin:
@@ -64,26 +58,16 @@ def largest_margin(vectors: Floats) -> LargestMargin:
 
 @dataclass(frozen=True)
 class MixtureMargins:
-    """The margins that the paper states for the tokenized mixture.
+    """The margins that the paper states for the tokenized mixture."""
 
-    Attributes:
-        tokens: T.
-        sparsity: ζ.
-        strength: S.
-        patterns: M.
-        noise_on_signal: Z_μ, the largest product of a noise vector with μ₊ or μ₋.
-        noise_on_patterns: Z_ν, M times the largest one with a ν.
-        noise: Z, the longest noise vector.
-        deviation: P of Lemma 2, the length of what the first phase adds to the oracle classifier.
-    """
-
-    tokens: int
-    sparsity: float
-    strength: float
-    patterns: int
-    noise_on_signal: float
-    noise_on_patterns: float
-    noise: float
+    tokens: int  # T
+    sparsity: float  # ζ
+    strength: float  # S
+    patterns: int  # M
+    noise_on_signal: float  # Z_μ, the largest product of a noise vector with μ₊ or μ₋
+    noise_on_patterns: float  # Z_ν, M times the largest one with a ν
+    noise: float  # Z, the longest noise vector
+    # P of Lemma 2, the length of what the first phase adds to the oracle classifier
     deviation: float
 
     def linear(self) -> float:

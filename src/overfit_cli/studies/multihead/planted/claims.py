@@ -36,18 +36,11 @@ ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads", "learning_rate": 1
 
 @dataclass(frozen=True)
 class Setting:
-    """A way of training that claims are about.
-
-    Attributes:
-        values: its parameters.
-        preset: one that has its cells.
-        source: where the paper speaks of it.
-        words: what it is called.
-    """
+    """A way of training that claims are about."""
 
     values: Values
-    preset: str
-    source: str
+    preset: str  # one that has its cells
+    source: str  # where the paper speaks of it
     words: str
 
     def select(self, cells: pd.DataFrame) -> pd.DataFrame:

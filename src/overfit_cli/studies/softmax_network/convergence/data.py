@@ -21,21 +21,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a network is trained on, and where it begins.
+    """What a network is trained on, and where it begins."""
 
-    Attributes:
-        inputs: X, shape (n, d).
-        labels: Y, shape (n, outputs).
-        test_inputs: shape (test samples, d).
-        weights: W(0), shape (m, d).
-        signs: a, shape (outputs, m).
-    """
-
-    inputs: Floats
-    labels: Floats
-    test_inputs: Floats
-    weights: Floats
-    signs: Floats
+    inputs: Floats  # X, (n, d)
+    labels: Floats  # Y, (n, outputs)
+    test_inputs: Floats  # (test samples, d)
+    weights: Floats  # W(0), (m, d)
+    signs: Floats  # a, (outputs, m)
 
 
 def draw_problem(parameters: SoftmaxConvergenceParameters, seed: int) -> Problem:

@@ -31,19 +31,12 @@ from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxCo
 
 @dataclass(frozen=True)
 class KernelRegression:
-    """Gradient descent from zero on labels that are Y − F(0), for each cell.
+    """Gradient descent from zero on labels that are Y − F(0), for each cell."""
 
-    Attributes:
-        eigenvalues: λ of H, increasing, shape (cells, N).
-        vectors: V, their eigenvectors as columns, shape (cells, N, N).
-        labels: Vᵀ Y, in the basis of the eigenvectors, shape (cells, N).
-        rates: η m, by which an eigenvalue shortens its part of F − Y at a step, shape (cells,).
-    """
-
-    eigenvalues: Tensor
-    vectors: Tensor
-    labels: Tensor
-    rates: Tensor
+    eigenvalues: Tensor  # λ of H, increasing, (cells, N)
+    vectors: Tensor  # V, their eigenvectors as columns, (cells, N, N)
+    labels: Tensor  # Vᵀ Y, in the basis of the eigenvectors, (cells, N)
+    rates: Tensor  # η m, by which an eigenvalue shortens its part of F − Y at a step, (cells,)
 
     @classmethod
     def with_kernel(cls, gram: Tensor, labels: Tensor, rates: Tensor) -> KernelRegression:
@@ -137,34 +130,23 @@ class KernelRegression:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Networks of one shape and their kernel regressions: tensors whose first axis is the cell.
+    """Networks of one shape and their kernel regressions: tensors whose first axis is the cell."""
 
-    Attributes:
-        net: the networks in training; their weights are changed in place.
-        start: the same before the first step.
-        inputs, tests: X and the test inputs, shapes (cells, n, d) and (cells, test samples, d).
-        labels: Y, shape (cells, n, outputs).
-        offsets: F(0), which is subtracted; zero but for round-off where it begins symmetric.
-        test_start: F at the test inputs before the first step, (cells, test samples, outputs).
-        gram, cross: H* between training inputs, (cells, N, N), and between test and training
-            inputs, (cells, N′, N).
-        regression: with H*, from the same F(0).
-        limit: with the kernel of infinitely many hidden units.
-        step_sizes: η, shape (cells,).
-    """
-
-    net: Network
-    start: Network
+    net: Network  # the networks in training; their weights are changed in place
+    start: Network  # the same before the first step
+    # inputs, tests: X and the test inputs, (cells, n, d) and (cells, test samples, d)
     inputs: Tensor
     tests: Tensor
-    labels: Tensor
-    offsets: Tensor
-    test_start: Tensor
+    labels: Tensor  # Y, (cells, n, outputs)
+    offsets: Tensor  # F(0), which is subtracted; zero but for round-off where it begins symmetric
+    test_start: Tensor  # F at the test inputs before the first step, (cells, test samples, outputs)
+    # gram, cross: H* between training inputs, (cells, N, N), and between test and training
+    # inputs, (cells, N′, N)
     gram: Tensor
     cross: Tensor
-    regression: KernelRegression
-    limit: KernelRegression
-    step_sizes: Tensor
+    regression: KernelRegression  # with H*, from the same F(0)
+    limit: KernelRegression  # with the kernel of infinitely many hidden units
+    step_sizes: Tensor  # η, (cells,)
 
     def residual(self, out: Outputs) -> Tensor:
         """Return F − F(0) − Y at the training inputs, (cells, n, outputs)."""

@@ -45,21 +45,14 @@ LARGEST = (
 
 @dataclass
 class _NetworkState(CellState[P]):
-    """A cell in training.
+    """A cell in training."""
 
-    Attributes:
-        first: what is measured before the first step.
-        residual: ‖F − Y‖² there.
-        contraction: log(1 − m η λ/2), by which Theorem 4.2 has its logarithm fall at every step.
-        rate_ratio: ‖F − Y‖² over what that leaves of it, at most.
-        largest: the columns of `LARGEST`.
-    """
-
-    first: dict[str, float]
-    residual: float
+    first: dict[str, float]  # what is measured before the first step
+    residual: float  # ‖F − Y‖² there
+    # log(1 − m η λ/2), by which Theorem 4.2 has its logarithm fall at every step
     contraction: float
-    rate_ratio: float = 0.0
-    largest: dict[str, float] = field(default_factory=dict)
+    rate_ratio: float = 0.0  # ‖F − Y‖² over what that leaves of it, at most
+    largest: dict[str, float] = field(default_factory=dict)  # the columns of `LARGEST`
 
     def hold_to_the_rate(self, step: int, square: float) -> None:
         """Hold ‖F − Y‖² after a step to the stated rate, as long as it is more than round-off."""
@@ -75,17 +68,11 @@ class _NetworkState(CellState[P]):
 
 @dataclass(frozen=True)
 class _Pass:
-    """A forward pass over the training inputs.
+    """A forward pass over the training inputs."""
 
-    Attributes:
-        out: the networks' outputs.
-        residual: F − F(0) − Y, shape (cells, n, outputs).
-        squares: ‖F − F(0) − Y‖² of each cell.
-    """
-
-    out: Outputs
-    residual: Tensor
-    squares: list[float]
+    out: Outputs  # the networks' outputs
+    residual: Tensor  # F − F(0) − Y, (cells, n, outputs)
+    squares: list[float]  # ‖F − F(0) − Y‖² of each cell
 
 
 def train_batch(batch: Sequence[ConvergenceCell], training: Training) -> Results[P]:

@@ -47,17 +47,11 @@ def variance(times: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Noisy points with their clean points.
+    """Noisy points with their clean points."""
 
-    Attributes:
-        clean: x(0), shape (points, d).
-        times: t, shape (points,).
-        noisy: x(t), shape (points, d).
-    """
-
-    clean: Floats
-    times: Floats
-    noisy: Floats
+    clean: Floats  # x(0), (points, d)
+    times: Floats  # t, (points,)
+    noisy: Floats  # x(t), (points, d)
 
 
 def add_noise(clean: Floats, times: Floats, draws: np.random.Generator) -> Pairs:
@@ -105,14 +99,9 @@ TIMES, TESTS = 24, 500
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Gaussians of one deviation with equal weights; with a deviation of 0 they are points.
+    """Gaussians of one deviation with equal weights; with a deviation of 0 they are points."""
 
-    Attributes:
-        means: shape (components, d).
-        deviation: of every coordinate.
-    """
-
-    means: Floats
+    means: Floats  # (components, d)
     deviation: float
 
     def draw(self, count: int, seed: int, *stream: str) -> Floats:
@@ -160,24 +149,17 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The draws of a cell, to train on and to test on. Train and test draws share no stream.
+    """The draws of a cell, to train on and to test on. Train and test draws share no stream."""
 
-    Attributes:
-        points: x(0) to train on, shape (n, d).
-        train, validation: noisy pairs at times that are uniform between T₀ and T.
-        tests: noisy pairs at each of `TIMES` times.
-        fresh: x(T₀) of two further draws of as many points as samples, to compare samples with.
-        copies: x(T₀) of as many training points.
-        truth: the mixture; None where the score isn't known.
-    """
-
-    points: Floats
+    points: Floats  # x(0) to train on, (n, d)
+    # train, validation: noisy pairs at times that are uniform between T₀ and T
     train: Pairs
     validation: Pairs
-    tests: tuple[Pairs, ...]
+    tests: tuple[Pairs, ...]  # noisy pairs at each of `TIMES` times
+    # x(T₀) of two further draws of as many points as samples, to compare samples with
     fresh: tuple[Floats, Floats]
-    copies: Floats
-    truth: Mixture | None
+    copies: Floats  # x(T₀) of as many training points
+    truth: Mixture | None  # the mixture; None where the score isn't known
 
 
 def mixture(parameters: SoftmaxDiffusionParameters) -> Mixture:

@@ -45,17 +45,11 @@ Log = Callable[[int, Mapping[str, float]], None]
 
 @dataclass(frozen=True, eq=False)
 class NetworkDenoiser:
-    """F(t, x(t)) as an estimate of x(0).
+    """F(t, x(t)) as an estimate of x(0)."""
 
-    Attributes:
-        net: the network, with one cell, d + 1 inputs and d outputs.
-        output_scale: factor of its outputs.
-        radius: the norm of (t, x(t)) that is the inputs' unit.
-    """
-
-    net: Network
-    output_scale: float
-    radius: float
+    net: Network  # the network, with one cell, d + 1 inputs and d outputs
+    output_scale: float  # factor of its outputs
+    radius: float  # the norm of (t, x(t)) that is the inputs' unit
 
     def __call__(self, noisy: Floats, times: Floats) -> Floats:
         """Return estimates of x(0), (points, d)."""
@@ -67,18 +61,12 @@ class NetworkDenoiser:
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A network at a step of its training.
+    """A network at a step of its training."""
 
-    Attributes:
-        denoiser: the network.
-        step_size: η, with which it is trained.
-        step: the number of gradient steps taken.
-        train_loss, validation_loss: ‖F − x(0)‖², means over the training and the validation draw.
-    """
-
-    denoiser: NetworkDenoiser
-    step_size: float
-    step: int
+    denoiser: NetworkDenoiser  # the network
+    step_size: float  # η, with which it is trained
+    step: int  # the number of gradient steps taken
+    # train_loss, validation_loss: ‖F − x(0)‖², means over the training and the validation draw
     train_loss: float
     validation_loss: float
 

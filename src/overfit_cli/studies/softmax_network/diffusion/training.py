@@ -43,19 +43,13 @@ DIRECTIONS = 64
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Means over points at one time.
+    """Means over points at one time."""
 
-    Attributes:
-        denoising_loss: ‖F − x(0)‖², what is lost on points that weren't trained on.
-        denoiser_error: ‖F − E[x(0) | x(t)]‖²; nan where nobody knows the truth, as the next two.
-        score_error: ‖s − ∇ log p_t‖².
-        score_square: ‖∇ log p_t‖².
-    """
-
-    denoising_loss: float
+    denoising_loss: float  # ‖F − x(0)‖², what is lost on points that weren't trained on
+    # ‖F − E[x(0) | x(t)]‖²; nan where nobody knows the truth, as the next two
     denoiser_error: float
-    score_error: float
-    score_square: float
+    score_error: float  # ‖s − ∇ log p_t‖²
+    score_square: float  # ‖∇ log p_t‖²
 
 
 def errors_at(denoiser: Denoiser, test: Pairs, truth: Mixture | None) -> Errors:

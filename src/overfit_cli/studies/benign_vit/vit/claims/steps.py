@@ -79,15 +79,10 @@ def fitted_powers(
 
 @dataclass(frozen=True)
 class TheoremRegime:
-    """Cells that meet the condition.
-
-    Attributes:
-        cells: all of them, failed ones too.
-        sides: those that are far enough on either side of the boundary.
-    """
+    """Cells that meet the condition."""
 
     cells: pd.DataFrame
-    sides: Mapping[Regime, pd.DataFrame]
+    sides: Mapping[Regime, pd.DataFrame]  # those that are far enough on either side of the boundary
 
 
 def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
