@@ -5,7 +5,7 @@ Each kernel is taken at its best step size. A rule on ranks compares the worst r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -61,13 +61,31 @@ class ClassifierClaims:
         """The paper's step size, at which it compares the kernels."""
         return Place(self.paper_rate, self.preset)
 
-    def faster(self, task: str, figure: str) -> Claim:
-        """Claim that the Gaussian's test loss, averaged over all steps, is lower than softmax's."""
-        statement = f"Gaussian attention converges faster than softmax attention on {task}."
-        source = f"{SOURCE}, {figure}"
-        return self._claim("gaussian-faster", statement, _FASTER, _loss_difference, source)
+    def study_claims(self, task: str, figure: str, others: Sequence[Claim]) -> tuple[Claim, ...]:
+        """Return the claims of both studies, with others of one of them in between."""
+        faster, accurate = self._at_best(task, figure)
+        one_rate = self._at_one_rate(task, figure)
+        return (faster, accurate, *one_rate, *others, self._above_shortcut(), self._alive())
 
-    def one_rate_claims(self, task: str, figure: str) -> list[Claim]:
+    def _at_best(self, task: str, figure: str) -> tuple[Claim, Claim]:
+        """Claim of the Gaussian a lower test loss over all steps, and a higher final accuracy."""
+        return (
+            self._claim(
+                "gaussian-faster",
+                f"Gaussian attention converges faster than softmax attention on {task}.",
+                _FASTER,
+                _loss_difference,
+                f"{SOURCE}, {figure}",
+            ),
+            self._claim(
+                "gaussian-more-accurate",
+                "Gaussian attention ends at a higher test accuracy than softmax attention.",
+                HIGHER.in_words("the difference, each at its best step size,"),
+                _accuracy_difference,
+            ),
+        )
+
+    def _at_one_rate(self, task: str, figure: str) -> list[Claim]:
         """Claim both of the Gaussian at the paper's one step size, as the paper compares."""
         condition = f"at the paper's one step size, {self.paper_rate:g}, for both kernels"
         number = f"the difference to softmax {condition},"
@@ -119,15 +137,6 @@ class ClassifierClaims:
             for kernel, meaning in CONTROLS.items()
         ]
 
-    def more_accurate(self) -> Claim:
-        """Claim that the Gaussian's final test accuracy is higher than softmax's."""
-        return self._claim(
-            "gaussian-more-accurate",
-            "Gaussian attention ends at a higher test accuracy than softmax attention.",
-            HIGHER.in_words("the difference, each at its best step size,"),
-            _accuracy_difference,
-        )
-
     def steadier(self) -> Claim:
         """Claim that the Gaussian's final test accuracy varies less between seeds."""
         return self._claim(
@@ -138,7 +147,7 @@ class ClassifierClaims:
             _steadier,
         )
 
-    def shortcut_claim(self) -> Claim:
+    def _above_shortcut(self) -> Claim:
         """Claim that something is learned that the shortcut rule doesn't know."""
         return self._claim(
             "above-shortcut",
@@ -150,7 +159,7 @@ class ClassifierClaims:
             f"{SOURCE}; ours",
         )
 
-    def head_alive(self) -> Claim:
+    def _alive(self) -> Claim:
         """Claim that no head is dead; the sentence names the cells where one is."""
         return Claim(
             name=f"{self.prefix}-head-alive",

@@ -167,7 +167,8 @@ def draw_directions(model: Transformer, kind: str, seed: int, pair: int) -> Dire
         if kind == "raw":
             return direction
         lengths = W.norm(dim=1, keepdim=True) / direction.norm(dim=1, keepdim=True)  # (d, 1)
-        return direction * lengths
+        scaled: Tensor = direction * lengths
+        return scaled
 
     with torch.inference_mode():
         return Directions(draw("query", layer.query.weight), draw("key", layer.key.weight))

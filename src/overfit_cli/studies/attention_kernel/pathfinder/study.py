@@ -37,14 +37,8 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
         claims = ClassifierClaims(
             "pathfinder", self.parameters, places, "kernel-fig3", paper_rate=2e-4
         )
-        return (
-            claims.faster("Pathfinder", "figure 3"),
-            claims.more_accurate(),
-            *claims.one_rate_claims("Pathfinder", "figure 3"),
-            claims.steadier(),
-            claims.worst_run(),
-            claims.shortcut_claim(),
-            claims.head_alive(),
+        return claims.study_claims(
+            "Pathfinder", "figure 3", (claims.steadier(), claims.worst_run())
         )
 
     def task(self, parameters: KernelPathfinderParameters, seed: int) -> Task:

@@ -25,14 +25,7 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
         claims = ClassifierClaims(
             "text", self.parameters, "the bag-of-words rule", "kernel-fig2", paper_rate=1e-4
         )
-        return (
-            claims.faster("text classification", "figure 2"),
-            claims.more_accurate(),
-            *claims.one_rate_claims("text classification", "figure 2"),
-            *claims.controls(),
-            claims.shortcut_claim(),
-            claims.head_alive(),
-        )
+        return claims.study_claims("text classification", "figure 2", claims.controls())
 
     def task(self, parameters: KernelTextParameters, seed: int) -> Task:
         from overfit_cli.studies.attention_kernel.text.data import text_task

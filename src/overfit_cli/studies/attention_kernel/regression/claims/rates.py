@@ -247,18 +247,15 @@ def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Cla
     )
 
 
-def zero_where(name: str, chosen: pd.DataFrame) -> Measurement:
-    """Measure on how many seeds the loss goes to zero; vacuous where condition `name` isn't met."""
-    met = cells_meeting(name, chosen)
-    return unless_condition(name, met, zero_loss_of(met))
-
-
-def _zero_loss(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_loss_of(selection(values, _THEOREM_2).of(cells))
-
-
-def _zero_by_theorem(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_where("8", selection(values, _THEOREM_2).of(cells))
+def zero_loss(
+    cells: pd.DataFrame, *, values: Values, preset: str, condition: str = ""
+) -> Measurement:
+    """Measure how often the loss goes to zero; vacuous where a condition isn't met."""
+    chosen = selection(values, preset).of(cells)
+    if not condition:
+        return zero_loss_of(chosen)
+    met = cells_meeting(condition, chosen)
+    return unless_condition(condition, met, zero_loss_of(met))
 
 
 def zero_claims(kernel: KernelName) -> list[Claim]:
@@ -273,7 +270,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
             statement="Where condition (8) is met and W_Q, W_K and W_V are trained, "
             f"{subject} attention reaches zero loss.",
             holds_where=AT_BEST,
-            measure=partial(_zero_by_theorem, values=values),
+            measure=partial(zero_loss, values=values, preset=_THEOREM_2, condition="8"),
             figure="curves",
             preset=_THEOREM_2,
         ),
@@ -282,7 +279,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
             source=f"{SOURCE}, {wording}; without condition (8), ours",
             statement=f"With W_Q, W_K and W_V trained, {subject} attention reaches zero loss.",
             holds_where=AT_BEST,
-            measure=partial(_zero_loss, values=values),
+            measure=partial(zero_loss, values=values, preset=_THEOREM_2),
             figure="curves",
             preset=_THEOREM_2,
         ),
