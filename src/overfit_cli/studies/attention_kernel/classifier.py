@@ -289,9 +289,13 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
         partial(training.log, cell),
     )
     measured = {} if course.reason else course.measured()
-    found = without_nan({**measured, "shortcut_accuracy": task.shortcut})
-    return CellResult(cell, found, course.steps, course.reason)
+    measurements = without_nan({**measured, "shortcut_accuracy": task.shortcut})
+    return CellResult(cell, measurements, course.steps, course.reason)
 
 
-def _row(found: Evaluation) -> dict[str, float]:
-    return {"test_loss": found.loss, "test_accuracy": found.accuracy, "silent_head": found.silent}
+def _row(evaluation: Evaluation) -> dict[str, float]:
+    return {
+        "test_loss": evaluation.loss,
+        "test_accuracy": evaluation.accuracy,
+        "silent_head": evaluation.silent,
+    }

@@ -54,10 +54,10 @@ class TransformerStudy(Study[P]):
             for cell in reversed(cells)
             if getattr(cell.parameters, "source", "generated") != "generated"
         }
-        found: dict[str, str] = {}
+        fingerprints: dict[str, str] = {}
         for cell in first.values():
-            found |= self.task(cell.parameters, cell.seed).collections
-        return found
+            fingerprints |= self.task(cell.parameters, cell.seed).collections
+        return fingerprints
 
     def layer_cost(self, parameters: P) -> float:
         """Return the multiplications of a layer on one sample; exponentials count as some."""
@@ -109,12 +109,14 @@ class ClassifierStudy(TransformerStudy[P]):
             yield train_cell(cell, self.task(cell.parameters, cell.seed), training)
 
     def summary(self, result: CellResult[P]) -> str:
-        got = result.measurements
+        measured = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."
-        sentence = f"Test accuracy {got['test_accuracy']:.1%} after {plural(result.steps, 'step')}"
-        if "shortcut_accuracy" in got:
-            sentence += f"; the shortcut rule has {got['shortcut_accuracy']:.1%}"
-        if got["silent_head"] == 1:
+        sentence = (
+            f"Test accuracy {measured['test_accuracy']:.1%} after {plural(result.steps, 'step')}"
+        )
+        if "shortcut_accuracy" in measured:
+            sentence += f"; the shortcut rule has {measured['shortcut_accuracy']:.1%}"
+        if measured["silent_head"] == 1:
             sentence += ". The head is dead: all its units are zero on every test sample"
         return sentence + "."

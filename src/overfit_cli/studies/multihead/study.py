@@ -20,7 +20,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
+from overfit_cli.core.together import BYTES_OF_LIBRARIES, shared_values, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
@@ -282,7 +282,5 @@ def _pairs(cell: Cell[P]) -> float:
 
 def _shape(cell: Cell[P]) -> tuple[object, ...]:
     """What cells that are trained together share."""
-    values = cell.parameters.model_dump()
-    shared = {name: value for name, value in values.items() if name not in APART}
     classes = cell.parameters.heads if cell.parameters.each_head else 1
-    return (cell.seed, classes, *map(str, shared.values()))
+    return (cell.seed, classes, *shared_values(cell, APART))

@@ -71,11 +71,11 @@ def alignments(heads: Heads, planted: Head) -> Columns:
     """
     U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
     cosines = {}
-    for name, matrices, other in (
+    for name, matrices, planted_matrix in (
         ("alignment_w", W, planted.attention),
         ("alignment_u", U, planted.projection),
     ):
-        target = torch.as_tensor(other).to(matrices)  # W⋆ (d, d) or U⋆ (T, d)
+        target = torch.as_tensor(planted_matrix).to(matrices)  # W⋆ (d, d) or U⋆ (T, d)
         inner = _sum_over_heads(heads, (matrices * target).sum((-2, -1)))  # (cells,)
         whole = squared_norm({name: matrices}, heads.counts).sqrt()  # (cells,)
         cosines[name] = _ratio(inner, whole * heads.heads.sqrt() * target.norm())
@@ -186,15 +186,15 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
         states = [_HeadsState(cell, self._first_phase(i)) for i, cell in enumerate(batch)]
         super().__init__(states, training, set(logged_steps(last, ratio=RATIO)), last)
 
-    def _first_phase(self, place: int) -> dict[str, float]:
+    def _first_phase(self, index: int) -> dict[str, float]:
         """What is measured before the first step of what section 5.1 says."""
         settings = self._settings
         of_mixture = self._problem.patterns is not None and not settings.separate_heads
         if not settings.certify or settings.first_phase == "none" or not of_mixture:
             return {}
-        weights = theory.weights_of_cell(self._heads, place)
+        weights = theory.weights_of_cell(self._heads, index)
         signs = np.array([1.0, -1.0]) if settings.first_phase == "signs" else np.ones(1)
-        has_heads = (self._heads.counts[place] > 0).cpu().numpy()
+        has_heads = (self._heads.counts[index] > 0).cpu().numpy()
         return first_phase_columns(self._problem, weights, signs[has_heads])
 
     def _engine(self) -> HeadGradients:
@@ -247,30 +247,30 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
             columns |= alignments(heads, self._problem.planted)
         values = {name: column.tolist() for name, column in columns.items()}
         return [
-            self._row(place, step, {name: column[place] for name, column in values.items()})
-            for place in due
+            self._row(index, step, {name: column[index] for name, column in values.items()})
+            for index in due
         ]
 
-    def _row(self, place: int, step: int, row: dict[str, float]) -> dict[str, float]:
+    def _row(self, index: int, step: int, row: dict[str, float]) -> dict[str, float]:
         """A cell's row, with what is measured of one cell at a time; empty if it has diverged."""
         if not math.isfinite(row["train_loss"]):
             return {}
-        weights = theory.weights_of_cell(self._heads, place)
+        weights = theory.weights_of_cell(self._heads, index)
         if self._settings.machine:
             row |= machine_columns(self._problem.train, weights)
         if self._settings.certify:
             ratios = theory.certificates(weights, self._inputs, self._labels)
-            worst = self.cells[place].worst
+            worst = self.cells[index].worst
             worst |= {name: max(x, worst.get(name, -math.inf)) for name, x in ratios.items()}
             row |= ratios
         return row | {"loss_times_step": row["train_loss"] * step}
 
     def results(self, step: int, now: Gradients, rows: Mapping[int, Row]) -> Results[P]:
-        for place, row in rows.items():
-            yield self._result(place, step, dict(row))
+        for index, row in rows.items():
+            yield self._result(index, step, dict(row))
 
-    def _result(self, place: int, step: int, row: dict[str, float]) -> CellResult[P]:
-        state = self.cells[place]
+    def _result(self, index: int, step: int, row: dict[str, float]) -> CellResult[P]:
+        state = self.cells[index]
         settings = state.cell.parameters
         if not row:
             return CellResult(state.cell, {}, step, "diverged")
@@ -279,17 +279,17 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
         measured["mean_train_loss"] = state.total / step if step else math.nan
         measured["margin_share"] = row["margin"] / self._problem.margin
         if settings.optimiser == "gd" and step > 0:
-            measured |= self._theorems(place, step, settings.step_size, row["train_loss"])
+            measured |= self._theorems(index, step, settings.step_size, row["train_loss"])
         reason = failure(row["train_loss"], settings.epsilon) if settings.epsilon else ""
         return CellResult(state.cell, finite(measured), step, reason)
 
-    def _theorems(self, place: int, step: int, step_size: float, loss: float) -> dict[str, float]:
+    def _theorems(self, index: int, step: int, step_size: float, loss: float) -> dict[str, float]:
         """Theorems 1 and 2 for one cell, with the last step as their target θ."""
         hypotheses = theory.hypotheses(
-            theory.weights_of_cell(self._start, place),
-            theory.weights_of_cell(self._heads, place),
+            theory.weights_of_cell(self._start, index),
+            theory.weights_of_cell(self._heads, index),
             self._inputs,
-            (self.cells[place].start_loss, loss),
+            (self.cells[index].start_loss, loss),
             step,
         )
         return theory.theorem_columns(hypotheses, step_size, len(self._labels))
@@ -326,7 +326,7 @@ class Steps:
         return self._optimiser in ("loss-normalised", "gradient-normalised")
 
     def take(self, weights: Weights, gradients: Mapping[str, Tensor]) -> None:
-        """Change the weights by a step θ ← θ − η · direction, in place."""
+        """Change the weights by a step θ ← θ − η · direction, in index."""
         self._taken += 1
         size = self._step_sizes  # η, (cells, 1, 1, 1)
         if self._optimiser == "gradient-normalised":  # η / ‖∇L‖

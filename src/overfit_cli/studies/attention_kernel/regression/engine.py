@@ -67,9 +67,9 @@ class Gradient:
     projected: Tensor  # ∂f/∂q, (cells, heads, samples, tokens, width)
     times_gram: Tensor  # G ∂f/∂q, in the same shape
 
-    def minus(self, other: Gradient) -> Gradient:
+    def minus(self, gradient: Gradient) -> Gradient:
         """Return the difference from another one; the product with G is linear."""
-        return Gradient(self.projected - other.projected, self.times_gram - other.times_gram)
+        return Gradient(self.projected - gradient.projected, self.times_gram - gradient.times_gram)
 
 
 @dataclass(frozen=True)

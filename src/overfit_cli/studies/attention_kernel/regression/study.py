@@ -230,8 +230,8 @@ class KernelRegression(Study[P]):
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of one shape, whatever their seed, target and step size; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
-        most = LARGEST_BATCH[device] * _DEMO_BYTES
-        return together(by_seed, _shape, _bytes_of_tensors, most, self.cost)
+        largest = LARGEST_BATCH[device] * _DEMO_BYTES
+        return together(by_seed, _shape, _bytes_of_tensors, largest, self.cost)
 
     def cost(self, cell: RegressionCell) -> float:
         """Return about how many multiplications a cell costs."""

@@ -111,10 +111,10 @@ class _LayersTogether(CellsTogether[P, _LayerState, Step]):
         columns = {name: values.tolist() for name, values in row.items()}
         diverged = self._counts.diverged.tolist()
         return [
-            {name: values[place] for name, values in columns.items()}
-            if diverged[place] < 0 or step <= diverged[place]
+            {name: values[index] for name, values in columns.items()}
+            if diverged[index] < 0 or step <= diverged[index]
             else {}
-            for place in due
+            for index in due
         ]
 
     def keep(self, row: Row) -> Row:
@@ -137,44 +137,44 @@ class _LayersTogether(CellsTogether[P, _LayerState, Step]):
         }
 
     def results(self, step: int, now: Step, rows: Mapping[int, Row]) -> Results[P]:
-        for place in rows:
-            cell = self.cells[place].cell
-            measured = {name: values[place] for name, values in self._initial.items()}
-            diverged = int(self._counts.diverged[place])
+        for index in rows:
+            cell = self.cells[index].cell
+            measured = {name: values[index] for name, values in self._initial.items()}
+            diverged = int(self._counts.diverged[index])
             if diverged >= 0:
                 yield CellResult(cell, without_nan(measured), diverged, "diverged")
             else:
-                measured |= self._final_measurements(place, now.out, measured)
+                measured |= self._final_measurements(index, now.out, measured)
                 yield CellResult(cell, without_nan(measured), step)
 
     def _final_measurements(
-        self, place: int, out: ForwardPass, initial: dict[str, float]
+        self, index: int, out: ForwardPass, initial: dict[str, float]
     ) -> dict[str, float]:
         counts, floor = self._counts, initial["floor"]
-        loss, start = float(out.loss[place]), float(counts.start[place])
-        millionth = int(counts.millionth[place])
+        loss, start = float(out.loss[index]), float(counts.start[index])
+        millionth = int(counts.millionth[index])
         measured = {
             "relative_loss": loss / start if start > 0 else math.nan,
             "train_loss": loss,
             "floor_ratio": loss / floor if floor > 0 else math.nan,
-            "gradient": float(self._gradient[place]),
-            "smallest_attention": float(measures.smallest_attention(out)[place]),
+            "gradient": float(self._gradient[index]),
+            "smallest_attention": float(measures.smallest_attention(out)[index]),
             "steps_to_millionth": millionth if millionth >= 0 else math.nan,
-            "pl_ratio_min": float(self._smallest_ratio[place]),
-            "descent": float(self._descent.least()[place]),
-            **self._lipschitz(place),
+            "pl_ratio_min": float(self._smallest_ratio[index]),
+            "descent": float(self._descent.least()[index]),
+            **self._lipschitz(index),
         }
         if not math.isnan(initial["rate_paper"]):
             for name in RATES:
-                measured[f"violations_{name}"] = int(counts.violations[name][place])
+                measured[f"violations_{name}"] = int(counts.violations[name][index])
         return measured
 
-    def _lipschitz(self, place: int) -> dict[str, float]:
+    def _lipschitz(self, index: int) -> dict[str, float]:
         """Ratios of changes along the path, and the same over the proofs' constants on it."""
-        trained, path = self._fixed.trained, float(self._descent.path()[place])
-        sizes = lemmas.sizes(self.cells[place].problem, trained, path)
+        trained, path = self._fixed.trained, float(self._descent.path()[index])
+        sizes = lemmas.sizes(self.cells[index].problem, trained, path)
         constants = lemmas.lipschitz_constants(sizes, self._fixed.kernel, trained)
-        outputs, gradients = (float(ratio[place]) for ratio in self._ratios.largest())
+        outputs, gradients = (float(ratio[index]) for ratio in self._ratios.largest())
         return {
             "lipschitz_outputs": outputs,
             "lipschitz_gradients": gradients,
@@ -205,7 +205,7 @@ def _initial_measurements(
         "delta": delta,
         "stability": stability.tolist(),
         **{f"gradient_{name}_start": value.sqrt().tolist() for name, value in gradients.items()},
-        **{name: [one[name] for one in by_cell] for name in by_cell[0]},
+        **{name: [columns[name] for columns in by_cell] for name in by_cell[0]},
         **lemmas.initial_ratios(fixed, state, out, problems),
     }
 
@@ -339,7 +339,10 @@ class LipschitzRatios:
         tells = moved.square() > ROUND_OFF * self._start
         # the labels cancel
         outputs = (after.out.residual - before.out.residual).flatten(1).norm(dim=1)
-        apart = {name: one.minus(before.gradients[name]) for name, one in after.gradients.items()}
+        apart = {
+            name: gradient.minus(before.gradients[name])
+            for name, gradient in after.gradients.items()
+        }
         gradients = engine.squared_norm(fixed, apart).sqrt()
         self._outputs = _larger(self._outputs, outputs / moved, tells)
         self._gradients = _larger(self._gradients, gradients / moved, tells)
@@ -349,5 +352,5 @@ class LipschitzRatios:
         return self._outputs, self._gradients
 
 
-def _larger(largest: Tensor, found: Tensor, tells: Tensor) -> Tensor:
-    return torch.fmax(largest, found.where(tells, torch.nan))
+def _larger(largest: Tensor, ratio: Tensor, tells: Tensor) -> Tensor:
+    return torch.fmax(largest, ratio.where(tells, torch.nan))

@@ -91,7 +91,7 @@ def _check(wanted: Mapping[str, int], present: int, *, together: bool = False) -
     """Refuse more images than there are, of each kind or of all kinds together."""
     if together and sum(wanted.values()) > present:
         name, *others = wanted
-        with_others = " and ".join(f"{other}={wanted[other]}" for other in others)
+        with_others = " and ".join(f"{second}={wanted[second]}" for second in others)
         accepts = f"with {with_others}, there are {present} such images."
         raise BadValue(name, wanted[name], accepts)
     for name, count in wanted.items():

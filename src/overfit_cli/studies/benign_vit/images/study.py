@@ -95,13 +95,13 @@ class BenignVitImages(Study[P]):
             yield train_cell(cell, training)
 
     def summary(self, result: CellResult[P]) -> str:
-        got = result.measurements
+        measured = result.measurements
         if result.reason:
             return f"Not fitted ({result.reason}) after {plural(result.steps, 'step')}."
         return (
-            f"Fitted to a training loss of {got['train_loss']:.4f} in {got['epochs']:.0f} passes "
-            f"({plural(result.steps, 'step')}), with a test loss of {got['test_loss']:.3f} and a "
-            f"test error of {got['test_error']:.1%}."
+            f"Fitted to a training loss of {measured['train_loss']:.4f} in "
+            f"{measured['epochs']:.0f} passes ({plural(result.steps, 'step')}), with a test loss "
+            f"of {measured['test_loss']:.3f} and a test error of {measured['test_error']:.1%}."
         )
 
 

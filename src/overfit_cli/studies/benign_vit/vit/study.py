@@ -332,23 +332,23 @@ class BenignVit(Study[P]):
 
     def summary(self, result: CellResult[P]) -> str:
         settings = result.cell.parameters
-        got = result.measurements
+        measured = result.measurements
         if result.status == "failed":
-            loss = got.get("train_loss", math.nan)
+            loss = measured.get("train_loss", math.nan)
             return (
                 f"Not fitted ({result.reason}): training loss {loss:.3g} "
                 f"after {plural(result.steps, 'step')}."
             )
-        regime = theory.measured_regime(got["test_loss"])
+        regime = theory.measured_regime(measured["test_loss"])
         product = theory.boundary_product(settings.n, settings.snr)
         predicted = theory.predicted_regime(settings)
         return (
             f"{regime.capitalize()} overfitting: fitted to a training loss of "
-            f"{got['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test loss of "
-            f"{got['test_loss']:.3f} and a test error of {got['test_error']:.0%} on "
+            f"{measured['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test loss of "
+            f"{measured['test_loss']:.3f} and a test error of {measured['test_error']:.0%} on "
             f"{settings.test_samples} samples. N·SNR² = {product:.4g}; "
             f"{_boundary_in_words(settings)}, which predicts {predicted} overfitting. "
-            f"{_theory_in_words(settings, got['output_norm'])}"
+            f"{_theory_in_words(settings, measured['output_norm'])}"
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import (
@@ -22,7 +23,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
+from overfit_cli.core.together import BYTES_OF_LIBRARIES, shared_values, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
@@ -266,7 +267,13 @@ class SoftmaxConvergence(Study[P]):
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of one activation and one shape, whatever their seed; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
-        return together(by_seed, _shape, _products, _LARGEST_BATCH[device], self.cost)
+        return together(
+            by_seed,
+            partial(shared_values, apart=APART),
+            _products,
+            _LARGEST_BATCH[device],
+            self.cost,
+        )
 
     def cost(self, cell: ConvergenceCell) -> float:
         """Return about how many multiplications a step of a cell costs, with its share of calls."""
@@ -286,25 +293,19 @@ class SoftmaxConvergence(Study[P]):
         return train_batch(batch, training)
 
     def summary(self, result: CellResult[P]) -> str:
-        settings, got = result.cell.parameters, result.measurements
+        settings, measured = result.cell.parameters, result.measurements
         if result.reason == "diverged":
             return f"The loss diverged at step {result.steps}; a smaller step size may not."
         units = f"{settings.m} {settings.activation} units"
         steps = plural(result.steps, "step")
-        sentence = f"{units} brought ‖F − Y‖² to {2 * got['train_loss']:.3g} in {steps}."
-        if "ntk_steps" in got and not result.reason:
-            sentence += f" Regression with their tangent kernel takes {got['ntk_steps']:.0f}."
-        return f"{sentence} The Gram matrix has moved by {got['kernel_drift']:.2g}."
+        sentence = f"{units} brought ‖F − Y‖² to {2 * measured['train_loss']:.3g} in {steps}."
+        if "ntk_steps" in measured and not result.reason:
+            sentence += f" Regression with their tangent kernel takes {measured['ntk_steps']:.0f}."
+        return f"{sentence} The Gram matrix has moved by {measured['kernel_drift']:.2g}."
 
 
 def _products(cell: ConvergenceCell) -> float:
     return float(cell.parameters.n * cell.parameters.m)
-
-
-def _shape(cell: ConvergenceCell) -> tuple[str, ...]:
-    """What cells that are trained together share."""
-    values = cell.parameters.model_dump()
-    return tuple(str(value) for name, value in values.items() if name not in APART)
 
 
 study = SoftmaxConvergence()

@@ -89,30 +89,30 @@ class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
         settings = [cell.parameters for cell in batch]
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
         self._settings = settings[0]
-        self._beside = set_up(settings, problems, training.device)
+        self._comparison = set_up(settings, problems, training.device)
         last = self._settings.training_steps
         logged = set(logged_steps(last, ratio=RATIO))
         super().__init__(self._states(batch), training, logged, last)
 
     def _states(self, batch: Sequence[ConvergenceCell]) -> list[_NetworkState]:
         """Measure before the first step."""
-        beside, epsilon = self._beside, self._settings.epsilon
-        regression, limit = beside.regression, beside.limit
+        comparison, epsilon = self._comparison, self._settings.epsilon
+        regression, limit = comparison.regression, comparison.limit
         columns = {
             "lambda_start": regression.smallest,
             "kappa": regression.largest / regression.smallest,
             "lambda_limit": limit.smallest,
             "kappa_limit": limit.largest / limit.smallest,
-            "step_size": beside.step_sizes,
+            "step_size": comparison.step_sizes,
             "gradient_growth": regression.growth_by_gradient(self._settings.m),
-            **(kernel_checks(beside) if self._settings.verify else {}),
+            **(kernel_checks(comparison) if self._settings.verify else {}),
         }
         values = _lists(columns)
         values |= {
             "ntk_steps": regression.steps_to(epsilon),
             "limit_steps": limit.steps_to(epsilon),
         }
-        residuals = beside.labels.square().sum((1, 2)).tolist()
+        residuals = comparison.labels.square().sum((1, 2)).tolist()
         contractions = regression.stated_contraction().tolist()
         return [
             _NetworkState(
@@ -125,8 +125,8 @@ class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
         ]
 
     def forward(self, step: int) -> _Pass:
-        out = self._beside.net.forward(self._beside.inputs)
-        residual = self._beside.residual(out)
+        out = self._comparison.net.forward(self._comparison.inputs)
+        residual = self._comparison.residual(out)
         squares = residual.square().sum((1, 2)).tolist()
         for state, square in zip(self.cells, squares, strict=True):
             state.hold_to_the_rate(step, square)
@@ -137,31 +137,33 @@ class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
         return [not math.isfinite(square) or square <= epsilon for square in now.squares]
 
     def take_step(self, now: _Pass) -> None:
-        sizes = self._beside.step_sizes[:, None, None]  # η, (cells, 1, 1)
+        sizes = self._comparison.step_sizes[:, None, None]  # η, (cells, 1, 1)
         gradient = now.out.gradient(now.residual)  # (cells, m, d)
-        self._beside.net.weights.addcmul_(sizes, gradient, value=-1)
+        self._comparison.net.weights.addcmul_(sizes, gradient, value=-1)
 
     def select(self, kept: Sequence[int]) -> None:
-        self._beside = self._beside.select(torch.tensor(kept, device=self._beside.inputs.device))
+        self._comparison = self._comparison.select(
+            torch.tensor(kept, device=self._comparison.inputs.device)
+        )
 
     def measure(self, step: int, now: _Pass, due: Sequence[int]) -> list[Row]:
-        values = _lists(_at_step(self._beside, step, now.out, now.residual))
+        values = _lists(_at_step(self._comparison, step, now.out, now.residual))
         rows: list[Row] = []
-        for place in due:
-            row = {name: column[place] for name, column in values.items()}
+        for index in due:
+            row = {name: column[index] for name, column in values.items()}
             if math.isfinite(row["train_loss"]):
-                self.cells[place].add(row)
+                self.cells[index].add(row)
                 rows.append(row)
             else:
                 rows.append({})
         return rows
 
     def results(self, step: int, now: _Pass, rows: Mapping[int, Row]) -> Results[P]:
-        for place, row in rows.items():
-            yield self._result(place, step, row)
+        for index, row in rows.items():
+            yield self._result(index, step, row)
 
-    def _result(self, place: int, step: int, row: Row) -> CellResult[P]:
-        state = self.cells[place]
+    def _result(self, index: int, step: int, row: Row) -> CellResult[P]:
+        state = self.cells[index]
         cell = state.cell
         if not row:
             return CellResult(cell, finite(state.first), step, "diverged")
@@ -171,47 +173,55 @@ class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
         if not reason:
             measured |= {
                 "steps_to_epsilon": step,
-                "steps_over_ntk": _over(step, state.first["ntk_steps"]),
-                "steps_over_limit": _over(step, state.first["limit_steps"]),
+                "steps_over_ntk": _ratio(step, state.first["ntk_steps"]),
+                "steps_over_limit": _ratio(step, state.first["limit_steps"]),
             }
         if square > theory.ROUND_OFF * state.residual:
             whole = math.log(square / state.residual)
-            measured["contraction"] = _over(-whole, -step * state.contraction)
+            measured["contraction"] = _ratio(-whole, -step * state.contraction)
         if self._settings.verify:
-            net = self._beside.net.select(torch.tensor([place], device=self._beside.inputs.device))
-            measured["shift_change"] = float(shift_change(net, self._beside.inputs[place][None]))
+            net = self._comparison.net.select(
+                torch.tensor([index], device=self._comparison.inputs.device)
+            )
+            measured["shift_change"] = float(
+                shift_change(net, self._comparison.inputs[index][None])
+            )
         measured |= theory.columns(cell.parameters, measured, math.sqrt(state.residual))
         return CellResult(cell, finite(measured), step, reason)
 
 
-def _at_step(beside: Comparison, step: int, out: Outputs, residual: Tensor) -> dict[str, Tensor]:
-    """What is measured at a logged step, each (cells,).
+def _at_step(
+    comparison: Comparison, step: int, out: Outputs, residual: Tensor
+) -> dict[str, Tensor]:
+    """What is measured at a logged step, each (cells,), from outputs at the training inputs.
 
-    Args:
-        beside: the cells.
-        step: which.
-        out: at the training inputs.
-        residual: F − F(0) − Y there, shape (cells, n, outputs).
+    The residual there is F − F(0) − Y, (cells, n, outputs). In comments, N = outputs · n, and N′ is
+    the same of test inputs.
     """
-    regression, tested = beside.regression, beside.net.forward(beside.tests)
-    gram, cross = gram_matrix(out), gram_matrix(tested, out)
-    learned = flat(residual + beside.labels)
-    gap = flat(tested.values - beside.test_start)
-    gap = gap - regression.predictions_elsewhere(beside.cross, step)
-    spectrum = torch.linalg.eigvalsh(gram.nan_to_num(0.0, 0.0, 0.0))
-    size = beside.labels.flatten(1).norm(dim=1)
-    outputs, tests = residual.shape[-1], beside.tests.shape[1]
-    drift = (cross - beside.cross).view(len(cross), outputs, tests, -1)
+    regression, tested = comparison.regression, comparison.net.forward(comparison.tests)
+    H, K = gram_matrix(out), gram_matrix(tested, out)  # (cells, N, N), (cells, N′, N)
+    eigenvalues = torch.linalg.eigvalsh(H.nan_to_num(0.0, 0.0, 0.0))  # increasing, (cells, N)
+    moved = comparison.net.weights - comparison.start.weights  # W − W(0), (cells, m, d)
+    # F − F(0) less what kernel regression predicts, at training and at test inputs
+    learned = flat(residual + comparison.labels)  # F − F(0), (cells, N)
+    train_gap = learned - regression.predictions(step)  # (cells, N)
+    gradient_gap = learned - regression.predictions_by_gradient(step)  # (cells, N)
+    gap = flat(tested.values - comparison.test_start)  # F − F(0) at test inputs, (cells, N′)
+    gap = gap - regression.predictions_elsewhere(comparison.cross, step)  # (cells, N′)
+    size = comparison.labels.flatten(1).norm(dim=1)  # ‖Y‖, (cells,)
+    outputs, tests = residual.shape[-1], comparison.tests.shape[1]
+    # K − K*, by output and test input, (cells, outputs, test samples, N)
+    drift = (K - comparison.cross).view(len(K), outputs, tests, -1)
     return {
-        "train_loss": residual.square().sum((1, 2)) / 2,
+        "train_loss": residual.square().sum((1, 2)) / 2,  # ½‖F − F(0) − Y‖²
         "ntk_loss": regression.remaining(step).square().sum(1) / 2,
-        "lambda_min": spectrum[:, 0],
-        "lambda_max": spectrum[:, -1],
-        "movement": (beside.net.weights - beside.start.weights).norm(dim=-1).amax(1),
-        "kernel_drift": (gram - beside.gram).flatten(1).norm(dim=1),
+        "lambda_min": eigenvalues[:, 0],
+        "lambda_max": eigenvalues[:, -1],
+        "movement": moved.norm(dim=-1).amax(1),  # max_r ‖w_r − w_r(0)‖
+        "kernel_drift": (H - comparison.gram).flatten(1).norm(dim=1),  # ‖H − H*‖_F
         "test_drift": drift.norm(dim=-1).amax((1, 2)),
-        "train_gap": (learned - regression.predictions(step)).norm(dim=1) / size,
-        "gradient_gap": (learned - regression.predictions_by_gradient(step)).norm(dim=1) / size,
+        "train_gap": train_gap.norm(dim=1) / size,
+        "gradient_gap": gradient_gap.norm(dim=1) / size,
         "test_gap": gap.square().mean(1).sqrt(),
         "test_gap_most": gap.abs().amax(1),
     }
@@ -221,5 +231,5 @@ def _lists(columns: Mapping[str, Tensor]) -> dict[str, list[float]]:
     return {name: column.tolist() for name, column in columns.items()}
 
 
-def _over(steps: float, others: float) -> float:
-    return steps / others if others > 0 else math.nan
+def _ratio(number: float, size: float) -> float:
+    return number / size if size > 0 else math.nan

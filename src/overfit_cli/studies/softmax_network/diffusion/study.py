@@ -197,16 +197,16 @@ class SoftmaxDiffusion(Study[P]):
             yield train_cell(cell, training)
 
     def summary(self, result: CellResult[P]) -> str:
-        got = result.measurements
+        measured = result.measurements
         if result.reason:
             return "The loss diverged with every step size."
         distances = (
-            f"Samples lie {got['sliced_wasserstein']:.3g} from fresh draws, other fresh draws "
-            f"{got['wasserstein_fresh']:.3g} (sliced Wasserstein)."
+            f"Samples lie {measured['sliced_wasserstein']:.3g} from fresh draws, other fresh draws "
+            f"{measured['wasserstein_fresh']:.3g} (sliced Wasserstein)."
         )
-        if "score_share" not in got:
-            return f"On test points ‖F − x(0)‖² is {got['denoising_loss']:.3g}. {distances}"
-        share = 100 * got["score_share"]
+        if "score_share" not in measured:
+            return f"On test points ‖F − x(0)‖² is {measured['denoising_loss']:.3g}. {distances}"
+        share = 100 * measured["score_share"]
         return f"The score misses {share:.3g} % of the true one's square. {distances}"
 
 
