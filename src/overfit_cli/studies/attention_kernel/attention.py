@@ -132,5 +132,6 @@ class _PowerAttention(Function):
         for q, k, v, power, grad in zip(query, key, value, powers, grad_outputs, strict=True):
             in_C = product(grad * math.log(2), v.mT).mul_(power)  # (tokens, tokens)
             by_head.append((product(in_C, k), product(in_C.mT, q), product(power.mT, grad)))
+        # (heads of all samples, tokens, width)
         in_query, in_key, in_value = (torch.stack(parts) for parts in zip(*by_head, strict=True))
         return in_query, in_key, in_value

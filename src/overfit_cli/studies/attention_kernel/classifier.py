@@ -84,6 +84,7 @@ class Dropout(nn.Module):
         if self._on_device is None:
             seed = int(self._draws.integers(2**63))
             self._on_device = torch.Generator(x.device).manual_seed(seed)
+        # in the shape of x
         draws = torch.rand(x.shape, generator=self._on_device, device=x.device, dtype=x.dtype)
         return draws >= self.chance
 
@@ -137,7 +138,9 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         self.dropout = Dropout(dropout, named_rng(seed, "train", "dropout"))
+        # E, (vocabulary, d)
         self.embedding = nn.Parameter(torch.empty(shape.vocabulary, shape.d, dtype=dtype))
+        # P, (tokens, d)
         self.position = nn.Parameter(torch.empty(shape.length, shape.d, dtype=dtype))
         self.layers = nn.ModuleList(
             Layer(shape, KERNELS[kernel], self.dropout) for _ in range(shape.layers)
@@ -179,7 +182,7 @@ def _mean(x: Tensor, mask: Tensor | None) -> Tensor:
     """The mean over the tokens that aren't padding, (samples, d)."""
     if mask is None:
         return x.mean(-2)
-    weights = mask[..., None].to(x.dtype)
+    weights = mask[..., None].to(x.dtype)  # (samples, tokens, 1)
     return (x * weights).sum(-2) / weights.sum(-2)
 
 
@@ -188,6 +191,7 @@ def _initialise(model: Transformer, seed: int) -> None:
     with torch.no_grad():
         for name in ("embedding", "position"):
             table = getattr(model, name)
+            # in the shape of the table
             draws = named_rng(seed, "init", name).standard_normal(table.shape)
             table.copy_(torch.from_numpy(EMBEDDING_DEVIATION * draws))
         for name, module in model.named_modules():
@@ -195,6 +199,7 @@ def _initialise(model: Transformer, seed: int) -> None:
                 bound = module.in_features**-0.5
                 for part in ("weight", "bias"):
                     values = getattr(module, part)
+                    # in the shape of the weight or bias
                     draws = named_rng(seed, "init", name, part).uniform(-bound, bound, values.shape)
                     values.copy_(torch.from_numpy(draws))
 
@@ -261,6 +266,7 @@ def training_steps(
 def evaluate(model: Transformer, test: Examples, device: str) -> Evaluation:
     """Measure the model on all test samples, without dropout."""
     model.eval()
+    # units that are above 0 on some sample, (1,), then (hidden,)
     active = torch.zeros(1, dtype=torch.bool, device=device)
 
     def logits_of(part: Examples) -> Tensor:

@@ -143,12 +143,12 @@ def _initial_classes(
     if parameters.initialisation == "gaussian":
         return _gaussian(parameters, seed), np.ones(H)
     signs = first_step_sizes(parameters, seed)  # α, (heads,)
-    counts = np.ones(H)
+    counts = np.ones(H)  # (classes,)
     if not parameters.separate_heads and parameters.first_phase == "signs":
-        counts = np.array([(signs > 0).sum(), (signs < 0).sum()], dtype=np.float64)
-        signs = np.array([1.0, -1.0])
+        counts = np.array([(signs > 0).sum(), (signs < 0).sum()], dtype=np.float64)  # (2,)
+        signs = np.array([1.0, -1.0])  # (2,)
     elif not parameters.separate_heads:
-        counts, signs = np.array([float(H)]), signs[:1]
+        counts, signs = np.array([float(H)]), signs[:1]  # each (1,)
     return {
         "projection": signs[:, None, None] * first_gradient(first),  # (classes, T, d)
         "attention": np.zeros((len(signs), d, d)),
@@ -171,6 +171,7 @@ def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
 
 def squared_norm(weights: Mapping[str, Tensor], counts: Tensor) -> Tensor:
     """Return the squared Frobenius norm of all heads together, (cells,)."""
+    # each (cells, classes)
     by_name = [tensor.square().sum((-2, -1)) for tensor in weights.values()]
     by_class = torch.stack(by_name).sum(0)  # (cells, classes)
     return (counts * by_class).sum(-1)
@@ -330,7 +331,7 @@ class _Part:
         dominant = self._E_sum / 2 < self._E if scaled else None  # A > 1/2, (s, samples, t · C)
 
         # ∂L/∂u_t = Σ_i w_i Σ_s A x_s
-        totals = self._E_sum.view(n, T, cells, classes)
+        totals = self._E_sum.view(n, T, cells, classes)  # Σ_s E, (samples, t, cells, classes)
         ratios = (weights.T[:, None, :, None] / totals).view(n, columns)  # w / Σ_s E
         # `first` holds E before this line and w A after it
         wA = self._E.mul_(ratios)  # (s, samples, t · C)

@@ -70,8 +70,8 @@ def _join(in_UW: Tensor, in_WW: Tensor) -> Tensor:
     """
     n, T, d = in_UW.shape[:3]
     size_U, size_W = T * d, d**2
-    UW = in_UW.reshape(n, size_U, size_W)
-    hessians = UW.new_zeros(n, *(2 * [size_U + size_W]))
+    UW = in_UW.reshape(n, size_U, size_W)  # (samples, T d, d²)
+    hessians = UW.new_zeros(n, *(2 * [size_U + size_W]))  # (samples, parameters, parameters)
     hessians[:, :size_U, size_U:] = UW
     hessians[:, size_U:, :size_U] = UW.mT
     hessians[:, size_U:, size_U:] = in_WW.reshape(n, size_W, size_W)
@@ -121,7 +121,7 @@ def loss_curvature(by_class: list[Derivatives], counts: Tensor, labels: Tensor) 
     the classes' means, and, for changes of heads against each other, those of each class's block.
     The counts are the heads of each class.
     """
-    H = counts.sum()
+    H = counts.sum()  # a number
     logits = sum(
         count / H.sqrt() * head.outputs for count, head in zip(counts, by_class, strict=True)
     )
@@ -136,6 +136,7 @@ def loss_curvature(by_class: list[Derivatives], counts: Tensor, labels: Tensor) 
         [root * head.gradients for root, head in zip(roots, by_class, strict=True)], 1
     )  # (samples, classes · parameters)
     diagonal: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
+    # ∇²L / L on the classes, (classes · parameters, the same)
     hessian = diagonal + gradients.T @ (curved[:, None] * gradients)
     spectra = [torch.linalg.eigvalsh(hessian)]
     spectra += [
@@ -143,7 +144,7 @@ def loss_curvature(by_class: list[Derivatives], counts: Tensor, labels: Tensor) 
         for block, count in zip(blocks, counts, strict=True)
         if count > 1
     ]
-    eigenvalues = torch.cat(spectra)
+    eigenvalues = torch.cat(spectra)  # of ∇²L / L
     gradient = gradients.T @ (weights * labels)  # −∇L / L, (classes · parameters,)
     return LossCurvature(
         log_loss=float(log_mean_loss(margins)),
@@ -256,7 +257,7 @@ class Hypotheses:
 
 def largest_norm(projection: Tensor, counts: Tensor) -> Tensor:
     """Return the largest norm of a head's U, (cells,); classes without heads don't count."""
-    norms = projection.square().sum((-2, -1)).sqrt()
+    norms = projection.square().sum((-2, -1)).sqrt()  # (cells, classes)
     return torch.where(counts > 0, norms, 0.0).amax(-1)
 
 
@@ -333,7 +334,7 @@ def hypotheses(
         torch.cat([weights.projections.flatten(1), weights.attentions.flatten(1)], 1)
         for weights in (start, end)
     )  # (classes, parameters)
-    squares = (theta_end - theta_start).square().sum(1)
+    squares = (theta_end - theta_start).square().sum(1)  # ‖θ_h − θ₀_h‖², (classes,)
     return Hypotheses(
         Sizes(tokens, features, radius(inputs), float(end.counts.sum())),
         distance=float((end.counts * squares).sum().sqrt()),

@@ -82,7 +82,7 @@ def measure_landscape(
     rows = np.column_stack([points, flat]).tolist()
     for step, (a, b, loss) in enumerate(rows):
         training.log(cell, step, {"a": a, "b": b, "loss": loss})
-    surface = flat.reshape(count, count)
+    surface = flat.reshape(count, count)  # (points, points)
     return {
         "rms_laplacian": rms_laplacian(surface, spacing),
         "interior_minima": interior_minima(surface),
@@ -108,7 +108,7 @@ def interior_minima(surface: Floats) -> int:
     """Return the number of points off the edge that are below all of their eight neighbours."""
     rows, columns = surface.shape
     centre = surface[1:-1, 1:-1]
-    lower = np.ones(centre.shape, dtype=bool)
+    lower = np.ones(centre.shape, dtype=bool)  # off the edge, (rows − 2, columns − 2)
     for row in (0, 1, 2):
         for column in (0, 1, 2):
             if (row, column) != (1, 1):
@@ -133,9 +133,10 @@ def quadratic_residual(surface: Floats, steps: Floats) -> float:
     if surface.min() == surface.max():
         return 0.0
     a, b = np.meshgrid(steps, steps, indexing="ij")
+    # 1, a, b, a², ab, b² at each point, (points², 6)
     terms = np.stack([np.ones_like(a), a, b, a * a, a * b, b * b], -1).reshape(-1, 6)
     flat = surface.ravel()
-    fitted = terms @ np.linalg.lstsq(terms, flat, rcond=None)[0]
+    fitted = terms @ np.linalg.lstsq(terms, flat, rcond=None)[0]  # (points²,)
     return float(np.sqrt(np.mean(np.square(flat - fitted))) / flat.std())
 
 

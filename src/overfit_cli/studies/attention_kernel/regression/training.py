@@ -94,6 +94,7 @@ class _LayersTogether(CellsTogether[P, _LayerState, Step]):
         self._before, out = now, now.out
         squared = measures.squared_gradients(self._fixed, now.state, out)
         trained = self._fixed.trained
+        # ‖∇f‖² in what is trained, (cells,)
         total = torch.stack(list(squared.values())).sum(0) if trained == "all" else squared[trained]
         ratio = total / (2 * out.loss)  # (cells,)
         above = out.loss / self._counts.start > ROUND_OFF
@@ -194,7 +195,7 @@ def _initial_measurements(
     delta = measures.smallest_of_scores(fixed, state).tolist()
     stability = fixed.learning_rate * measures.largest_curvature(fixed, out)
     gradients = measures.squared_gradients(fixed, state, out)
-    residuals = out.residual.flatten(1).norm(dim=1).tolist()
+    residuals = out.residual.flatten(1).norm(dim=1).tolist()  # ‖MH(M₀) − y‖ of each cell
     by_cell = [
         _theory_of_cell(fixed, *each)
         for each in zip(problems, lambda_b, delta, residuals, strict=True)
@@ -262,7 +263,7 @@ class StepCounts:
     """
 
     def __init__(self, start: Tensor, rates: Iterable[str]) -> None:
-        count = torch.zeros_like(start, dtype=torch.int64)
+        count = torch.zeros_like(start, dtype=torch.int64)  # (cells,)
         self.start = start
         self.millionth = count - 1
         self.diverged = count - 1
@@ -270,8 +271,8 @@ class StepCounts:
 
     def add(self, step: int, loss: Tensor, bounds: Mapping[str, Tensor]) -> None:
         """Count a step, given the losses there and the bounds on their share of the start."""
-        share = loss / self.start
-        gone = ~torch.isfinite(loss) | (share > DIVERGED)
+        share = loss / self.start  # f(M_t)/f(M_0), (cells,)
+        gone = ~torch.isfinite(loss) | (share > DIVERGED)  # (cells,)
         self.diverged = torch.where(gone & (self.diverged < 0), step, self.diverged)
         self.millionth = torch.where((share <= 1e-6) & (self.millionth < 0), step, self.millionth)
         for name, limit in bounds.items():
@@ -287,9 +288,9 @@ class Descent:
 
     def __init__(self, start: Tensor, learning_rate: Tensor) -> None:
         self._start, self._learning_rate = start, learning_rate
-        self._told = start * (DIGITS * torch.finfo(start.dtype).eps)
-        self._least = torch.full_like(start, torch.inf)
-        self._fall = self._path = torch.zeros_like(start)
+        self._told = start * (DIGITS * torch.finfo(start.dtype).eps)  # (cells,)
+        self._least = torch.full_like(start, torch.inf)  # (cells,)
+        self._fall = self._path = torch.zeros_like(start)  # η Σ ‖∇f‖² and η Σ ‖∇f‖ so far, (cells,)
         self._losses: list[Tensor] = []
         self._squares: list[Tensor] = []
 
@@ -315,10 +316,11 @@ class Descent:
         if not self._losses:
             return
         losses, squares = torch.stack(self._losses), torch.stack(self._squares)  # (steps, cells)
+        # η Σ_{r≤t} ‖∇f(M_r)‖², (steps, cells)
         after = self._fall + self._learning_rate * squares.cumsum(0)
-        before = torch.cat([self._fall[None], after[:-1]])
+        before = torch.cat([self._fall[None], after[:-1]])  # η Σ_{r<t} ‖∇f(M_r)‖², (steps, cells)
         tells = (before > self._told) & (losses > ROUND_OFF * self._start)
-        ratio = ((self._start - losses) / before).where(tells, torch.inf)
+        ratio = ((self._start - losses) / before).where(tells, torch.inf)  # (steps, cells)
         self._least = torch.fmin(self._least, ratio.amin(0))
         self._fall = after[-1]
         self._path = self._path + self._learning_rate * squares.sqrt().sum(0)
@@ -330,11 +332,12 @@ class LipschitzRatios:
 
     def __init__(self, fixed: Constants, start: Tensor) -> None:
         self._fixed, self._start = fixed, start
-        self._outputs = self._gradients = torch.full_like(start, torch.nan)
+        self._outputs = self._gradients = torch.full_like(start, torch.nan)  # (cells,)
 
     def add(self, before: Step, after: Step) -> None:
         """Take in a step and the next one, where the weights moved by more than round-off."""
         fixed = self._fixed
+        # ‖M′ − M‖ = η ‖∇f(M)‖, (cells,)
         moved = fixed.learning_rate * engine.squared_norm(fixed, before.gradients).sqrt()
         tells = moved.square() > ROUND_OFF * self._start
         # the labels cancel
@@ -343,7 +346,7 @@ class LipschitzRatios:
             name: gradient.minus(before.gradients[name])
             for name, gradient in after.gradients.items()
         }
-        gradients = engine.squared_norm(fixed, apart).sqrt()
+        gradients = engine.squared_norm(fixed, apart).sqrt()  # (cells,)
         self._outputs = _larger(self._outputs, outputs / moved, tells)
         self._gradients = _larger(self._gradients, gradients / moved, tells)
 

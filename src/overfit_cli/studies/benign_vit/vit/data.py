@@ -84,7 +84,7 @@ def draw_samples(parameters: BenignVitParameters, seed: int, split: Split, sampl
     if split == "train" and parameters.labels == "balanced":
         signs[1::2] = 1 - signs[0::2][: samples // 2]  # pair by pair, so that more extend fewer
     labels: Floats = np.where(signs == 1, 1.0, -1.0)
-    tokens = np.zeros((samples, parameters.tokens, noise.shape[2]))
+    tokens = np.zeros((samples, parameters.tokens, noise.shape[2]))  # (samples, tokens, features)
     tokens[:, 1:] = noise
     tokens[np.arange(samples), 0, np.where(labels > 0, 0, 1)] = 1.0
     flip_draws: Floats = named_rng(seed, split, "flips").random(labels.shape)
@@ -103,7 +103,7 @@ def _noise_in_law(parameters: BenignVitParameters, seed: int, split: Split, samp
     """Noise in `noise_tokens` + 2 coordinates; training tokens' own axes follow test tokens'."""
     rows = samples * (parameters.tokens - 1)
     before = parameters.test_samples * (parameters.tokens - 1) if split == "train" else 0
-    noise = np.zeros((rows, parameters.noise_tokens + 2))
+    noise = np.zeros((rows, parameters.noise_tokens + 2))  # (rows, noise tokens + 2)
     if parameters.noise == "isotropic":
         noise[:, :2] = named_rng(seed, split, "noise along signals").standard_normal((rows, 2))
     normals, lengths = named_rng(seed, split, "noise"), named_rng(seed, split, "noise lengths")
@@ -181,7 +181,7 @@ def bartlett_rows(
         Shape (rows, min(before + rows, dimension)).
     """
     width = min(before + rows, dimension)
-    factor = np.zeros((rows, width))
+    factor = np.zeros((rows, width))  # (rows, min(before + rows, dimension))
     for row in range(rows):
         axis = before + row
         factor[row, :axis] = normals.standard_normal(min(axis, width))

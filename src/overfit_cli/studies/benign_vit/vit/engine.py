@@ -259,7 +259,7 @@ class TokenSpace:
         tokens = self.s.shape[1]
         by_sample = (cells * samples, tokens, -1)
         products = torch.bmm(self.q.view(by_sample), self.k.view(by_sample).mT)  # q̃ k̃ᵀ
-        products = products.view(cells, samples, tokens, tokens)
+        products = products.view(cells, samples, tokens, tokens)  # (cells, samples, tokens, tokens)
         v = self.v.view(cells, samples, tokens)  # (cells, samples, tokens)
         return self.read_out(products, v, self.labels)
 

@@ -46,11 +46,11 @@ def largest_margin(vectors: Floats) -> LargestMargin:
     of non-negative least squares. Labels are multiplied into the vectors, (vectors, dimensions).
     """
     scale = float(np.linalg.norm(vectors, axis=1).max()) or 1.0
-    rows = np.vstack([vectors.T / scale, np.ones(len(vectors))])
-    target = np.zeros(len(rows))
+    rows = np.vstack([vectors.T / scale, np.ones(len(vectors))])  # (dimensions + 1, vectors)
+    target = np.zeros(len(rows))  # (dimensions + 1,)
     target[-1] = 1.0
     weights, _ = nnls(rows, target)
-    shortest = weights @ vectors / weights.sum()
+    shortest = weights @ vectors / weights.sum()  # (dimensions,)
     length = float(np.linalg.norm(shortest))
     direction: Floats = shortest / length if length else shortest
     return LargestMargin(direction, float((vectors @ direction).min()), length)
@@ -107,7 +107,7 @@ def optimal_attention(means: Floats) -> Floats:
     """Return W_opt of unit norm, (features, features), from rows μ₊, μ₋, ν₁ to ν_M (equation 9)."""
     plus, minus, *patterns = means
     total = plus + minus
-    W = np.outer(plus, plus) + np.outer(minus, minus)
+    W = np.outer(plus, plus) + np.outer(minus, minus)  # (features, features)
     W = W + sum(np.outer(pattern, total) for pattern in patterns)
     unit: Floats = W / np.linalg.norm(W)
     return unit
@@ -124,7 +124,7 @@ def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> di
     oracle = plus - minus
     sparsity = float(problem.train.relevant.mean())
     row = weights.projections[0, 0].numpy() / signs[0]  # the same for all tokens
-    coefficient = float(row @ oracle / (oracle @ oracle)) / sparsity
+    coefficient = float(row @ oracle / (oracle @ oracle)) / sparsity  # ⟨row, u⋆⟩ / (‖u⋆‖² ζ)
     deviation = float(np.linalg.norm(row - sparsity / 4 * oracle))
     stated = mixture_margins(problem.train, problem.patterns, deviation)
     largest, constructed = tangent_margins(problem, weights, signs)
@@ -160,9 +160,9 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
     The patterns are μ₊, μ₋ and ν₁ to ν_M as rows.
     """
     assert samples.relevant is not None
-    irrelevant = samples.inputs[~samples.relevant]
+    irrelevant = samples.inputs[~samples.relevant]  # (irrelevant tokens, features)
     others = patterns[2:]
-    noise = irrelevant - others[(irrelevant @ others.T).argmax(1)]
+    noise = irrelevant - others[(irrelevant @ others.T).argmax(1)]  # (irrelevant tokens, features)
     return MixtureMargins(
         tokens=samples.inputs.shape[1],
         sparsity=float(samples.relevant.mean()),
@@ -178,7 +178,7 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
 def _definition_1(problem: Problem, weights: Weights, stated: MixtureMargins) -> dict[str, float]:
     """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one."""
     inputs = weights.projections.new_tensor(problem.train.inputs)
-    norms = weights.projections.flatten(1).norm(dim=1)
+    norms = weights.projections.flatten(1).norm(dim=1)  # ‖U_h‖, (classes,)
     heads = float(weights.counts.sum())
     output = inputs.new_zeros(len(inputs))  # Φ̃, (samples,)
     for count, U, W in zip(weights.counts, weights.projections, weights.attentions, strict=True):
@@ -198,7 +198,7 @@ def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
     samples, relevant = problem.train, problem.train.relevant
     assert relevant is not None
     W = torch.as_tensor(stated.norm_needed(MISSED) * optimal_attention(problem.patterns))  # Γ W_opt
-    X = torch.as_tensor(samples.inputs)
+    X = torch.as_tensor(samples.inputs)  # (samples, tokens, features)
     outputs = derivatives(X, torch.as_tensor(_oracle(problem)), W).outputs  # (samples,)
     A = (X @ W @ X.mT).softmax(-1)  # (samples, t, s)
     missed = (A * torch.as_tensor(~relevant)[:, None]).sum(-1)  # (samples, t)

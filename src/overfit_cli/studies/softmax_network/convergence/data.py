@@ -69,7 +69,7 @@ def _digits(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Floats
     The label is 1 for an even digit, and −1 for an odd one.
     """
     points, digits = digit_components(parameters.d)
-    labels = np.where(digits % 2 == 0, 1.0, -1.0)[:, None]
+    labels = np.where(digits % 2 == 0, 1.0, -1.0)[:, None]  # (n, 1)
     order = named_rng(seed, "train", "digits").permutation(len(points))
     train, test = order[: parameters.n], order[len(points) - parameters.test_samples :]
     return points[train], labels[train], points[test]

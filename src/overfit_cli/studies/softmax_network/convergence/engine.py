@@ -75,9 +75,11 @@ class KernelRegression:
         K is H between those and the training inputs, (cells, N′, N).
         """
         decay = self.rates[:, None] * self.eigenvalues  # η m λ, (cells, N)
-        # (1 − η m λ)^t − 1 without cancellation, where the logarithm exists; (cells, N) each
+        # (1 − decay)^t − 1 without cancellation, where the logarithm exists, (cells, N)
         power = torch.expm1(step * torch.log1p(-decay.clamp(max=1 - 1e-15)))
+        # Σ_{r<t} (1 − decay)^r, (cells, N)
         exact = torch.where(decay < 1, -power / decay, (1 - (1 - decay) ** step) / decay)
+        # the same without loss of digits, (cells, N)
         summed = torch.where(decay.abs() * step < 1e-12, float(step), exact)
         coefficients = self._rotate_back(self.rates[:, None] * summed * self.labels)  # m γ
         return (cross @ coefficients[..., None]).squeeze(-1)
@@ -87,6 +89,7 @@ class KernelRegression:
 
         Its step size is η over the largest m λ: with η itself it would diverge.
         """
+        # η m λ² / λ_max, (cells, N)
         decay = self.rates[:, None] * self.eigenvalues.square() / self.largest[:, None]
         return self._rotate_back((1 - (1 - decay) ** step) * self.labels)
 
@@ -235,6 +238,7 @@ def jacobian_by_autograd(net: Network, inputs: Tensor) -> Tensor:
         W = net.weights.clone().requires_grad_()  # (cells, m, d)
         F = Network(net.activation, W, net.signs).forward(inputs).values  # (cells, n, outputs)
         scalars = F.sum(0).mT.flatten()  # cells don't see each other's weights; (outputs · n,)
+        # each (cells, m, d)
         rows = [torch.autograd.grad(scalar, W, retain_graph=True)[0] for scalar in scalars]
     return torch.stack([row.flatten(1) for row in rows], 1)
 

@@ -113,7 +113,7 @@ def tangent_spectrum(
     """
     X = torch.as_tensor(network_inputs(train.noisy, train.times, radius))  # (points, 1 + d)
     first = X[None, :IN_SPECTRUM]  # (1, n, 1 + d)
-    sigma = torch.tensor([parameters.sigma], dtype=X.dtype)
+    sigma = torch.tensor([parameters.sigma], dtype=X.dtype)  # (1,)
     H = limit_gram_matrix(cast("Activation", parameters.model), first, first, sigma, 1)  # (1, n, n)
     if not H.isfinite().all():
         return math.nan, math.nan
@@ -192,6 +192,7 @@ class _InTraining:
     def _tensors(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """Return inputs X, (1, points, 1 + d), and x(0) as Y, (1, points, d)."""
         weights = self._denoiser.net.weights
+        # (points, 1 + d)
         X = torch.as_tensor(network_inputs(pairs.noisy, pairs.times, self._denoiser.radius))
         Y = torch.as_tensor(pairs.clean)  # (points, d)
         return X[None].to(weights), Y[None].to(weights)
