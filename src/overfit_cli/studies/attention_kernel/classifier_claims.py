@@ -206,7 +206,7 @@ class ClassifierClaims:
             ABOVE_SHORTCUT,
             f"Test accuracy less that of {self.shortcut}, for the better kernel, "
             f"{best.in_words()}.",
-            chosen=_chosen(first, second),
+            chosen=_count_tried(first, second),
         )
 
     def _head_alive(self, cells: pd.DataFrame) -> Measurement:
@@ -238,7 +238,7 @@ def _loss_difference(first: BestSetting, second: BestSetting, cells: pd.DataFram
         LOWER,
         f"Test loss averaged over {first.column('steps').max():g} steps: {first.in_words()}, less "
         f"{second.in_words()}, seed by seed.",
-        chosen=_chosen(first, second),
+        chosen=_count_tried(first, second),
         more=BEST_KERNELS.at_shared_values(cells, (first.name, second.name)),
     )
     return unless_at_edge(measured, first, second)
@@ -252,7 +252,7 @@ def _accuracy_difference(
         second.column("test_accuracy"),
         HIGHER,
         f"Final test accuracy: {first.in_words()}, less {second.in_words()}, seed by seed.",
-        chosen=_chosen(first, second),
+        chosen=_count_tried(first, second),
     )
     return unless_at_edge(measured, first, second)
 
@@ -276,7 +276,7 @@ def _difference(
     return judged(estimate, margin, details=details | dict(more or {}), note=note)
 
 
-def _chosen(first: BestSetting, second: BestSetting) -> int:
+def _count_tried(first: BestSetting, second: BestSetting) -> int:
     """Of how many step sizes the best was chosen, on the same seeds.
 
     The choice favours a kernel that is as good at many of them, so an interval takes the level of
@@ -303,7 +303,7 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
         STEADIER,
         "How far the final test accuracy lies from its kernel's median: softmax's less the "
         "Gaussian's, seed by seed, each at its best step size.",
-        chosen=_chosen(gaussian, softmax),
+        chosen=_count_tried(gaussian, softmax),
         more={
             f"{name}, worst accuracy": float(values.min()) for name, values in accuracies.items()
         },

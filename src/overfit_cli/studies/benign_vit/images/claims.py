@@ -44,7 +44,7 @@ CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
 """N and SNR at the two corners of the grid that the transition must lie in: MNIST's the paper's."""
 
 
-def _fitted(cells: pd.DataFrame) -> Measurement:
+def _judge_fitted(cells: pd.DataFrame) -> Measurement:
     return every_cell_fitted(GRID.of(cells), FITTED, "epochs", "passes")
 
 
@@ -89,7 +89,7 @@ CLAIMS = (
         source="Jiang et al. 2024, section 6",
         statement="The training images are fitted at every N and every signal-to-noise ratio.",
         holds_where=FITTED.in_words("the share of seeds on which all cells are"),
-        measure=_fitted,
+        measure=_judge_fitted,
         preset="fig2",
     ),
     Claim(

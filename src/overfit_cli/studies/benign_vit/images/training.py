@@ -44,7 +44,7 @@ def train_cell(cell: Cell[P], training: Training) -> CellResult[P]:
     train, test = (_OnDevice(digits, dtype, device) for digits in (task.train, task.test))
     model = ImageTransformer(parameters, cell.seed).to(device, dtype)
     if training.logs:
-        training.log(cell, 0, _measured(model, train, test))
+        training.log(cell, 0, _measure(model, train, test))
     steps = epoch = 0
     reason = ""
     for epoch, mean_loss in enumerate(_passes(model, parameters, train, cell.seed), start=1):
@@ -53,16 +53,16 @@ def train_cell(cell: Cell[P], training: Training) -> CellResult[P]:
         if reason:
             break
         if training.logs:
-            training.log(cell, steps, _measured(model, train, test))
+            training.log(cell, steps, _measure(model, train, test))
         near = mean_loss <= NEAR * parameters.epsilon or epoch == parameters.max_epochs
         reason = failure(evaluate(model, train)[0], parameters.epsilon) if near else "step limit"
         if not reason or epoch == parameters.max_epochs:
             break
-    measured = {**_measured(model, train, test), "epochs": float(epoch)}
+    measured = {**_measure(model, train, test), "epochs": float(epoch)}
     return CellResult(cell, finite(measured), steps, reason)
 
 
-def _measured(model: ImageTransformer, train: _OnDevice, test: _OnDevice) -> dict[str, float]:
+def _measure(model: ImageTransformer, train: _OnDevice, test: _OnDevice) -> dict[str, float]:
     train_loss, train_error = evaluate(model, train)
     test_loss, test_error = evaluate(model, test)
     return {

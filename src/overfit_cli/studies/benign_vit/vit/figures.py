@@ -241,7 +241,7 @@ def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
 
 def has_step_powers(data: FigureData) -> bool:
     """Whether steps can be fitted in one of the regimes."""
-    return bool(_fitted(data))
+    return bool(_fits(data))
 
 
 @styled
@@ -251,7 +251,7 @@ def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
     Raises:
         UserError: if no parameter that T depends on takes three values.
     """
-    rows = _fitted(data)
+    rows = _fits(data)
     if not rows:
         raise UserError(
             f"Steps are drawn against {', '.join(STEP_POWERS['benign'])}: one of them must take "
@@ -261,7 +261,7 @@ def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
     return draw_powers(data, rows, "steps", "gradient steps")
 
 
-def _fitted(data: FigureData) -> dict[str, FittedPowers]:
+def _fits(data: FigureData) -> dict[str, FittedPowers]:
     """The fit in each regime that has one."""
     fits = {regime: step_scaling(data.cells, regime) for regime in STEP_POWERS}
     return {

@@ -40,7 +40,7 @@ _SIZES = Selection(
 )
 
 
-def _wide(cells: pd.DataFrame) -> pd.Series[bool]:
+def _is_wide(cells: pd.DataFrame) -> pd.Series[bool]:
     """Whether D d ≥ N n²."""
     return cells["d"] * cells["d_h"] >= cells["n"] * cells["tokens"] ** 2
 
@@ -66,7 +66,7 @@ def _lambda_b(cells: pd.DataFrame) -> Measurement:
 def _delta(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is above zero wherever D d ≥ N n²."""
     chosen = done(_SIZES.of(cells))
-    chosen = chosen[_wide(chosen)]
+    chosen = chosen[_is_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d ≥ N n².")
     smallest = numbers(chosen, "delta")
@@ -93,7 +93,7 @@ def _delta(cells: pd.DataFrame) -> Measurement:
 def _delta_needs(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is zero wherever D d < N n²; it can't be otherwise."""
     chosen = done(_SIZES.of(cells))
-    chosen = chosen[~_wide(chosen)]
+    chosen = chosen[~_is_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d < N n².")
     smallest = numbers(chosen, "delta")

@@ -84,7 +84,7 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
 
     It fails only where the best step size lies among those tried: beyond them there may be better.
     """
-    reached = _reached(chosen)
+    reached = _zero_by_seed(chosen)
     count = int(reached.sum(axis=1).max())
     share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
     measured = judged(
@@ -98,14 +98,14 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
         note=f"The share of seeds whose loss falls below {ZERO:g} of its start, at the step size "
         "that has most of them; the interval allows for that choice.",
     )
-    best = _best(chosen, reached)
+    best = _best_step_size(chosen, reached)
     if measured.verdict != "fails" or best not in (reached.index[0], reached.index[-1]):
         return measured
     edge = f"The best step size, {best:g}, is at the edge of those tried: beyond may be better."
     return replace(measured, verdict="inconclusive", note=f"{measured.note} {edge}")
 
 
-def _reached(cells: pd.DataFrame) -> pd.DataFrame:
+def _zero_by_seed(cells: pd.DataFrame) -> pd.DataFrame:
     """Which seeds went to zero at which step size, (step sizes, seeds), of those all were run at.
 
     A seed counts where all of its cells at a step size went to zero.
@@ -117,7 +117,7 @@ def _reached(cells: pd.DataFrame) -> pd.DataFrame:
     return complete.astype(bool)
 
 
-def _best(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
+def _best_step_size(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
     """The step size that most seeds went to zero at; of several, that of the lowest losses."""
     losses = cells["relative_loss"].astype(float).where(cells["status"] == "done", np.inf)
     medians = losses.groupby(cells["learning_rate"]).median().loc[reached.index]

@@ -68,7 +68,7 @@ def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame]
     return measure
 
 
-def _unchanged(number: BySeed, words: str) -> OfBoundaries:
+def _judge_change(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is the same at every dimension as at the smallest."""
 
     def judge(series: list[Boundary]) -> Measurement:
@@ -86,7 +86,7 @@ def _unchanged(number: BySeed, words: str) -> OfBoundaries:
     return judge
 
 
-def _if_fine(judge: OfBoundaries) -> OfBoundaries:
+def _require_fine(judge: OfBoundaries) -> OfBoundaries:
     """Leave open what a grid tells of widths that is nearly as coarse as they are."""
 
     def judged_if_fine(series: list[Boundary]) -> Measurement:
@@ -119,7 +119,7 @@ def _exponent(series: list[Boundary]) -> Measurement:
     )
 
 
-def _balance(number: BySeed, words: str) -> OfBoundaries:
+def _judge_balance(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is proportional to the balance of learning."""
 
     def judge(series: list[Boundary]) -> Measurement:
@@ -222,7 +222,7 @@ BOUNDARIES = (
         "grows.",
         holds_where=SAME.in_words("C at every d over C at the smallest"),
         measure=_judge_boundaries(
-            "d", _unchanged(lambda boundary: boundary.constants, "N·SNR² at the crossing")
+            "d", _judge_change(lambda boundary: boundary.constants, "N·SNR² at the crossing")
         ),
         figure="dimension",
         preset="dimension",
@@ -243,8 +243,8 @@ BOUNDARIES = (
         holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
         measure=_judge_boundaries(
             "d",
-            _if_fine(
-                _unchanged(
+            _require_fine(
+                _judge_change(
                     lambda boundary: boundary.widths,
                     f"the factor in N·SNR² in which the test loss falls from {HARMFUL_LOSS:g} to "
                     f"{FIGURE_1_THRESHOLD:g}",
@@ -258,13 +258,15 @@ BOUNDARIES = (
         "transition-balance",
         "As σ̃_p/σ_p changes, the transition keeps beginning where signal and noise are learned "
         f"equally fast: N·SNR² at a test loss of {HARMFUL_LOSS:g} scales with {BALANCE_IN_WORDS}.",
-        _balance(lambda boundary: boundary.onsets, f"N·SNR² at a test loss of {HARMFUL_LOSS:g}"),
+        _judge_balance(
+            lambda boundary: boundary.onsets, f"N·SNR² at a test loss of {HARMFUL_LOSS:g}"
+        ),
     ),
     _balance_claim(
         "constant-balance",
         f"As σ̃_p/σ_p changes, so does figure 1's constant: N·SNR² at a test loss of "
         f"{FIGURE_1_THRESHOLD:g} scales with {BALANCE_IN_WORDS} too.",
-        _balance(
+        _judge_balance(
             lambda boundary: boundary.constants, f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}"
         ),
     ),

@@ -91,7 +91,7 @@ def _grid(cells: pd.DataFrame) -> pd.DataFrame:
     return done(whole_grid(GRID.of(cells), "snr", "n"), MOST_FAILED)
 
 
-def _fitted(cells: pd.DataFrame) -> Measurement:
+def _judge_fitted(cells: pd.DataFrame) -> Measurement:
     grid = whole_grid(GRID.of(cells), "snr", "n")
     benign = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if benign.all() or not benign.any():
@@ -217,7 +217,7 @@ FIGURE_1 = (
         source="Jiang et al. 2024, section 6 and Theorems 4.1.1 and 4.2.1",
         statement="Every cell is fitted to ε, where overfitting is benign and where it is harmful.",
         holds_where=FITTED.in_words("the share of seeds on which all cells are"),
-        measure=_fitted,
+        measure=_judge_fitted,
         preset="fig1",
     ),
     Claim(
