@@ -63,11 +63,8 @@ def attend(
 
         −c ‖q − k‖² / √d = [2c q / √d, −c ‖q‖² / √d, 1] · [k, 1, −c ‖k‖² / √d].
 
-    Args:
-        kernel: the kernel.
-        query, key, value: shape (..., heads, tokens, width).
-        mask: true where a key is a token and not padding, (samples, 1, 1, tokens), with samples the
-            axis before the heads; each sample has a token.
+    The mask, (samples, 1, 1, tokens), is true where a key is a token and not padding; samples are
+    the axis before the heads, and each has a token.
     """
     scale = kernel.scale(key.shape[-2])
     value = value if scale == 1 else value * scale

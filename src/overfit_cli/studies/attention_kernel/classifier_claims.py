@@ -311,12 +311,12 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
 
 
 def worst_is_lower(first: ArrayLike, second: ArrayLike, *, note: str = "") -> Measurement:
-    """Return the measurement of a claim that the worst run of one sample is below the other's.
+    """Measure whether the worst run of the first sample is below that of the second.
 
     A single worst run says little: it is lower than the other's every second time where both
-    samples are alike. So the claim holds where the `lowest_needed` values are all of `one`, fails
-    where they are all of `other`, and is open otherwise; a tie between the samples there is no
-    order. Where runs of both share a seed and are alike for that, an error is rarer still.
+    samples are alike. So the claim holds where the `lowest_needed` values are all of the first,
+    fails where they are all of the second, and is open otherwise; a tie between the samples there
+    is no order. Where runs of both share a seed and are alike for that, an error is rarer still.
     """
     lower, higher = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
     runs, needed = len(lower), 0

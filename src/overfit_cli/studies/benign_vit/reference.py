@@ -72,7 +72,7 @@ def flipped_labels(samples: Samples, label_flip: float) -> Floats:
 def train_one_cell(
     parameters: BenignVitParameters, seed: int, drawn: Realisation | None = None
 ) -> Trained:
-    """Train one cell by autograd until its loss is at most ε, as anyone would write it."""
+    """Train one cell by plain autograd until its loss is at most ε."""
     drawn = draw(parameters, seed) if drawn is None else drawn
     dtype = getattr(torch, parameters.dtype)
     model = VisionTransformer(_scaled(drawn.weights, parameters), dtype)

@@ -209,12 +209,9 @@ class HeadGradients:
     def __call__(self, U: Tensor, W: Tensor, mixing: Tensor, H: Tensor, scaled: bool) -> Gradients:
         """Return logits and gradients of L = mean log(1 + exp(−y Φ̃)).
 
-        Args:
-            U: shape (cells, classes, tokens, features).
-            W: shape (cells, classes, features, features).
-            mixing: the factor of a class's output in the logit, shape (cells, classes).
-            H: the number of heads, shape (cells,).
-            scaled: whether gradients are divided by the loss; they then don't underflow with it.
+        U is (cells, classes, T, d), W (cells, classes, d, d), the mixing, which multiplies a
+        class's output in the logit, (cells, classes), and H (cells,). Where `scaled`, gradients are
+        divided by the loss; they then don't underflow with it.
         """
         by_part = []
         for part, y in zip(self._parts, self._labels, strict=True):
@@ -274,11 +271,6 @@ class _Part:
 
         first: S, then E (after `logits`), then w A;    second: G (after `logits`), then ∂L/∂S;
         third: scores in another order, then E G;    row: max_s S, then Ḡ (after `logits`).
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        memory: three vectors that the arrays over pairs of tokens are written to.
-        cells, classes: how many there are.
     """
 
     def __init__(self, inputs: Tensor, memory: Sequence[Tensor], cells: int, classes: int) -> None:

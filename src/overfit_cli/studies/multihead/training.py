@@ -326,7 +326,7 @@ class Steps:
         return self._optimiser in ("loss-normalised", "gradient-normalised")
 
     def take(self, weights: Weights, gradients: Mapping[str, Tensor]) -> None:
-        """Change the weights by a step θ ← θ − η · direction, in index."""
+        """Change the weights by a step θ ← θ − η · direction, in place."""
         self._taken += 1
         size = self._step_sizes  # η, (cells, 1, 1, 1)
         if self._optimiser == "gradient-normalised":  # η / ‖∇L‖

@@ -162,16 +162,10 @@ def gradient_in_keys(kernel: Kernel, scores: Tensor, state: Projections) -> Tens
 
 
 def _through_scores(kernel: Kernel, scores: Tensor, vectors: Tensor, others: Tensor) -> Tensor:
-    """Return ∂f/∂v from ∂f/∂C, in the shape of v.
+    """Return ∂f/∂v from ∂f/∂C, in the shape of v, (cells, heads, samples, tokens, width).
 
-    With C = v·w / √d it is Σ_j (∂f/∂C_j) w_j / √d, and with C = −c ‖v − w‖² / √d it is
-    (2c / √d) Σ_j (∂f/∂C_j) (w_j − v).
-
-    Args:
-        kernel: the kernel.
-        scores: ∂f/∂C, with rows for `vectors`, (cells, heads, samples, tokens, tokens).
-        vectors: v, shape (cells, heads, samples, tokens, width).
-        others: w, in the same shape.
+    With C = v·w / √d it is Σ_j (∂f/∂C_j) w_j / √d, and with C = −c ‖v − w‖² / √d it is (2c / √d)
+    Σ_j (∂f/∂C_j) (w_j − v). The rows of ∂f/∂C are for v; w are the `others`.
     """
     root = math.sqrt(vectors.shape[-1])
     products = scores @ others  # (cells, heads, samples, tokens, width)

@@ -164,21 +164,12 @@ def bartlett_rows(
     dimension: int,
     before: int = 0,
 ) -> NDArray[np.float64]:
-    """Draw standard normal vectors in `dimension` dimensions, up to a rotation.
+    """Draw standard normal vectors up to a rotation, (rows, min(before + rows, dimension)).
 
-    The result L is lower triangular: row i has standard normal parts along the axes of the
-    `before` + i rows before it, and along its own the square root of a chi-square number with
-    `dimension` − `before` − i degrees of freedom. Then L Lᵀ has the law of Z Zᵀ with Z of shape
-    (rows, dimension), entries standard normal.
-
-    Args:
-        normals, lengths: where to draw from; more rows extend fewer.
-        rows: how many vectors.
-        dimension: theirs.
-        before: how many vectors have brought in an axis before them.
-
-    Returns:
-        Shape (rows, min(before + rows, dimension)).
+    The result L is lower triangular: row i has standard normal parts along the axes of the `before`
+    + i rows before it, and along its own the square root of a chi-square number with `dimension` −
+    `before` − i degrees of freedom. Then L Lᵀ has the law of Z Zᵀ with Z of shape (rows,
+    dimension), entries standard normal. More rows extend fewer.
     """
     width = min(before + rows, dimension)
     factor = np.zeros((rows, width))  # (rows, min(before + rows, dimension))

@@ -138,7 +138,7 @@ class VitsTogether(CellsTogether[P, CellState[P], ForwardPass]):
     A cell ends when its training loss is at most its ε, isn't finite, or its steps are spent.
 
     Attributes:
-        state: of the cells that go on; changed in index by each stride.
+        state: of the cells that go on; changed in place by each stride.
     """
 
     def __init__(self, cells: Cells[P], training: Training) -> None:

@@ -46,7 +46,7 @@ class Errors:
     """Means over points at one time."""
 
     denoising_loss: float  # ‖F − x(0)‖², what is lost on points that weren't trained on
-    # ‖F − E[x(0) | x(t)]‖²; nan where nobody knows the truth, as the next two
+    # ‖F − E[x(0) | x(t)]‖²; nan where the truth isn't known, as the next two
     denoiser_error: float
     score_error: float  # ‖s − ∇ log p_t‖²
     score_square: float  # ‖∇ log p_t‖²
