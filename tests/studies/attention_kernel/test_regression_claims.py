@@ -11,7 +11,7 @@ from calibration.rates import MOST_ERRORS, TRUTHS, design, errors, rates
 from overfit_cli.claims.rules import exactly
 from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
-from overfit_cli.studies.attention_kernel.regression.claims.lemmas import LEMMAS, Lemma
+from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMAS, Lemma
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
 

@@ -6,7 +6,9 @@ cache folder, so that no stage is trained twice, nor again after a kill.
 
 The plane has one direction in W_Q and one in W_K of the first layer. Only that layer's queries and
 keys change over the plane, and they change linearly: q = q₀ + a q₁, k = k₀ + b k₁. So what comes
-before them is computed once, and many points go through the rest of the network together.
+before them is computed once, and many points go through the rest of the network together. The
+surface of a cell is L(W_Q + a d₁, W_K + b d₂): the mean cross-entropy on a fixed batch at points
+(a, b) around the network (figure 4).
 """
 
 from __future__ import annotations
@@ -26,18 +28,22 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.core.classification import Task, minibatches
+from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.classification import Examples, Task, minibatches, on_device
 from overfit_cli.core.files import cache_folder, fingerprint, locked, write_whole
-from overfit_cli.core.training import named_rng
+from overfit_cli.core.training import Training, failure, named_rng
 from overfit_cli.studies.attention_kernel.classifier import (
     Layer,
     Transformer,
     build_model,
+    evaluate,
     key_mask,
     training_steps,
 )
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+from overfit_cli.studies.attention_kernel.landscape.theory import Floats, Losses, measure_landscape
 
+P = KernelLandscapeParameters
 NETWORK_VERSION = 1
 """Raised whenever the same parameters and seed would give another network."""
 
@@ -54,9 +60,7 @@ _SECOND_STAGE = {"kernel", "second_steps"}
 Network = TypeVar("Network", bound=torch.nn.Module)
 
 
-def trained_network(
-    parameters: KernelLandscapeParameters, task: Task, seed: int, stage: int, device: str
-) -> Transformer:
+def trained_network(parameters: P, task: Task, seed: int, stage: int, device: str) -> Transformer:
     """Return the network after a stage, 1 or 2, from the cache folder if it is there.
 
     Each stage has an optimiser of its own; the second takes the minibatches after the first's.
@@ -72,12 +76,7 @@ def trained_network(
 
 
 def _train_stage(
-    model: Transformer,
-    parameters: KernelLandscapeParameters,
-    task: Task,
-    seed: int,
-    stage: int,
-    device: str,
+    model: Transformer, parameters: P, task: Task, seed: int, stage: int, device: str
 ) -> None:
     """Train a stage; the second goes on from the first with the minibatches that follow."""
     first, steps = 0, parameters.training_steps
@@ -99,7 +98,7 @@ def data_fingerprint(task: Task) -> str:
     return fingerprint(*(array for array in arrays if array is not None))
 
 
-def _network_name(parameters: KernelLandscapeParameters, seed: int, stage: int, data: str) -> str:
+def _network_name(parameters: P, seed: int, stage: int, data: str) -> str:
     """Return the name of the network after a stage, the same for cells that share it."""
     left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
     text = parameters.model_dump_json(exclude=left_out)
@@ -240,3 +239,43 @@ class Plane:
             logits.flatten(0, 1), labels.flatten(), reduction="none"
         )  # −log softmax(logits)_y, (points · samples,)
         return losses.view(len(points), -1).sum(1)  # (points,)
+
+
+def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
+    """Train a cell's network, evaluate the surface around it, and measure its roughness.
+
+    With 50 points of spacing 0.02 the surface is section 5.2's, from −0.48 to 0.5.
+    """
+    parameters, device = cell.parameters, training.device
+    first, model = (trained_network(parameters, task, cell.seed, k, device) for k in (1, 2))
+    batch = fixed_batch(parameters, task, cell.seed)
+    centre = evaluate(model, batch, device).loss
+    steps = parameters.training_steps + parameters.second_steps
+    if reason := failure(centre):
+        return CellResult(cell, {}, steps, reason)
+    name = f"{cell.key}-{data_fingerprint(task)}-{device}.npz"
+    losses = losses_around(model, cell, batch, device)
+    points = parameters.points, parameters.spacing
+    measured = measure_landscape(losses, points, centre, cell, training, name)
+    measured["first_stage_loss"] = evaluate(first, batch, device).loss
+    return CellResult(cell, measured, steps)
+
+
+def fixed_batch(parameters: P, task: Task, seed: int) -> Examples:
+    """Return the training samples on which the loss is taken, the same at every point."""
+    order = named_rng(seed, "loss batch").permutation(len(task.train.labels))  # (samples,)
+    return task.train.take(order[: parameters.loss_samples])
+
+
+def losses_around(model: Transformer, cell: Cell[P], batch: Examples, device: str) -> Losses:
+    """Return the function that evaluates L(W_Q + a d₁, W_K + b d₂) at points (a, b)."""
+    parameters = cell.parameters
+    directions = draw_directions(model, parameters.directions, cell.seed, parameters.pair)
+    plane = Plane(model, directions, *on_device(batch, device))
+    dtype = getattr(torch, parameters.dtype)
+
+    def losses(points: Floats) -> Floats:
+        at_points = torch.from_numpy(points).to(device, dtype)  # (points, 2)
+        return plane.losses(at_points).to("cpu", torch.float64).numpy()  # (points,)
+
+    return losses

@@ -85,7 +85,7 @@ class KernelLandscape(TransformerStudy[P]):
         return short.with_at_most(n=samples, test_samples=64)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
-        from overfit_cli.studies.attention_kernel.landscape.training import train_cell
+        from overfit_cli.studies.attention_kernel.landscape.engine import train_cell
 
         for cell in batch:
             yield train_cell(cell, self.task(cell.parameters, cell.seed), training)

@@ -13,7 +13,6 @@ from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.together import CellState, CellsTogether
 from overfit_cli.core.training import Row, Training, failure, finite, logged_steps
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
-from overfit_cli.studies.softmax_network.convergence import theory
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
 from overfit_cli.studies.softmax_network.convergence.engine import (
     Comparison,
@@ -26,8 +25,12 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,
 )
+from overfit_cli.studies.softmax_network.theory import Statement
 
 P = SoftmaxConvergenceParameters
+ROUND_OFF = 1e-14
+"""The share of the starting ‖F − Y‖² below which what is left is round-off."""
+
 RATIO = 1.25
 """The ratio of a logged step to the one before, after the first ten."""
 
@@ -56,7 +59,7 @@ class _NetworkState(CellState[P]):
 
     def hold_to_the_rate(self, step: int, square: float) -> None:
         """Hold ‖F − Y‖² after a step to the stated rate, as long as it is more than round-off."""
-        if step and square > theory.ROUND_OFF * self.residual:
+        if step and square > ROUND_OFF * self.residual:
             logarithm = math.log(square / self.residual) - step * self.contraction
             self.rate_ratio = max(self.rate_ratio, math.exp(min(logarithm, 700.0)))
 
@@ -176,7 +179,7 @@ class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
                 "steps_over_ntk": _ratio(step, state.first["ntk_steps"]),
                 "steps_over_limit": _ratio(step, state.first["limit_steps"]),
             }
-        if square > theory.ROUND_OFF * state.residual:
+        if square > ROUND_OFF * state.residual:
             whole = math.log(square / state.residual)
             measured["contraction"] = _ratio(-whole, -step * state.contraction)
         if self._settings.verify:
@@ -186,7 +189,7 @@ class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
             measured["shift_change"] = float(
                 shift_change(net, self._comparison.inputs[index][None])
             )
-        measured |= theory.columns(cell.parameters, measured, math.sqrt(state.residual))
+        measured |= _stated_columns(cell.parameters, measured, math.sqrt(state.residual))
         return CellResult(cell, finite(measured), step, reason)
 
 
@@ -233,3 +236,26 @@ def _lists(columns: Mapping[str, Tensor]) -> dict[str, list[float]]:
 
 def _ratio(number: float, size: float) -> float:
     return number / size if size > 0 else math.nan
+
+
+def _stated_columns(
+    parameters: P, measured: Mapping[str, float], residual: float
+) -> dict[str, float]:
+    """Return the decades by which a cell misses what Theorem 4.2 and Lemmas 5.1, 5.3 state."""
+    smallest, movement = measured["lambda_start"], measured["movement"]
+    if smallest <= 0 or movement <= 0:
+        return {}
+    n, outputs, m = parameters.n, parameters.outputs, parameters.m
+    stated = Statement(n, parameters.d, outputs, parameters.sigma, smallest, m)
+    drift, bound = measured["kernel_drift"], math.nan
+    if drift > 0:
+        bound = math.log10(drift) - stated.log10_drift(movement)
+    return {
+        "width_missing": stated.log10_width() - math.log10(m),
+        "step_size_beyond": math.log10(measured["step_size"]) - stated.log10_step_size(),
+        "drift_share": drift / (movement * n * outputs),
+        "drift_over_bound": bound,
+        "movement_over_bound": math.log10(movement) - stated.log10_movement(residual),
+        "gap_over_bound": measured["test_gap_most"]
+        / stated.gap_bound(measured["test_drift"], drift),
+    }
