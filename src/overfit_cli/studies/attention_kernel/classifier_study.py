@@ -18,7 +18,6 @@ from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 P = TypeVar("P", bound=ClassifierParameters)
 
-
 _SILENT_HEAD = Column(
     "silent_head",
     "share of the head's units that are zero on every test sample",

@@ -128,7 +128,6 @@ RATIO = 1.25
 
 _PER_LOG_10 = 1 / math.log(10)
 
-
 P = TypeVar("P", bound=MultiheadParameters)
 
 
@@ -296,7 +295,6 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
 
 
 BETAS = (0.9, 0.999)
-
 
 SMALL = 1e-8
 """What Adam adds to the root of the mean square; PyTorch's default, as the betas are."""

@@ -174,7 +174,6 @@ TRAJECTORY = (
     Column("smallest_attention", "smallest attention", symbol=r"\min S"),
 )
 
-
 LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
 """Cells of the demo's size that are trained together: beyond, a CPU gains nothing."""
 

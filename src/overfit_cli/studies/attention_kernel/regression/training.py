@@ -229,18 +229,14 @@ def _theory_of_cell(
 DIVERGED = 1e12
 """A cell whose loss is more than this times its start has diverged."""
 
-
 ROUND_OFF = 1e-20
 """Shares of the starting loss below this are round-off: bounds and ratios aren't checked there."""
-
 
 SLACK = 1e-9
 """A loss is above a bound only if it is so by this share."""
 
-
 DIGITS = 1e6
 """A fall of the loss is checked where it must be this many times its round-off."""
-
 
 BLOCK = 64
 """Steps whose descent is looked at together."""

@@ -36,7 +36,6 @@ FITTED = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 HARMFUL = Margin(least=math.log(10), because="the loss of a guess among ten digits", fewest_seeds=5)
 BENIGN = Margin(most=0.2, because="figure 1b's cut between the regimes", fewest_seeds=5)
 
-
 CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
     "digits": ({"n": 200, "snr": 0.2}, {"n": 1400, "snr": 2.0}),
     "mnist": ({"n": 3000, "snr": 0.2}, {"n": 8400, "snr": 2.0}),

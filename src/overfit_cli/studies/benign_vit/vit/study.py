@@ -235,7 +235,6 @@ FIGURES = by_name(
     replace(CURVES, title="Training and test loss against gradient steps"),
 )
 
-
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7
 """What isn't matrix products, in multiplications that take as long: measured at N 2 to 20."""

@@ -380,7 +380,6 @@ DIRECTION_CLAIMS = tuple(
     )
 )
 
-
 CLAIMS = (
     _claim(
         "constant-slower",

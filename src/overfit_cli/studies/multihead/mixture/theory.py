@@ -24,7 +24,6 @@ from overfit_cli.studies.multihead.theory import Weights, derivatives, radius
 CHANCE = 0.05
 """δ, with which Definition 1's second property may fail."""
 
-
 MISSED = 0.01
 """ε of Proposition 3: the softmax that may miss the relevant tokens."""
 

@@ -186,7 +186,6 @@ MEASUREMENTS = (
     ),
 )
 
-
 APART = frozenset({"sigma", "data", "initialisation", "step_rule", "step_factor"})
 """Parameters in which cells that are trained together may differ."""
 

@@ -357,5 +357,4 @@ CLAIMS = (
     ),
 )
 
-
 __all__ = ["CLAIMS"]

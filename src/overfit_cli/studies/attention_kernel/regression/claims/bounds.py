@@ -162,7 +162,6 @@ ROUNDING = 1e-9
 FROM_BELOW = "lemma_least"
 """The column of the one bound from below; all others are from above."""
 
-
 LEMMAS = (
     Lemma(
         "lemma2-scores",
