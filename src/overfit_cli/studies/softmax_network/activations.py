@@ -66,12 +66,10 @@ class Outputs:
     centres: Tensor  # c, (cells, n, outputs)
 
     def gradient(self, residual: Tensor) -> Tensor:
-        """Return the gradient of ½‖F − Y‖² in W, (cells, m, d) (Claim 3.4).
+        """Return the gradient of ½‖F − Y‖² in W, (cells, m, d), from F − Y (Claim 3.4).
 
-        ∂/∂w_r = Σ_i x_i h′_r(z_i) Σ_ℓ (a_ℓr − c_iℓ) (F − Y)_iℓ.
-
-        Args:
-            residual: F − Y, shape (cells, n, outputs).
+        ∂/∂w_r = Σ_i x_i h′_r(z_i) Σ_ℓ (a_ℓr − c_iℓ) (F − Y)_iℓ; the residual F − Y is (cells, n,
+        outputs).
         """
         centre = (residual * self.centres).sum(-1, keepdim=True)  # Σ_ℓ c (F − Y), (cells, n, 1)
         by_hidden = (residual @ self.signs - centre) * self.slopes  # (cells, n, m)

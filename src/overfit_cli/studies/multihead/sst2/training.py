@@ -1,7 +1,7 @@
 """Training of a RoBERTa on minibatches of sentences, with evaluations on the way.
 
-The loss is the mean cross-entropy −log softmax(logits)_y, lowered by AdamW (figure 6 of Deora et al.
-2024).
+The loss is the mean cross-entropy −log softmax(logits)_y, lowered by AdamW, as in figure 6 of
+Deora et al. 2024.
 """
 
 from __future__ import annotations
