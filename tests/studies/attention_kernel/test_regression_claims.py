@@ -11,7 +11,7 @@ from calibration.rates import MOST_ERRORS, TRUTHS, design, errors, rates
 from overfit_cli.claims.rules import exactly
 from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
-from overfit_cli.studies.attention_kernel.regression.claims.lemmas import LEMMAS, Lemma
+from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMAS, Lemma
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
 
@@ -265,9 +265,7 @@ def test_sizes_are_sufficient_only_where_every_cell_of_them_has_full_rank() -> N
 
 @pytest.mark.parametrize("lemma", LEMMAS, ids=[one.name for one in LEMMAS])
 def test_one_cell_on_the_wrong_side_of_a_bound_breaks_a_lemma(lemma: Lemma) -> None:
-    values = {
-        name: one[0] if isinstance(one, tuple) else one for name, one in lemma.design.values.items()
-    }
+    values = {name: one[0] if isinstance(one, tuple) else one for name, one in lemma.values.items()}
     column, name = lemma.column, lemma.name
     right, wrong = (5.0, 0.9) if column == "lemma_least" else (0.2, 1.1)
     cells = frame(values | {column: right})

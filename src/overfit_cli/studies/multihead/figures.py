@@ -31,7 +31,7 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
 )
-from overfit_cli.studies.multihead.claims.bounds import log10_step_sizes
+from overfit_cli.studies.multihead.claims import log10_step_sizes
 
 MOST_SETTINGS = 4
 DASHES: tuple[LineStyleType, ...] = ("-", "--")
@@ -42,17 +42,11 @@ SMALLEST_LOSS = 1e-16
 
 @dataclass(frozen=True)
 class Row:
-    """A row of panels.
-
-    Attributes:
-        label: of its y axis.
-        columns: what is drawn, and what each is called; the first with a full line.
-        log: whether y is logarithmic.
-    """
+    """A row of panels."""
 
     label: str
-    columns: dict[str, str]
-    log: bool = False
+    columns: dict[str, str]  # what is drawn, and what each is called; the first with a full line
+    log: bool = False  # whether y is logarithmic
 
 
 ROWS = (
@@ -240,17 +234,11 @@ _FAR = -1.0
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """A row of points.
-
-    Attributes:
-        name: what stands beside it.
-        values: a number for each cell.
-        note: what stands at its other end.
-    """
+    """A row of points."""
 
     name: str
     values: pd.Series[float]
-    note: str
+    note: str  # what stands at its other end
 
 
 @styled

@@ -43,13 +43,7 @@ def _table_by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame:
 def _rougher(
     column: str, meaning: str, compare: Callable[[pd.DataFrame], pd.Series[float]]
 ) -> Callable[[pd.DataFrame], Measurement]:
-    """Return what measures whether softmax has more in a column.
-
-    Args:
-        column: of the cells.
-        meaning: "more of it", in words.
-        compare: from the column under both kernels to what is averaged, 0 for a tie.
-    """
+    """Return what measures whether softmax has more in a column; `compare` gives 0 for a tie."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
         table = _table_by_kernel(cells, column)

@@ -23,6 +23,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     RegressionCell,
 )
 
+P = KernelRegressionParameters
 MEASUREMENTS = (
     Column("relative_loss", "final loss over the starting loss", label="final over starting loss"),
     Column("start_loss", "loss at the start", symbol="f(M_0)"),
@@ -120,9 +121,7 @@ MEASUREMENTS = (
         label="gradient over upper bound",
     ),
     Column(
-        "lemma_least",
-        "Lemma 7 (3), left over right side, least",
-        label="gradient over lower bound",
+        "lemma_least", "Lemma 7 (3), left over right side, least", label="gradient over lower bound"
     ),
     Column(
         "lemma_outputs",
@@ -176,7 +175,6 @@ TRAJECTORY = (
     Column("smallest_attention", "smallest attention", symbol=r"\min S"),
 )
 
-
 LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
 """Cells of the demo's size that are trained together: beyond, a CPU gains nothing."""
 
@@ -201,7 +199,7 @@ FIGURES = by_name(
 )
 
 
-class KernelRegression(Study[KernelRegressionParameters]):
+class KernelRegression(Study[P]):
     """One attention layer that fits one label per token.
 
     Norms are Frobenius norms in the weights. A count of violations runs over all steps at which the
@@ -226,22 +224,18 @@ class KernelRegression(Study[KernelRegressionParameters]):
     )
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return FIGURES
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
 
         return CLAIMS
 
-    def batches(
-        self, cells: Cells[KernelRegressionParameters], device: str
-    ) -> Batches[KernelRegressionParameters]:
+    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of one shape, whatever their seed, target and step size; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
-        most = LARGEST_BATCH[device] * _DEMO_BYTES
-        return together(by_seed, _shape, _bytes_of_tensors, most, self.cost)
+        largest = LARGEST_BATCH[device] * _DEMO_BYTES
+        return together(by_seed, _shape, _bytes_of_tensors, largest, self.cost)
 
     def cost(self, cell: RegressionCell) -> float:
         """Return about how many multiplications a cell costs."""
@@ -254,20 +248,15 @@ class KernelRegression(Study[KernelRegressionParameters]):
         return 2.0 * settings.training_steps * (step + _STEP_OVERHEAD)
 
     def memory(self, cell: RegressionCell) -> float:
-        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
         tensors = max(_bytes_of_tensors(cell), LARGEST_BATCH["cpu"] * _DEMO_BYTES)
         return BYTES_OF_LIBRARIES + tensors
 
-    def train(
-        self, batch: Cells[KernelRegressionParameters], training: Training
-    ) -> Results[KernelRegressionParameters]:
-        """Train a batch by hand-derived gradients."""
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.attention_kernel.regression.training import train_batch
 
         return train_batch(batch, training)
 
-    def summary(self, result: CellResult[KernelRegressionParameters]) -> str:
-        """Give the loss at the start and at the end, and the floor below which it can't come."""
+    def summary(self, result: CellResult[P]) -> str:
         settings = result.cell.parameters
         measured = result.measurements
         if result.reason:

@@ -36,7 +36,6 @@ FITTED = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 HARMFUL = Margin(least=math.log(10), because="the loss of a guess among ten digits", fewest_seeds=5)
 BENIGN = Margin(most=0.2, because="figure 1b's cut between the regimes", fewest_seeds=5)
 
-
 CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
     "digits": ({"n": 200, "snr": 0.2}, {"n": 1400, "snr": 2.0}),
     "mnist": ({"n": 3000, "snr": 0.2}, {"n": 8400, "snr": 2.0}),
@@ -44,7 +43,7 @@ CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
 """N and SNR at the two corners of the grid that the transition must lie in: MNIST's the paper's."""
 
 
-def _fitted(cells: pd.DataFrame) -> Measurement:
+def _judge_fitted(cells: pd.DataFrame) -> Measurement:
     return every_cell_fitted(GRID.of(cells), FITTED, "epochs", "passes")
 
 
@@ -89,7 +88,7 @@ CLAIMS = (
         source="Jiang et al. 2024, section 6",
         statement="The training images are fitted at every N and every signal-to-noise ratio.",
         holds_where=FITTED.in_words("the share of seeds on which all cells are"),
-        measure=_fitted,
+        measure=_judge_fitted,
         preset="fig2",
     ),
     Claim(

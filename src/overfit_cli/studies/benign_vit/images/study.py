@@ -15,6 +15,7 @@ from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
+P = BenignVitImagesParameters
 _LOGGED = (
     Column("train_loss", "training loss", symbol="L_S"),
     Column("test_loss", "test loss", symbol="L_D"),
@@ -39,7 +40,7 @@ _FIGURES = by_name(
 )
 
 
-class BenignVitImages(Study[BenignVitImagesParameters]):
+class BenignVitImages(Study[P]):
     """A Vision Transformer on digits in a ring of noise; see `Study` for the members."""
 
     name = "benign-vit-images"
@@ -55,17 +56,14 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
     headline = "test_loss"
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return _FIGURES
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.benign_vit.images.claims import CLAIMS
 
         return CLAIMS
 
-    def prepare(self, cells: Cells[BenignVitImagesParameters]) -> Mapping[str, str]:
-        """Read once what cells need from outside: what is missing is said before a sweep runs."""
+    def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
         from overfit_cli.studies.benign_vit.images.data import image_task
 
         outside = [cell for cell in reversed(cells) if cell.parameters.source == "mnist"]
@@ -75,7 +73,7 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
             fingerprints |= image_task(cell.parameters, cell.seed).collections
         return fingerprints
 
-    def cost(self, cell: Cell[BenignVitImagesParameters]) -> float:
+    def cost(self, cell: Cell[P]) -> float:
         """Return the multiplications of a cell, roughly: some sixty passes fit it."""
         parameters = cell.parameters
         tokens = (28 // parameters.patch) ** 2
@@ -83,12 +81,10 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
         passes = min(60, parameters.max_epochs)
         return 3.0 * parameters.n * passes * parameters.layers * layer
 
-    def probe(self, cell: Cell[BenignVitImagesParameters]) -> Cell[BenignVitImagesParameters]:
-        """Return the cell with few samples and two passes."""
+    def probe(self, cell: Cell[P]) -> Cell[P]:
         return cell.with_at_most(n=200, test_samples=50, max_epochs=2)
 
-    def memory(self, cell: Cell[BenignVitImagesParameters]) -> float:
-        """Return the bytes that a cell takes, roughly."""
+    def memory(self, cell: Cell[P]) -> float:
         parameters = cell.parameters
         tokens = (28 // parameters.patch) ** 2
         wide = tokens * (8 * parameters.d + parameters.heads * tokens)
@@ -97,24 +93,20 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
             8.0 * (states + (parameters.n + parameters.test_samples) * 28 * 28) + BYTES_OF_LIBRARIES
         )
 
-    def train(
-        self, batch: Cells[BenignVitImagesParameters], training: Training
-    ) -> Results[BenignVitImagesParameters]:
-        """Train cells one after another."""
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.benign_vit.images.training import train_cell
 
         for cell in batch:
             yield train_cell(cell, training)
 
-    def summary(self, result: CellResult[BenignVitImagesParameters]) -> str:
-        """Say how well the cell is fitted and what it gets right."""
-        got = result.measurements
+    def summary(self, result: CellResult[P]) -> str:
+        measured = result.measurements
         if result.reason:
             return f"Not fitted ({result.reason}) after {plural(result.steps, 'step')}."
         return (
-            f"Fitted to a training loss of {got['train_loss']:.4f} in {got['epochs']:.0f} passes "
-            f"({plural(result.steps, 'step')}), with a test loss of {got['test_loss']:.3f} and a "
-            f"test error of {got['test_error']:.1%}."
+            f"Fitted to a training loss of {measured['train_loss']:.4f} in "
+            f"{measured['epochs']:.0f} passes ({plural(result.steps, 'step')}), with a test loss "
+            f"of {measured['test_loss']:.3f} and a test error of {measured['test_error']:.1%}."
         )
 
 

@@ -202,26 +202,15 @@ def _legend(marked: set[str]) -> Legend:
 
 @dataclass(frozen=True)
 class SettingPanels:
-    """One column of panels.
-
-    Attributes:
-        data: of the setting.
-        title: what stands above it.
-        marks: steps with a vertical line, each with its dash.
-    """
+    """One column of panels."""
 
     data: FigureData
-    title: str
-    marks: Sequence[tuple[float, LineStyleType]]
+    title: str  # what stands above it
+    marks: Sequence[tuple[float, LineStyleType]]  # steps with a vertical line, each with its dash
 
 
 def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
-    """Draw curves, without a legend; several seeds are a median with a band of their middle half.
-
-    Args:
-        settings: from left to right.
-        rows: from top to bottom, by their labels.
-    """
+    """Draw curves, without a legend; several seeds are a median and its middle half."""
     columns = [name for looks in rows.values() for name in looks]
     gathered = gather_curves([panels.data for panels in settings], columns, few=1, middle="median")
     figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
@@ -252,7 +241,7 @@ def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
 
 def has_step_powers(data: FigureData) -> bool:
     """Whether steps can be fitted in one of the regimes."""
-    return bool(_fitted(data))
+    return bool(_fits(data))
 
 
 @styled
@@ -262,7 +251,7 @@ def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
     Raises:
         UserError: if no parameter that T depends on takes three values.
     """
-    rows = _fitted(data)
+    rows = _fits(data)
     if not rows:
         raise UserError(
             f"Steps are drawn against {', '.join(STEP_POWERS['benign'])}: one of them must take "
@@ -272,7 +261,7 @@ def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
     return draw_powers(data, rows, "steps", "gradient steps")
 
 
-def _fitted(data: FigureData) -> dict[str, FittedPowers]:
+def _fits(data: FigureData) -> dict[str, FittedPowers]:
     """The fit in each regime that has one."""
     fits = {regime: step_scaling(data.cells, regime) for regime in STEP_POWERS}
     return {
@@ -308,21 +297,15 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
 
 @dataclass(frozen=True)
 class BoundaryWords:
-    """What a boundary y · x^p = C is called, and what is expected of it.
+    """What a boundary y · x^p = C is called, and what is expected of it."""
 
-    Attributes:
-        product: y · x^p at the expected p, such as `N·SNR²`.
-        equation: the equation with an open p, in mathtext.
-        value: the measured column in words.
-        constant, exponent: those that are expected.
-        expected_constant, expected_exponent: what these are, for beside their lines.
-    """
-
-    product: str
-    equation: str
-    value: str
+    product: str  # y · x^p at the expected p, such as `N·SNR²`
+    equation: str  # the equation with an open p, in mathtext
+    value: str  # the measured column in words
+    # constant, exponent: those that are expected
     constant: float
     exponent: float
+    # expected_constant, expected_exponent: what these are, for beside their lines
     expected_constant: str
     expected_exponent: str
 
@@ -345,13 +328,6 @@ def draw_boundary_numbers(
 
     Constants are medians over the curves of all y and seeds, with quartiles; exponents have 95 %
     bootstrap intervals. Curves that never cross count as beyond the grid.
-
-    Args:
-        data: what was run.
-        series: a boundary for each value of the parameter, ascending.
-        axis: the parameter.
-        curves: what crosses what.
-        words: how it is called.
     """
     narrow = is_narrow()
     figure = Picture(PAGE, 6.6 if narrow else 2.5)

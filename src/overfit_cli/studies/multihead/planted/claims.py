@@ -12,11 +12,11 @@ from overfit_cli.claims.cells import Selection, Values, done, numbers, trained
 from overfit_cli.claims.rules import Margin, judged, share_of_seeds
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.stats.intervals import mean_estimate
-from overfit_cli.studies.multihead.claims.bounds import bound_claims
-from overfit_cli.studies.multihead.claims.step_sizes import (
+from overfit_cli.studies.multihead.claims import (
     FASTER,
     REACHED,
     SOONER,
+    bound_claims,
     power_of_heads,
     ratio_of_steps,
     second_head_claims,
@@ -36,18 +36,11 @@ ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads", "learning_rate": 1
 
 @dataclass(frozen=True)
 class Setting:
-    """A way of training that claims are about.
-
-    Attributes:
-        values: its parameters.
-        preset: one that has its cells.
-        source: where the paper speaks of it.
-        words: what it is called.
-    """
+    """A way of training that claims are about."""
 
     values: Values
-    preset: str
-    source: str
+    preset: str  # one that has its cells
+    source: str  # where the paper speaks of it
     words: str
 
     def select(self, cells: pd.DataFrame) -> pd.DataFrame:

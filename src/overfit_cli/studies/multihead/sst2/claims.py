@@ -35,11 +35,7 @@ def slope_in_heads(
 ) -> Measurement:
     """Measure how much a column grows with each doubling of the heads, seed by seed.
 
-    Args:
-        cells: one row per cell.
-        column: a measured column.
-        margin: of its slope.
-        one_rate: whether all numbers of heads are taken at one step size; else each at its best.
+    With `one_rate` all numbers of heads are taken at one step size; else each at its best.
     """
     settings = _settings(cells, "mean_test_loss" if column == "test_accuracy" else column, one_rate)
     doublings = np.log2([float(setting.name) for setting in settings])

@@ -30,11 +30,7 @@ from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 FALLS = Margin(most=0.0, because="0 is no fall")
 ALIKE = within_a_factor(1.0, 2.0, "a factor of two")
 
-MIXTURE, DIGITS, DESCENT = (
-    "softmax-scores",
-    "softmax-scores-digits",
-    "softmax-scores-gd",
-)
+MIXTURE, DIGITS, DESCENT = ("softmax-scores", "softmax-scores-digits", "softmax-scores-gd")
 
 WEIGHTINGS = ("score_error", "denoiser_error")
 """Squared errors of the score, weighted by 1 and by 4 sinh² t."""
@@ -90,7 +86,7 @@ def _ratios(cells: pd.DataFrame, models: tuple[str, str], column: str) -> pd.Ser
     return ratios
 
 
-def _judged_ratios(
+def _judge_ratios(
     cells: pd.DataFrame,
     models: tuple[str, str],
     columns: Sequence[str],
@@ -115,7 +111,7 @@ def ratio_of_models(
     **fixed: object,
 ) -> Measurement:
     """Measure the ratios of columns between two models at the largest n, seed by seed."""
-    return _judged_ratios(_cells(cells, models, **fixed), models, columns, margin)
+    return _judge_ratios(_cells(cells, models, **fixed), models, columns, margin)
 
 
 def value_at_n(
@@ -136,17 +132,17 @@ def value_at_n(
 
 def optimisers(cells: pd.DataFrame) -> Measurement:
     """Measure gradient descent at the paper's scale over Adam at its own, seed by seed."""
-    ways = {"gd": "paper", "adam": "root"}
+    scales = {"gd": "paper", "adam": "root"}
     each = [
         _cells(cells, ["softmax"], optimiser=optimiser, output_scale=scale)
-        for optimiser, scale in ways.items()
+        for optimiser, scale in scales.items()
     ]
     if each[0]["n"].max() != each[1]["n"].max():
         raise not_run("It takes one largest n of both optimisers.")
     pooled = pd.concat(each).assign(model=lambda rows: rows["optimiser"])
     steps = pooled[pooled["n"] == pooled["n"].max()].groupby("model")["best_step"].median()
     words = f"; the best step is {steps['gd']:g} with gd and {steps['adam']:g} with adam (medians)"
-    return _judged_ratios(pooled, ("gd", "adam"), WEIGHTINGS, ALIKE, words)
+    return _judge_ratios(pooled, ("gd", "adam"), WEIGHTINGS, ALIKE, words)
 
 
 def theorem(cells: pd.DataFrame) -> Measurement:
@@ -197,12 +193,7 @@ def _claim(
 _BOTH = "both squared score errors, weighted by 1 and by 4 sinh² t, at the largest n:"
 
 
-def _compared(
-    name: str,
-    statement: str,
-    models: tuple[str, str],
-    margin: Margin,
-) -> Claim:
+def _errors_claim(name: str, statement: str, models: tuple[str, str], margin: Margin) -> Claim:
     """Return a claim on the score errors of two models."""
     words = margin.in_words(f"{_BOTH} the ratio of {models[0]} over {models[1]}")
     return _claim(
@@ -244,7 +235,7 @@ CLAIMS = (
         for model in NAMES
     ),
     *(
-        _compared(
+        _errors_claim(
             f"constant-{model}",
             f"A fitted {NAMES[model]} network's score is nearer to the true one than that of the "
             "constant denoiser.",
@@ -269,7 +260,7 @@ CLAIMS = (
         for model in NAMES
     ),
     *(
-        _compared(
+        _errors_claim(
             f"softmax-{rival}",
             f"Softmax and {NAMES[rival]} networks learn the score alike.",
             ("softmax", rival),
@@ -277,7 +268,7 @@ CLAIMS = (
         )
         for rival in ("exp", "relu")
     ),
-    _compared(
+    _errors_claim(
         "posterior",
         "A fitted softmax network's score is nearer to the true one than that of the exact "
         "posterior over the training points.",
@@ -312,11 +303,7 @@ CLAIMS = (
         "than a score of zero.",
         LEARNS.in_words("the squared score error over the squared score, at the largest n,"),
         partial(
-            value_at_n,
-            model="softmax",
-            column="score_share",
-            margin=LEARNS,
-            fixed=AS_IN_THE_PAPER,
+            value_at_n, model="softmax", column="score_share", margin=LEARNS, fixed=AS_IN_THE_PAPER
         ),
         "curves",
         DESCENT,
@@ -369,6 +356,5 @@ CLAIMS = (
         DESCENT,
     ),
 )
-
 
 __all__ = ["CLAIMS"]

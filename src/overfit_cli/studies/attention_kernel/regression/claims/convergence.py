@@ -27,8 +27,7 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     reached_zero,
     selection,
     unless_condition,
-    zero_loss_of,
-    zero_where,
+    zero_loss,
 )
 
 AT_FLOOR = Margin(most=1.05, because="a loss within a twentieth of its floor", fewest_seeds=7)
@@ -45,14 +44,6 @@ _LABELS = {
 _GAUSSIAN: Values = {"kernel": "gaussian", "trained": "query"}
 _SOFTMAX: Values = {"kernel": "softmax", "trained": "query"}
 _PRESET = "kernel-theorem3"
-
-
-def _zero(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_loss_of(selection(values, _PRESET).of(cells))
-
-
-def _theorem(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_where("12", selection(values, _PRESET).of(cells))
 
 
 def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
@@ -150,7 +141,7 @@ def _about_zero(target: str) -> list[Claim]:
             statement="Where condition (12) is met and W_Q alone is trained, Gaussian attention "
             f"reaches zero loss: {labels}.",
             holds_where=AT_BEST,
-            measure=partial(_theorem, values=gaussian),
+            measure=partial(zero_loss, values=gaussian, preset=_PRESET, condition="12"),
             figure="curves",
             preset=_PRESET,
         ),
@@ -159,7 +150,7 @@ def _about_zero(target: str) -> list[Claim]:
             source=f"{SOURCE}, section 4.2.2; without condition (12), ours",
             statement=f"Trained in W_Q alone, Gaussian attention reaches zero loss: {labels}.",
             holds_where=AT_BEST,
-            measure=partial(_zero, values=gaussian),
+            measure=partial(zero_loss, values=gaussian, preset=_PRESET),
             figure="curves",
             preset=_PRESET,
         ),

@@ -33,7 +33,7 @@ def _cells(cells: pd.DataFrame, preset: str, kernel: str, **more: object) -> pd.
     return trained(selection({**values, **(_WEIGHTS if preset == _MET else {})}, preset).of(cells))
 
 
-def _stuck(chosen: pd.DataFrame) -> tuple[pd.Series[bool], dict[str, float]]:
+def _is_stuck(chosen: pd.DataFrame) -> tuple[pd.Series[bool], dict[str, float]]:
     """Whether gradients are exactly zero and the loss stays above zero; and by which numbers."""
     in_query, in_key = (numbers(chosen, f"gradient_{name}_start") for name in ("query", "key"))
     gradients = np.maximum(in_query, in_key)
@@ -50,7 +50,7 @@ def _stuck(chosen: pd.DataFrame) -> tuple[pd.Series[bool], dict[str, float]]:
 def _vanishing_gradient(cells: pd.DataFrame) -> Measurement:
     """Measure softmax's gradient and loss where token values are equal and (12) is met."""
     chosen = _cells(cells, _MET, "softmax", value_gap=0.0)
-    right, numbers = _stuck(chosen)
+    right, numbers = _is_stuck(chosen)
     note = "The largest gradient in W_Q or W_K, at the start."
     measured = exactly(bool(right.all()), numbers["largest gradient"], note=note, details=numbers)
     return unless_condition("12", chosen, measured)
@@ -59,7 +59,7 @@ def _vanishing_gradient(cells: pd.DataFrame) -> Measurement:
 def _vanishing_gradient_far(cells: pd.DataFrame) -> Measurement:
     """Measure the same with drawn weights and label 2."""
     chosen = _cells(cells, _DRAWN, "softmax", value_gap=0.0)
-    right, numbers = _stuck(chosen)
+    right, numbers = _is_stuck(chosen)
     return unless_condition(
         "12", chosen, without_exception(~right, chosen["seed"], details=numbers)
     )

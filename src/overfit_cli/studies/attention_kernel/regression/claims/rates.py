@@ -55,10 +55,7 @@ _CONSTANTS = {
 def selection(values: Values, preset: str, *, any_target: bool = False) -> Selection:
     """Return which cells have some values; their heads, if not named, are one.
 
-    Args:
-        values: by parameter.
-        preset: one that has such cells.
-        any_target: whether cells with different targets may be judged together.
+    With `any_target` cells with different targets may be judged together.
     """
     alike = [
         name for name in _ALIKE if name not in values and not (any_target and name == "target")
@@ -75,11 +72,7 @@ def selection(values: Values, preset: str, *, any_target: bool = False) -> Selec
 
 
 def reached_zero(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Return which cells' losses went to zero; that of one that diverged did not.
-
-    Raises:
-        UndecidedError: `inconclusive` where a cell has no loss, or none that training gave it.
-    """
+    """Return which cells' losses went to zero; that of one that diverged did not."""
     zero = pd.Series(False, index=cells.index)
     ended = trained(cells)[cells["status"] == "done"]
     zero[ended.index] = numbers(ended, "relative_loss") < ZERO
@@ -91,7 +84,7 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
 
     It fails only where the best step size lies among those tried: beyond them there may be better.
     """
-    reached = _reached(chosen)
+    reached = _zero_by_seed(chosen)
     count = int(reached.sum(axis=1).max())
     share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
     measured = judged(
@@ -105,14 +98,14 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
         note=f"The share of seeds whose loss falls below {ZERO:g} of its start, at the step size "
         "that has most of them; the interval allows for that choice.",
     )
-    best = _best(chosen, reached)
+    best = _best_step_size(chosen, reached)
     if measured.verdict != "fails" or best not in (reached.index[0], reached.index[-1]):
         return measured
     edge = f"The best step size, {best:g}, is at the edge of those tried: beyond may be better."
     return replace(measured, verdict="inconclusive", note=f"{measured.note} {edge}")
 
 
-def _reached(cells: pd.DataFrame) -> pd.DataFrame:
+def _zero_by_seed(cells: pd.DataFrame) -> pd.DataFrame:
     """Which seeds went to zero at which step size, (step sizes, seeds), of those all were run at.
 
     A seed counts where all of its cells at a step size went to zero.
@@ -124,7 +117,7 @@ def _reached(cells: pd.DataFrame) -> pd.DataFrame:
     return complete.astype(bool)
 
 
-def _best(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
+def _best_step_size(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
     """The step size that most seeds went to zero at; of several, that of the lowest losses."""
     losses = cells["relative_loss"].astype(float).where(cells["status"] == "done", np.inf)
     medians = losses.groupby(cells["learning_rate"]).median().loc[reached.index]
@@ -144,11 +137,7 @@ _THEOREM_2 = "kernel-theorem2"
 def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
     """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights).
 
-    Args:
-        kind: `paper` or `corrected`, the constant in the rate α.
-        trained: `value` or `all`.
-        heads: `one` or `several`.
-        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
+    Of the Gaussian the paper says the same without a theorem. `kind` is the constant in the rate α.
     """
     theorem = 1 if trained == "value" else 2
     corrected = ", with the constant that its proof carries" if kind == "corrected" else ""
@@ -215,24 +204,13 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
 
 
 def cells_meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells that meet condition (8) or (12); all of them where none does.
-
-    Args:
-        name: `8` or `12`.
-        cells: one row per cell.
-    """
+    """Return the cells that meet condition (8) or (12); all of them where none does."""
     met = numbers(cells, f"condition_{name}") <= 0
     return cells[met] if met.any() else cells
 
 
 def unless_condition(name: str, cells: pd.DataFrame, measured: Measurement) -> Measurement:
-    """Return a theorem's measurement; a vacuous one where the cells miss its condition.
-
-    Args:
-        name: `8` or `12`.
-        cells: those that were measured, see `meeting`.
-        measured: what there is.
-    """
+    """Return a theorem's measurement; a vacuous one where the cells miss its condition."""
     decades = numbers(cells, f"condition_{name}")
     if decades.max() <= 0:
         return measured
@@ -269,26 +247,19 @@ def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Cla
     )
 
 
-def zero_where(name: str, chosen: pd.DataFrame) -> Measurement:
-    """Measure on how many seeds the loss goes to zero; vacuous where condition `name` isn't met."""
-    met = cells_meeting(name, chosen)
-    return unless_condition(name, met, zero_loss_of(met))
-
-
-def _zero_loss(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_loss_of(selection(values, _THEOREM_2).of(cells))
-
-
-def _zero_by_theorem(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_where("8", selection(values, _THEOREM_2).of(cells))
+def zero_loss(
+    cells: pd.DataFrame, *, values: Values, preset: str, condition: str = ""
+) -> Measurement:
+    """Measure how often the loss goes to zero; vacuous where a condition isn't met."""
+    chosen = selection(values, preset).of(cells)
+    if not condition:
+        return zero_loss_of(chosen)
+    met = cells_meeting(condition, chosen)
+    return unless_condition(condition, met, zero_loss_of(met))
 
 
 def zero_claims(kernel: KernelName) -> list[Claim]:
-    """The claims that a kernel reaches zero loss with all weights trained: Theorem 2's, and ours.
-
-    Args:
-        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
-    """
+    """Return the claims that a kernel reaches zero loss with all weights trained."""
     values: Values = {"kernel": kernel, "trained": "all"}
     wording, name, _ = _wording(kernel, 2)
     subject = "softmax" if kernel == "softmax" else "Gaussian"
@@ -299,7 +270,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
             statement="Where condition (8) is met and W_Q, W_K and W_V are trained, "
             f"{subject} attention reaches zero loss.",
             holds_where=AT_BEST,
-            measure=partial(_zero_by_theorem, values=values),
+            measure=partial(zero_loss, values=values, preset=_THEOREM_2, condition="8"),
             figure="curves",
             preset=_THEOREM_2,
         ),
@@ -308,7 +279,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
             source=f"{SOURCE}, {wording}; without condition (8), ours",
             statement=f"With W_Q, W_K and W_V trained, {subject} attention reaches zero loss.",
             holds_where=AT_BEST,
-            measure=partial(_zero_loss, values=values),
+            measure=partial(zero_loss, values=values, preset=_THEOREM_2),
             figure="curves",
             preset=_THEOREM_2,
         ),

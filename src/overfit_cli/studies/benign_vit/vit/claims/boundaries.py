@@ -68,7 +68,7 @@ def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame]
     return measure
 
 
-def _unchanged(number: BySeed, words: str) -> OfBoundaries:
+def _judge_change(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is the same at every dimension as at the smallest."""
 
     def judge(series: list[Boundary]) -> Measurement:
@@ -86,7 +86,7 @@ def _unchanged(number: BySeed, words: str) -> OfBoundaries:
     return judge
 
 
-def _if_fine(judge: OfBoundaries) -> OfBoundaries:
+def _require_fine(judge: OfBoundaries) -> OfBoundaries:
     """Leave open what a grid tells of widths that is nearly as coarse as they are."""
 
     def judged_if_fine(series: list[Boundary]) -> Measurement:
@@ -119,7 +119,7 @@ def _exponent(series: list[Boundary]) -> Measurement:
     )
 
 
-def _balance(number: BySeed, words: str) -> OfBoundaries:
+def _judge_balance(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is proportional to the balance of learning."""
 
     def judge(series: list[Boundary]) -> Measurement:
@@ -144,17 +144,11 @@ def _balance(number: BySeed, words: str) -> OfBoundaries:
 
 
 def changes(series: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
-    """Return by which factor a number changes from the first boundary to each other one.
+    """Return by which factor a positive number changes from the first boundary to each other one.
 
     Factors are geometric means over seeds; where one is infinite, because a seed crosses beyond the
-    grid, medians. Their intervals hold together 95 times of 100.
-
-    Args:
-        series: a boundary for each value of an axis, ascending.
-        number: the number, positive.
-
-    Raises:
-        UndecidedError: `inconclusive`, where a seed crosses beyond the grid at the first value.
+    grid, medians. Their intervals hold together 95 times of 100. It is `inconclusive` where a seed
+    crosses beyond the grid at the first value.
     """
     logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
@@ -171,15 +165,9 @@ def changes(series: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]
 
 
 def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
-    """Return the power with which a number scales with another one along the axis.
+    """Return the power with which a positive number scales with another one along the axis.
 
-    Args:
-        series: a boundary for each value of the axis, ascending.
-        number: the number, positive.
-        against: the other one, at each value of the axis.
-
-    Raises:
-        UndecidedError: `inconclusive`, where a curve crosses beyond the grid.
+    It is `inconclusive` where a curve crosses beyond the grid.
     """
     logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
@@ -193,11 +181,8 @@ def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[fl
 def seed_logarithms(series: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
     """Return logarithms, one row per seed and one column per value of the axis.
 
-    Seeds without a cell that is done at some value are left out. What lies beyond the grid is
-    infinite.
-
-    Raises:
-        UndecidedError: `inconclusive`, where no seed is left.
+    Seeds without a cell that is done at some value are left out; where none is left it is
+    `inconclusive`. What lies beyond the grid is infinite.
     """
     with np.errstate(divide="ignore"):
         logs = pd.DataFrame({boundary.at: number(boundary) for boundary in series}).transform(
@@ -237,7 +222,7 @@ BOUNDARIES = (
         "grows.",
         holds_where=SAME.in_words("C at every d over C at the smallest"),
         measure=_judge_boundaries(
-            "d", _unchanged(lambda boundary: boundary.constants, "N·SNR² at the crossing")
+            "d", _judge_change(lambda boundary: boundary.constants, "N·SNR² at the crossing")
         ),
         figure="dimension",
         preset="dimension",
@@ -258,8 +243,8 @@ BOUNDARIES = (
         holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
         measure=_judge_boundaries(
             "d",
-            _if_fine(
-                _unchanged(
+            _require_fine(
+                _judge_change(
                     lambda boundary: boundary.widths,
                     f"the factor in N·SNR² in which the test loss falls from {HARMFUL_LOSS:g} to "
                     f"{FIGURE_1_THRESHOLD:g}",
@@ -273,13 +258,15 @@ BOUNDARIES = (
         "transition-balance",
         "As σ̃_p/σ_p changes, the transition keeps beginning where signal and noise are learned "
         f"equally fast: N·SNR² at a test loss of {HARMFUL_LOSS:g} scales with {BALANCE_IN_WORDS}.",
-        _balance(lambda boundary: boundary.onsets, f"N·SNR² at a test loss of {HARMFUL_LOSS:g}"),
+        _judge_balance(
+            lambda boundary: boundary.onsets, f"N·SNR² at a test loss of {HARMFUL_LOSS:g}"
+        ),
     ),
     _balance_claim(
         "constant-balance",
         f"As σ̃_p/σ_p changes, so does figure 1's constant: N·SNR² at a test loss of "
         f"{FIGURE_1_THRESHOLD:g} scales with {BALANCE_IN_WORDS} too.",
-        _balance(
+        _judge_balance(
             lambda boundary: boundary.constants, f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}"
         ),
     ),

@@ -14,14 +14,7 @@ from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime
 
-SETTING = {
-    "tokens": 4,
-    "d": 2048,
-    "d_h": 1024,
-    "d_v": 256,
-    "sigma_p": 0.05,
-    "sigma_p_tilde": 1.0,
-}
+SETTING = {"tokens": 4, "d": 2048, "d_h": 1024, "d_v": 256, "sigma_p": 0.05, "sigma_p_tilde": 1.0}
 """Appendix A's values; what isn't here is section 6's."""
 
 POINTS: dict[Regime, dict[str, float]] = {
@@ -42,7 +35,7 @@ Reads = Literal["cells", "trajectories"]
 ON_MOST_SEEDS = Margin(least=2 / 3, because="two draws of three", fewest_seeds=10)
 
 
-def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
+def _figure_cells(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
     """The cells of figure 3 (benign) or figure 4 (harmful), or their logged steps."""
     selection = Selection(
         BenignVitParameters,
@@ -60,7 +53,7 @@ def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
 
 def _measure(cells: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     """Measure on how many seeds the one that should end above the other does."""
-    chosen = trained(_chosen(cells, regime))
+    chosen = trained(_figure_cells(cells, regime))
     fitted = chosen["status"] == "done"
     signal, noise = _ends(chosen, quantity, regime)
     right = fitted & ((signal > noise) if regime == "benign" else (noise > signal))
@@ -131,7 +124,7 @@ def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     Of the signals' values the size is meant; both grow over the same steps, so that who grows
     faster is who has grown more.
     """
-    chosen = trained(_chosen(steps, regime)).sort_values("step")
+    chosen = trained(_figure_cells(steps, regime)).sort_values("step")
     for name in {name for pair in GROWN[quantity] for name in pair}:
         numbers(chosen, name)
     ends = chosen.groupby("key").agg(["first", "last"])
@@ -145,7 +138,7 @@ def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     right = fitted.copy()
     details: dict[str, float] = {}
     for signal, noise in GROWN[quantity]:
-        grown = {name: _grown(ends, name) for name in (signal, noise)}
+        grown = {name: _increase(ends, name) for name in (signal, noise)}
         lead = grown[signal] - grown[noise]
         faster = lead if regime == "benign" else -lead
         winner = grown[signal if regime == "benign" else noise]
@@ -162,7 +155,7 @@ def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     )
 
 
-def _grown(ends: pd.DataFrame, name: str) -> pd.Series[float]:
+def _increase(ends: pd.DataFrame, name: str) -> pd.Series[float]:
     """What a column has grown by; of a value its size."""
     values = ends[name].abs() if name.startswith("value") else ends[name]
     grown: pd.Series[float] = values["last"] - values["first"]

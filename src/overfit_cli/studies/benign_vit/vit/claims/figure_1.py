@@ -64,13 +64,8 @@ def every_cell_fitted(
 ) -> Measurement:
     """Measure on which share of the seeds every cell reaches a training loss of ε.
 
-    Seeds that lack cells which others have don't count.
-
-    Args:
-        grid: one row per cell, failed ones too.
-        margin: where the share must lie.
-        counted: the column of how long it took.
-        in_words: what that counts.
+    Seeds that lack cells which others have don't count. `counted` is the column of how long it
+    took, and `in_words` what that counts.
     """
     grid = trained(of_whole_seeds(grid))
     ended = grid["status"] == "done"
@@ -96,7 +91,7 @@ def _grid(cells: pd.DataFrame) -> pd.DataFrame:
     return done(whole_grid(GRID.of(cells), "snr", "n"), MOST_FAILED)
 
 
-def _fitted(cells: pd.DataFrame) -> Measurement:
+def _judge_fitted(cells: pd.DataFrame) -> Measurement:
     grid = whole_grid(GRID.of(cells), "snr", "n")
     benign = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if benign.all() or not benign.any():
@@ -222,7 +217,7 @@ FIGURE_1 = (
         source="Jiang et al. 2024, section 6 and Theorems 4.1.1 and 4.2.1",
         statement="Every cell is fitted to ε, where overfitting is benign and where it is harmful.",
         holds_where=FITTED.in_words("the share of seeds on which all cells are"),
-        measure=_fitted,
+        measure=_judge_fitted,
         preset="fig1",
     ),
     Claim(

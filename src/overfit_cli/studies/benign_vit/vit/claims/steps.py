@@ -56,18 +56,11 @@ def fitted_powers(
 ) -> dict[str, Estimate]:
     """Return the power of each axis: the mean of the seeds' own fits.
 
-    The intervals of all of them hold together 95 times of 100.
-
-    All axes are fitted at once: where a grid has holes, one axis may change with another.
-
-    Args:
-        cells: one row per cell, failed ones too.
-        value: the measured column.
-        axes: the parameters that may vary.
-        needed: those that must.
+    The intervals of all of them hold together 95 times of 100. All axes are fitted at once: where a
+    grid has holes, one axis may change with another.
 
     Raises:
-        UndecidedError: `not run` where a needed one doesn't vary; `inconclusive`, where cells
+        UndecidedError: `not run` where a needed axis doesn't vary; `inconclusive`, where cells
             failed, have no positive value, or don't tell the axes apart.
     """
     fitted = done(cells)
@@ -86,15 +79,10 @@ def fitted_powers(
 
 @dataclass(frozen=True)
 class TheoremRegime:
-    """Cells that meet the condition.
-
-    Attributes:
-        cells: all of them, failed ones too.
-        sides: those that are far enough on either side of the boundary.
-    """
+    """Cells that meet the condition."""
 
     cells: pd.DataFrame
-    sides: Mapping[Regime, pd.DataFrame]
+    sides: Mapping[Regime, pd.DataFrame]  # those that are far enough on either side of the boundary
 
 
 def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
@@ -139,7 +127,7 @@ def _claim(regime: Regime, axis: str) -> Claim:
                 f"{'above' if regime == 'benign' else 'up to'} 1000, as in `overfit sweep "
                 f"scaling-{regime}`."
             )
-        return _judged_power(scaling, axis, margin, regime)
+        return _judge_power(scaling, axis, margin, regime)
 
     margin = around(theorem, TOLERANCE, "T hides logarithms")
     scales = f"scales as {symbol}^{theorem:g}" if theorem else f"doesn't depend on {symbol}"
@@ -155,7 +143,7 @@ def _claim(regime: Regime, axis: str) -> Claim:
     )
 
 
-def _judged_power(scaling: StepScaling, axis: str, margin: Margin, regime: Regime) -> Measurement:
+def _judge_power(scaling: StepScaling, axis: str, margin: Margin, regime: Regime) -> Measurement:
     if scaling.failed:
         raise inconclusive(
             f"{plural(scaling.failed, 'cell')} of the regime failed, and slow cells fail first; a "
@@ -176,14 +164,14 @@ def _judged_power(scaling: StepScaling, axis: str, margin: Margin, regime: Regim
             "cells": len(scaling.cells),
             "fewest steps": scaling.fewest,
             "most steps": float(scaling.cells["steps"].max()),
-            "decades by which Condition 4.1 is missed, least": _missed(scaling.cells),
+            "decades by which Condition 4.1 is missed, least": _least_missed(scaling.cells),
         },
         note=f"The power of {axis} in the steps, fitted seed by seed over "
         f"{', '.join(scaling.exponents)} at once.",
     )
 
 
-def _missed(cells: pd.DataFrame) -> float:
+def _least_missed(cells: pd.DataFrame) -> float:
     """By how many decades the nearest cell misses the item that it misses by most."""
 
     def worst(cell: BenignVitParameters) -> float:

@@ -78,10 +78,7 @@ TRANSITION = replace(EXPONENT, fewest_seeds=20)
 def steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measurement:
     """Measure steps over T: the least and the most of each seed's cells.
 
-    Args:
-        cells: of one side.
-        side: which one.
-        strong: whether T has σ̃_p in the place of σ_p.
+    With `strong` T has σ̃_p in the place of σ_p.
     """
     ratios = positive(cells, "steps") / of_rows(
         BenignVitParameters, cells, lambda cell: predicted_steps(cell, cell.output_scale, side)
@@ -169,11 +166,7 @@ def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 
 def transition(cells: pd.DataFrame) -> Measurement:
-    """Measure whether the boundary is N · SNR² = C, at the smallest ε.
-
-    Args:
-        cells: of both sides.
-    """
+    """Measure whether the boundary of both sides' cells is N · SNR² = C, at the smallest ε."""
     if why := why_no_boundary(cells, "epsilon"):
         raise inconclusive(f"The boundary can't be found: {why}.")
     numbers(done(cells, MOST_FAILED), "test_loss")

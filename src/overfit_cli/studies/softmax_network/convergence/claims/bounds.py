@@ -44,15 +44,11 @@ def keep_slow_cells(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the smallest sufficient width of each activation, n and seed.
+    """Return the smallest sufficient width of each `activation`, `n` and `seed`, as `width`.
 
-    Args:
-        cells: one row per cell, failed ones too; no parameter but `m`, `n` and `activation` may
-            vary. One that doesn't come to ε within its steps isn't wide enough.
-
-    Returns:
-        Columns `activation`, `n`, `seed` and `width`: infinite where no m of the sweep suffices,
-        and 0 where all do.
+    No parameter but these and `m` may vary. A cell that doesn't come to ε within its steps, or
+    failed, isn't wide enough. The width is infinite where no m of the sweep suffices, and 0 where
+    all do.
     """
     each = []
     for activation, group in keep_slow_cells(cells).groupby("activation"):

@@ -137,7 +137,6 @@ KERNEL_CLAIMS = (
     ),
 )
 
-
 INVERSE = around(-1.0, 0.25, "half the way to the next multiple of 1/2", fewest_seeds=10)
 LINEAR = Margin(least=0.9, because="1, less a tenth", fewest_seeds=10)
 WAYS = ("symmetric", "independent")

@@ -61,7 +61,7 @@ def _grid(cells: pd.DataFrame, rule: str, activations: tuple[str, ...]) -> pd.Da
     return grid
 
 
-def _compared(
+def _judge_ratio(
     table: pd.DataFrame, column: str, pair: tuple[Activation, Activation], missing: str
 ) -> Measurement:
     """Measure the ratio of a column between two activations, at the largest n, seed by seed."""
@@ -89,14 +89,14 @@ def _compared(
 def _steps(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
     wide = widest(_grid(cells, rule, pair))
     numbers(wide[wide["status"] == "done"], "steps_to_epsilon")
-    return _compared(wide, "steps_to_epsilon", pair, "one doesn't come to ε within the steps")
+    return _judge_ratio(wide, "steps_to_epsilon", pair, "one doesn't come to ε within the steps")
 
 
 def _widths(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
     grid = _grid(cells, rule, pair)
     numbers(grid[grid["status"] == "done"], "steps_over_limit")
     widths = sufficient_widths(grid)
-    return _compared(widths, "width", pair, "no m of the sweep suffices, or all do")
+    return _judge_ratio(widths, "width", pair, "no m of the sweep suffices, or all do")
 
 
 def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) -> Measurement:

@@ -1,8 +1,8 @@
-"""Claims on speed, on step sizes and on a second head, for both data models.
+"""Claims of both data models: bounds, Theorems 1 and 2, speed, step sizes, and a second head.
 
-How the steps to the target loss scale with H; along which step sizes training takes as many steps
-for every H; and whether two heads, each number at its best step size, beat one. The margins of
-claims on both data models stand here.
+Whether Proposition 1 and Corollary 1 hold along trajectories; how the steps to the target loss
+scale with H; along which step sizes training takes as many steps for every H; and whether two
+heads, each number at its best step size, beat one.
 """
 
 from __future__ import annotations
@@ -15,14 +15,162 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import STEP_LIMIT, Selection, done, trained
+from overfit_cli.claims.cells import STEP_LIMIT, Selection, done, numbers, trained
 from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
-from overfit_cli.claims.rules import Margin, around, from_logarithms, judged
+from overfit_cli.claims.rules import (
+    WITHOUT_EXCEPTION,
+    Margin,
+    around,
+    from_logarithms,
+    judged,
+    vacuous_where_missed,
+    without_exception,
+)
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import contour, scaling_exponents
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
-from overfit_cli.studies.multihead.parameters import MultiheadParameters
+from overfit_cli.studies.multihead.parameters import STEP_RULES, MultiheadParameters
+
+BOUNDS = {
+    "proposition1": ("model_gradient", "model_hessian"),
+    "corollary1": ("loss_gradient", "loss_hessian", "loss_concavity"),
+}
+"""The columns that are at most 1 where each holds."""
+
+_IN_WORDS = {
+    "proposition1": "The gradient and the Hessian of a head's output are as small as stated",
+    "corollary1": "The loss's gradient, Hessian and concavity are as small as stated",
+}
+_SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
+
+DRAWS = 1000
+"""How many random draws it takes."""
+
+ROUND_OFF = 1e-9
+"""By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""
+
+
+def bound_claims(prefix: str, trajectories: str, at_random: str) -> tuple[Claim, ...]:
+    """Return the claims that bounds hold along a preset's trajectories, and at another's start."""
+    return tuple(
+        Claim(
+            name=f"{prefix}-{name}{'' if zero else '-random'}",
+            source=f"Deora et al. 2024, {_SOURCES[name]}",
+            statement=f"{_IN_WORDS[name]}, "
+            + ("at every step of training." if zero else "at random weights of any size."),
+            holds_where=f"{WITHOUT_EXCEPTION}{'' if zero else f'; {DRAWS} cells or more'}",
+            measure=_judge_bound(BOUNDS[name], zero, preset),
+            figure="certificates",
+            preset=preset,
+        )
+        for name in BOUNDS
+        for zero, preset in ((True, trajectories), (False, at_random))
+    )
+
+
+def _judge_bound(
+    columns: tuple[str, ...], zero: bool, preset: str
+) -> Callable[[pd.DataFrame], Measurement]:
+    initial = "zero" if zero else "gaussian"
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        certified = cells["certify"].astype(bool) & (cells["initialisation"] == initial)
+        ended = done(trained(cells[certified]), 1.0)
+        if ended.empty:
+            raise not_run(
+                f"It needs cells with certify=true and initialisation={initial}, as in "
+                f"`overfit sweep {preset}`."
+            )
+        if not zero and len(ended) < DRAWS:
+            raise not_run(
+                f"It takes {DRAWS} cells with random weights, and there are {len(ended)}."
+            )
+        ratios = pd.DataFrame({name: numbers(ended, name) for name in columns})
+        return without_exception(
+            (ratios > 1 + ROUND_OFF).any(axis=1),
+            ended["seed"],
+            details={
+                **{
+                    f"{name.replace('_', ' ')} over its bound, most": float(ratios[name].max())
+                    for name in columns
+                },
+                "cells": len(ended),
+            },
+            note="At each logged step of each cell.",
+        )
+
+    return measure
+
+
+def theorem_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
+    """Return the claims of Theorems 1 and 2, with the last step as their target θ."""
+    training = (
+        "1",
+        "The mean training loss over K steps of gradient descent is at most 2 L(θ) + 5 ‖θ − θ₀‖² / "
+        "(4 η K), with θ the last step.",
+        "mean_train_loss",
+    )
+    testing = (
+        "2",
+        "The test loss is above the training loss by at most 4/n (2 K L(θ) + 9 ‖θ − θ₀‖² / (4 η)), "
+        "with θ the last step.",
+        "test_loss",
+    )
+    return tuple(
+        Claim(
+            name=f"{prefix}-theorem{number}",
+            source=f"Deora et al. 2024, Theorem {number}",
+            statement=statement,
+            holds_where=f"H and η meet the theorem's requirements, and {WITHOUT_EXCEPTION}",
+            measure=_theorem(number, column, preset),
+            figure="certificates",
+            preset=preset,
+        )
+        for number, statement, column in (training, testing)
+    )
+
+
+def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], Measurement]:
+    bound_column, heads_column = f"theorem{number}_bound", f"theorem{number}_heads"
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        from_zero = (cells["initialisation"] == "zero") & (cells["trained"] == "all")
+        of_descent = cells[from_zero & (cells["optimiser"] == "gd")]
+        fitted = done(trained(of_descent), 1.0)
+        if fitted.empty:
+            raise not_run(
+                f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."
+            )
+        side = numbers(fitted, column)
+        if column == "test_loss":
+            side = side - numbers(fitted, "train_loss")
+        bound = numbers(fitted, bound_column)
+        lacking = numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
+        too_large = log10_step_sizes(fitted) - numbers(fitted, "theorem_step_size")
+        measured = without_exception(
+            side > bound,
+            fitted["seed"],
+            details={"measured over the bound, most": float((side / bound).max())},
+        )
+        return vacuous_where_missed(
+            measured,
+            {
+                "decades of heads missing": lacking,
+                "decades by which steps are too large": too_large,
+            },
+            "there are too few heads, or steps are too large",
+        )
+
+    return measure
+
+
+def log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
+    """Return the decimal logarithm of the step size that each cell's heads take."""
+    powers = cells["step_rule"].map(STEP_RULES).astype(float)
+    sizes = cells["learning_rate"].astype(float) * cells["heads"].astype(float) ** powers
+    return sizes.map(math.log10)
+
 
 SLOWER = Margin(least=0.1, because="a factor of 1.5 from 1 head to 50", fewest_seeds=10)
 FASTER = Margin(most=-0.1, because=SLOWER.because, fewest_seeds=10)
@@ -50,14 +198,10 @@ _Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
 
 
 def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
-    """Measure the power of H in the steps to the target loss, seed by seed.
+    """Measure the power of H in the steps to the target loss, seed by seed, of one setting.
 
-    A seed counts where all its cells come to the target: of the others nobody knows when they
+    A seed counts where all its cells come to the target: of the others it isn't known when they
     would.
-
-    Args:
-        cells: of one setting, of several numbers of heads.
-        margin: of the power.
     """
     span = cells["heads"].max() / cells["heads"].min()
     if span < LEAST_SPAN:
@@ -107,12 +251,7 @@ def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
-    """Measure the steps to the target over those of other cells of the same seed and heads.
-
-    Args:
-        cells: of one setting.
-        slow: of the one that it is compared with.
-    """
+    """Measure the steps to the target over those of a slow setting with equal seeds and heads."""
     pairs = cells_with_steps(cells).merge(
         cells_with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow")
     )
@@ -133,13 +272,7 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
 
 
 def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -> tuple[Claim, ...]:
-    """Return the claims that the contour is η ∝ √H, and that it is η ∝ H.
-
-    Args:
-        model: the study's parameters.
-        prefix: how their names begin.
-        preset: one that has such a grid.
-    """
+    """Return the claims that the contour is η ∝ √H, and that it is η ∝ H."""
     chosen = Selection(
         model,
         vary={"learning_rate"},
@@ -190,11 +323,7 @@ def second_head_claims(
 ) -> tuple[Claim, ...]:
     """Return the claims that a second head helps at an equal number of parameters.
 
-    Args:
-        model: the study's parameters.
-        prefix: how their names begin.
-        preset: one that has such cells.
-        errors: whether there is one on test errors too; where nothing is got wrong there isn't.
+    `errors` says whether there is one on test errors too; where nothing is got wrong there isn't.
     """
     at_best = "At an equal number of parameters, each at its best step size, a second head"
     quicker = (

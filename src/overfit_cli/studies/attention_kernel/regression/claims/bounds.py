@@ -40,7 +40,7 @@ _SIZES = Selection(
 )
 
 
-def _wide(cells: pd.DataFrame) -> pd.Series[bool]:
+def _is_wide(cells: pd.DataFrame) -> pd.Series[bool]:
     """Whether D d ≥ N n²."""
     return cells["d"] * cells["d_h"] >= cells["n"] * cells["tokens"] ** 2
 
@@ -66,7 +66,7 @@ def _lambda_b(cells: pd.DataFrame) -> Measurement:
 def _delta(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is above zero wherever D d ≥ N n²."""
     chosen = done(_SIZES.of(cells))
-    chosen = chosen[_wide(chosen)]
+    chosen = chosen[_is_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d ≥ N n².")
     smallest = numbers(chosen, "delta")
@@ -93,7 +93,7 @@ def _delta(cells: pd.DataFrame) -> Measurement:
 def _delta_needs(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is zero wherever D d < N n²; it can't be otherwise."""
     chosen = done(_SIZES.of(cells))
-    chosen = chosen[~_wide(chosen)]
+    chosen = chosen[~_is_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d < N n².")
     smallest = numbers(chosen, "delta")
@@ -125,11 +125,7 @@ def _claim(
 
 SIZE_CLAIMS = (
     _claim(
-        "lambda-b",
-        "Remark 1",
-        "Where D ≥ N n/H, random weights have λ_B > 0.",
-        "λ_B",
-        _lambda_b,
+        "lambda-b", "Remark 1", "Where D ≥ N n/H, random weights have λ_B > 0.", "λ_B", _lambda_b
     ),
     _claim(
         "delta",
@@ -142,26 +138,19 @@ SIZE_CLAIMS = (
 )
 
 
-class Design(NamedTuple):
-    """Cells that bear on lemmas, and the preset that has them."""
-
-    values: Values
-    preset: str
-
-
 class Lemma(NamedTuple):
-    """A lemma's claim: its name, its source in the paper, its bound, and its column."""
+    """A lemma's claim: its name, its source, its bound, its column, and values of its cells."""
 
     name: str
     source: str
     statement: str
     column: str
-    design: Design
+    values: Values
 
 
-_SOFTMAX = Design({"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_GAUSSIAN = Design({"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_QUERY = Design({"kernel": "gaussian", "trained": "query"}, "kernel-theorem3")
+_SOFTMAX: Values = {"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}
+_GAUSSIAN: Values = {"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}
+_QUERY: Values = {"kernel": "gaussian", "trained": "query"}
 
 LOOSE = 0.01
 """A bound is taken as one that could be broken where cells come as near to it as this share: two
@@ -243,16 +232,17 @@ LEMMAS = (
 )
 
 
-def _judge_lemma(cells: pd.DataFrame, column: str, design: Design) -> Measurement:
+def _judge_lemma(cells: pd.DataFrame, lemma: Lemma, preset: str) -> Measurement:
     """Measure whether a left side is ever on the wrong side of its right side, and how near."""
-    chosen = trained(selection(design.values, design.preset, any_target=True).of(cells))
-    ratio = chosen[column].astype(float)[(chosen["status"] == "done") | chosen[column].notna()]
+    chosen = trained(selection(lemma.values, preset, any_target=True).of(cells))
+    ratio = chosen[lemma.column].astype(float)
+    ratio = ratio[(chosen["status"] == "done") | ratio.notna()]
     if (missing := int(ratio.isna().sum())) or ratio.empty:
         raise inconclusive(
             f"{missing} of {len(ratio)} cells don't have the numbers: too many scores, or nothing "
             "moved."
         )
-    below = column == FROM_BELOW
+    below = lemma.column == FROM_BELOW
     with np.errstate(divide="ignore"):
         near = 1 / ratio if below else ratio  # above 1 where the bound is broken
     measured = without_exception(
@@ -278,15 +268,17 @@ def _judge_lemma(cells: pd.DataFrame, column: str, design: Design) -> Measuremen
     )
 
 
-LEMMA_CLAIMS = tuple(
-    Claim(
+def _lemma_claim(lemma: Lemma) -> Claim:
+    preset = "kernel-theorem3" if lemma.values is _QUERY else "kernel-theorem2"
+    return Claim(
         name=lemma.name,
         source=f"{SOURCE}, appendix, {lemma.source}",
         statement=lemma.statement,
         holds_where=f"{WITHOUT_EXCEPTION}, and on as many some cell comes within a factor of "
         f"{1 / LOOSE:g} of the bound",
-        measure=partial(_judge_lemma, column=lemma.column, design=lemma.design),
-        preset=lemma.design.preset,
+        measure=partial(_judge_lemma, lemma=lemma, preset=preset),
+        preset=preset,
     )
-    for lemma in LEMMAS
-)
+
+
+LEMMA_CLAIMS = tuple(map(_lemma_claim, LEMMAS))
