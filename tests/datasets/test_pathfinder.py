@@ -32,9 +32,9 @@ from overfit_cli.datasets.pathfinder.samples import (
 )
 from overfit_cli.datasets.pathfinder.scenes import Scenes, contour_of_paddles, matches
 from overfit_cli.stats.shortcut_rules import (
-    best_accuracy_by_places,
-    features_of_places,
+    best_accuracy_of_positions,
     majority_in_bins_accuracy,
+    point_features,
 )
 from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.figures import draw_images
@@ -214,25 +214,25 @@ def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> No
     """What the distance tells of the label is left: as much as the tolerance lets through."""
     mirrored = replace(TINY, matched="places")
     (train, labels), (test, truth) = (places_of(TINY, split) for split in ("train", "test"))
-    assert best_accuracy_by_places(train, labels, test, truth) > 0.6
+    assert best_accuracy_of_positions(train, labels, test, truth) > 0.6
     (train, labels), (test, truth) = (places_of(mirrored, split) for split in ("train", "test"))
-    assert best_accuracy_by_places(train, labels, test, truth) == pytest.approx(0.5, abs=0.02)
+    assert best_accuracy_of_positions(train, labels, test, truth) == pytest.approx(0.5, abs=0.02)
     assert truth.mean() == pytest.approx(0.5, abs=0.03)
 
 
 def test_places_have_no_order_and_may_be_unknown_or_of_one_label() -> None:
     random = np.random.default_rng(0)
     places = (random.uniform(0, 10, (600, 2, 2)) @ [1, 1j]).astype(np.complex64)
-    assert np.array_equal(features_of_places(places), features_of_places(places[:, ::-1]))
+    assert np.array_equal(point_features(places), point_features(places[:, ::-1]))
     above = (places.imag.mean(axis=1) > 5).astype(np.int64)
-    found = best_accuracy_by_places(places[:400], above[:400], places[400:, ::-1], above[400:])
+    found = best_accuracy_of_positions(places[:400], above[:400], places[400:, ::-1], above[400:])
     assert found > 0.95
-    assert found == best_accuracy_by_places(places[:400], above[:400], places[400:], above[400:])
+    assert found == best_accuracy_of_positions(places[:400], above[:400], places[400:], above[400:])
     ones = np.ones(400, dtype=np.int64)
-    alike = best_accuracy_by_places(places[:400], ones, places[400:], above[400:])
+    alike = best_accuracy_of_positions(places[:400], ones, places[400:], above[400:])
     assert alike == above[400:].mean()
     unknown = np.full((5, 2), np.nan, dtype=np.complex64)
-    assert np.isnan(best_accuracy_by_places(unknown, ones[:5], unknown, ones[:5]))
+    assert np.isnan(best_accuracy_of_positions(unknown, ones[:5], unknown, ones[:5]))
 
 
 def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:

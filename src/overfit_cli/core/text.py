@@ -99,6 +99,16 @@ def as_numbered(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
+def brief(value: object, digits: int = 4) -> str:
+    """Write a value: a real number in so many significant digits, anything else as Python does."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def rounded(number: float, digits: int) -> float:
+    """Return a number with so many significant digits."""
+    return float(f"{number:.{digits}g}")
+
+
 def size(count: float) -> str:
     """Return a number of bytes in words: `12 kB`, `3.4 MB`."""
     for unit in ("B", "kB", "MB", "GB", "TB"):

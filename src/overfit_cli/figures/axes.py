@@ -8,8 +8,8 @@ from typing import Literal, cast
 import matplotlib.axes
 import numpy as np
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
-from numpy.typing import NDArray
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import BadValue, nearest
@@ -25,7 +25,6 @@ from overfit_cli.figures.labels import (
 from overfit_cli.figures.style import HIGH, WIDE, log_ticks
 from overfit_cli.stats.pairs import by_ratio
 
-Floats = NDArray[np.float64]
 FEW = 8  # up to so many values, each has its own tick
 
 

@@ -43,7 +43,8 @@ from overfit_cli.figures.style import (
     log_ticks,
     points,
 )
-from overfit_cli.stats.boundaries import PowerLaw, crossings, fit_power_law, medians_by_row
+from overfit_cli.stats.boundaries import PowerLaw, fit_power_law
+from overfit_cli.stats.crossings import crossings, medians_by_row
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, Estimate
 
 EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}

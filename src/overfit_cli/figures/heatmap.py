@@ -21,6 +21,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 from numpy.typing import NDArray
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import BadValue, plural
@@ -39,10 +40,9 @@ from overfit_cli.figures.laws import asked_equations, draw_equations
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.style import DIVERGING, HIGH, MUTED, Legend, legend_below, log_ticks
-from overfit_cli.stats.boundaries import crossings, medians_by_row, share_above
+from overfit_cli.stats.crossings import crossings, medians_by_row, share_above
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN
 
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
-from numpy.typing import NDArray
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.axes import Axis
@@ -20,7 +20,6 @@ from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, Legend
 from overfit_cli.stats.equations import Equation, equation_in_mathtext, parse_equation
 
-Floats = NDArray[np.float64]
 Difference = Callable[[Floats, Floats], Floats]
 POINTS = 400  # per axis: the curve of a power law is then true to about 1e-4
 DASHES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import UserError, plural
@@ -35,7 +36,6 @@ from overfit_cli.report.sides import (
 from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate
 from overfit_cli.stats.pairs import (
     Pairs,
-    finite,
     pair_up,
     places,
 )
@@ -111,7 +111,9 @@ def difference_in(
         names: the parameters that pairs share.
         a, b: all cells of both sides.
     """
-    rows = pairs.left.assign(a=finite(pairs.left, column), b=finite(pairs.right, column))
+    rows = pairs.left.assign(
+        a=finite_column(pairs.left, column), b=finite_column(pairs.right, column)
+    )
     done = (pairs.left["status"] == "done") & (pairs.right["status"] == "done")
     lone = int((done & (rows["a"].isna() != rows["b"].isna())).sum())
     rows = rows[rows["a"].notna() & rows["b"].notna()]
@@ -145,7 +147,7 @@ def _by_seed(
     that it doesn't count which.
     """
     at = places(cells, names).map(lambda place: middle.get(place, np.nan)).astype(float)
-    apart = (finite(cells, column) - at).groupby(cells["seed"]).mean().dropna()
+    apart = (finite_column(cells, column) - at).groupby(cells["seed"]).mean().dropna()
     found: pd.Series[float] = apart + float(np.mean(list(middle.values())))
     return found
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import BadValue
 from overfit_cli.report.sides import Side
@@ -21,11 +21,8 @@ from overfit_cli.stats.pairs import (
     DIGITS,
     between,
     by_ratio,
-    finite,
     places,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ def _of_one_seed(
     rows = rows.assign(**{name: points[name] for name in names}, status="done")
     for column in columns:
         grid = np.full([len(axis) for axis in scaled], np.nan)
-        grid[at] = finite(cells, column)
+        grid[at] = finite_column(cells, column)
         rows[column] = between(scaled, grid, np.column_stack(where))
     known: pd.DataFrame = rows[rows[list(columns)].notna().any(axis=1)]
     return known

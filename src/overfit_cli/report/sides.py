@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import BadValue, UserError, nearest, plural
@@ -19,7 +20,6 @@ from overfit_cli.report.published import read_published
 from overfit_cli.stats.pairs import (
     Pairs,
     as_place,
-    finite,
 )
 from overfit_cli.sweeps.load import (
     chosen_cells,
@@ -80,12 +80,12 @@ def _measured(side: Side) -> list[str]:
 
 
 def _has_numbers(side: Side, name: str) -> bool:
-    return name in side.cells and bool(finite(side.cells, name).notna().any())
+    return name in side.cells and bool(finite_column(side.cells, name).notna().any())
 
 
 def _counts_nothing(name: str, a: Side, b: Side) -> bool:
     """Whether these are the steps of a study that takes none."""
-    return name == "steps" and not any(finite(one.cells, name).any() for one in (a, b))
+    return name == "steps" and not any(finite_column(one.cells, name).any() for one in (a, b))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from overfit_cli.claims.rules import (
     within_a_factor,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
-from overfit_cli.stats.boundaries import crossing_products, crossings, fit_power_law
+from overfit_cli.stats.boundaries import crossing_products, fit_power_law
+from overfit_cli.stats.crossings import crossings
 from overfit_cli.stats.intervals import level_of_each, mean_estimate, median_estimate, middle
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import done, positive, varying
+from overfit_cli.claims.cells import done, positive
 from overfit_cli.claims.rules import Margin, around, judged
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.parameters import of_rows
 from overfit_cli.core.text import plural

@@ -18,7 +18,7 @@ from overfit_cli.claims.rules import (
     without_exception,
 )
 from overfit_cli.core.claim import Measurement, not_run
-from overfit_cli.stats.boundaries import crossings
+from overfit_cli.stats.crossings import crossings
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     DRIFT_PRESET,
     WIDE,
