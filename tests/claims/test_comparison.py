@@ -157,4 +157,3 @@ def test_a_setting_says_its_value_its_sweep_and_its_edge() -> None:
     assert one.in_words() == "a at 1 of 0.1, 1, 10"
     assert other.in_words() == "b at 10 of 0.1, 1, 10, at the edge of the sweep"
     assert replace(one, tried=(1.0,)).in_words() == "a at 1"
-    assert one.mean_and_deviation("loss") == "0.225 ± 0.019"

@@ -57,11 +57,6 @@ class BestSetting:
         edge = ", at the edge of the sweep" if self.at_edge else ""
         return f"{self.name} at {self.value:g} of {tried}{edge}"
 
-    def mean_and_deviation(self, column: str) -> str:
-        """Write a column's mean and standard deviation over seeds: `0.751 ± 0.012`."""
-        values = self.column(column)
-        return f"{values.mean():.3f} ± {values.std():.3f}"
-
 
 def unless_at_edge(measured: Measurement, first: BestSetting, second: BestSetting) -> Measurement:
     """Return `inconclusive` where the best value of the worse setting is at the sweep's edge.
