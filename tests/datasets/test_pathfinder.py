@@ -30,7 +30,7 @@ from overfit_cli.datasets.pathfinder.samples import (
     images,
     render,
 )
-from overfit_cli.datasets.pathfinder.scenes import Scenes, contour_of_paddles, matches
+from overfit_cli.datasets.pathfinder.scenes import Scenes, matches
 from overfit_cli.stats.shortcut_rules import (
     best_accuracy_of_positions,
     majority_in_bins_accuracy,
@@ -121,10 +121,17 @@ def test_seeds_and_splits_share_no_image() -> None:
         assert not np.isin(one.paddles.middles, other.paddles.middles).any()
 
 
+def paddle_contours(settings: PathfinderSettings) -> Any:
+    """Return which contour each paddle belongs to, shape (paddles,); 0 and 1 are the targets."""
+    targets = np.repeat(np.arange(2), settings.contour_length)
+    distractors = np.repeat(np.arange(settings.distractors), settings.distractor_length)
+    return np.concatenate([targets, 2 + distractors])
+
+
 @EVERY_KIND
 def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: PathfinderSettings) -> None:
     scenes = scenes_of(settings)
-    sizes = sorted(np.bincount(contour_of_paddles(settings)).tolist())
+    sizes = sorted(np.bincount(paddle_contours(settings)).tolist())
     for image in range(16):
         paddles = pathfinder_reference.paddles_of(settings, scenes, image)
         discs = pathfinder_reference.discs_of(settings, scenes, image)
@@ -138,7 +145,7 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: Pathfind
 def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
     settings: PathfinderSettings,
 ) -> None:
-    scenes, contour = scenes_of(settings), contour_of_paddles(settings)
+    scenes, contour = scenes_of(settings), paddle_contours(settings)
     for image in range(8):
         paddles = pathfinder_reference.paddles_of(settings, scenes, image)
         for one, other in combinations(range(len(paddles)), 2):
