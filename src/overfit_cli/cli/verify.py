@@ -310,7 +310,7 @@ def _draw(record: FigureRecord, sources: Sequence[Source]) -> Picture:
     """
     from overfit_cli.core.registry import figures_of
     from overfit_cli.figures.draw import Request, draw_parts
-    from overfit_cli.figures.look import checked_colour_map, look_of_record
+    from overfit_cli.figures.look import check_colour_map, look_of_record
     from overfit_cli.report.difference_figure import draw_difference
     from overfit_cli.report.differences import compare_loaded
     from overfit_cli.report.sides import load_points
@@ -338,7 +338,7 @@ def _draw(record: FigureRecord, sources: Sequence[Source]) -> Picture:
         record.command,
         names=names if len(names) > 1 else (),
     )
-    checked_colour_map(record.options.cmap)
+    check_colour_map(record.options.cmap)
     return draw_parts(request, figures_of(data[0].study)[record.figure], data)
 
 

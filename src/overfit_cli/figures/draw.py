@@ -13,7 +13,7 @@ from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, BadValue, UserError, nearest
 from overfit_cli.figures.caption import caption
-from overfit_cli.figures.inputs import resolved_options, spelled_out
+from overfit_cli.figures.inputs import resolve_symbols, resolved_options
 from overfit_cli.figures.look import record_of_look
 from overfit_cli.figures.panels import difference, side_by_side
 from overfit_cli.figures.picture import Look, Picture, looking
@@ -156,7 +156,7 @@ def draw_parts(request: Request, figure: Figure, parts: Sequence[FigureData]) ->
     Raises:
         UserError: as `draw_figure` does.
     """
-    asked = spelled_out(request.options, parts[0].study)
+    asked = resolve_symbols(request.options, parts[0].study)
     data = _compared(request, parts, asked.value or figure.options.value)
     commands = commands_behind([source.path for source in request.sources], request.command)
     return drawn(figure, data, asked, commands, request.look)

@@ -87,7 +87,7 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     kind = ""
     for of_row, row in zip(grid, rows, strict=True):
         selected = [_select_heads(part.data, count) for part in parts for count in heads]
-        gathered = gather_curves(selected, list(row.columns), few=1, middle="median")
+        gathered = gather_curves(selected, list(row.columns), most_single=1, middle="median")
         curves, kind = gathered.curves, gathered.kind
         of_parts = [
             curves[start : start + len(heads)] for start in range(0, len(curves), len(heads))

@@ -223,7 +223,9 @@ def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]
         rows: from top to bottom, by their labels.
     """
     columns = [name for looks in rows.values() for name in looks]
-    gathered = gather_curves([panels.data for panels in settings], columns, few=1, middle="median")
+    gathered = gather_curves(
+        [panels.data for panels in settings], columns, most_single=1, middle="median"
+    )
     figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
     grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
     for column, (shown, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
