@@ -18,7 +18,6 @@ ALLOWED = frozenset(
         "core/training.py",
         "figures/draw.py",
         "figures/picture.py",
-        "report/judge.py",
         "report/page.py",
         "studies/attention_kernel/pathfinder/data.py",
         "studies/attention_kernel/text/data.py",

@@ -89,7 +89,7 @@ _COLOURS = {
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts as a table for the terminal."""
-    from overfit_cli.report.contents import number_in_words
+    from overfit_cli.report.contents import measured_number
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
@@ -100,7 +100,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
         table.add_row(
             visible(one.name),
             Text(verdict, style=_COLOURS[verdict]),
-            number_in_words(one.measurement),
+            measured_number(one.measurement),
         )
     return table
 

@@ -73,7 +73,7 @@ def reproduce(
     is named are said; the page results/report has those of every run in results/.
     """
     from overfit_cli.core.files import RESULTS
-    from overfit_cli.report.judge import read_expected
+    from overfit_cli.report.expected import read_expected
     from overfit_cli.sweeps.presets import PROFILES, reproducible
 
     use_data(data)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 from filelock import FileLock
 
-from overfit_cli.core.text import MissingError, UserError
+from overfit_cli.core.text import BadValue, MissingError, UserError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,24 +80,24 @@ def write_named(path: Path, content: bytes, flag: str, noun: str = "it") -> None
         ) from None
 
 
-def read_toml(path: Path, limit: int, flag: str = "") -> dict[str, Any]:
+def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
     """Return the content of a TOML file of at most `limit` bytes.
 
     Args:
         path: the file.
         limit: the largest number of bytes.
-        flag: the option that names it, for messages; empty without one.
+        name: the parameter that names the file, for messages; empty without one.
 
     Raises:
         UserError: if it cannot be read.
     """
-    named = f"{flag} {path}".strip()
     try:
         return tomllib.loads(read_bounded(path, limit).decode())
     except OSError as error:
-        raise UserError(f"{named}: it can't be read: {reason_of(error)}.") from error
+        problem = f"it can't be read: {reason_of(error)}."
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{named}: it can't be read as TOML: {error}.") from error
+        problem = f"it can't be read as TOML: {error}."
+    raise BadValue(name, str(path), problem) if name else UserError(f"{path}: {problem}")
 
 
 def read_bounded(path: Path, limit: int) -> bytes:
