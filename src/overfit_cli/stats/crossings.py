@@ -130,15 +130,15 @@ def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
         Columns `y`; `crossing`, the median, where a curve that stays above counts as infinity and
         one that stays below as 0 (nan without any curve); `low` and `high`, its 95 % interval by
         order statistics, and with fewer than six seeds the least and the greatest; `seeds`, how
-        many curves are known; `uncrossed`, how many of them stay above or below.
+        many curves are known; `never`, how many of them stay above or below.
     """
     import pandas as pd
 
     table = crossing_table(crossings, y)
     rows = [(y_value, *_summary(logs.dropna().to_numpy())) for y_value, logs in table.iterrows()]
-    uncrossed = crossings["side"].isin(["above", "below"]).groupby(crossings[y]).sum()
+    never = crossings["side"].isin(["above", "below"]).groupby(crossings[y]).sum()
     medians = pd.DataFrame(rows, columns=[y, "crossing", "low", "high", "seeds"])
-    return medians.assign(never=uncrossed.reindex(medians[y]).to_numpy())
+    return medians.assign(never=never.reindex(medians[y]).to_numpy())
 
 
 def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
