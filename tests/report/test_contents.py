@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from overfit_cli.core.text import as_numbered
+from overfit_cli.core.text import natural_key
 from overfit_cli.report.contents import ReportedRun, contents, reproduced_figures
 from overfit_cli.report.judge import judge_runs, load_runs
 from tests.toy_runs import sweep_toy
@@ -41,7 +41,7 @@ def test_a_run_of_several_figures_stands_where_the_first_does() -> None:
 
 def test_figures_are_in_the_order_of_their_numbers() -> None:
     names = ["theorem4.2", "fig10", "table1", "fig2", "theorem4.1", "fig1"]
-    assert sorted(names, key=as_numbered) == [
+    assert sorted(names, key=natural_key) == [
         "fig1",
         "fig2",
         "fig10",

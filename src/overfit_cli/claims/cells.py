@@ -48,7 +48,7 @@ class Selection:
         single = {name: value for name, value in self.at.items() if not isinstance(value, tuple)}
         defaults = self.model.model_validate(single).model_dump()
         fixed = {name: value for name, value in defaults.items() if name not in free}
-        selected = at_values(cells, fixed | dict(self.at))
+        selected = select_values(cells, fixed | dict(self.at))
         if selected.empty:
             raise not_run(f"It needs cells{self._in_words()}{self._for_example()}.")
         check_alike(selected, [name for name in self.model.model_fields if name in self.alike])
@@ -61,13 +61,13 @@ class Selection:
         return selected
 
     def _in_words(self) -> str:
-        return f" of {values_in_words(self.at)}" if self.at else ""
+        return f" of {describe_values(self.at)}" if self.at else ""
 
     def _for_example(self) -> str:
         return f", as in `overfit sweep {self.preset}`" if self.preset else ""
 
 
-def at_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
+def select_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
     """Return the cells with these values of their parameters."""
     keep = np.ones(len(cells), dtype=bool)
     for name, value in values.items():
@@ -75,7 +75,7 @@ def at_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
     return cells[keep]
 
 
-def values_in_words(values: Values) -> str:
+def describe_values(values: Values) -> str:
     """Write values as the command line takes them: `kernel=softmax, heads=1,2,4`."""
     texts = {
         name: ",".join(map(str, value)) if isinstance(value, tuple) else value
@@ -94,7 +94,7 @@ def check_alike(cells: pd.DataFrame, names: Iterable[str]) -> None:
         raise not_run(f"It needs cells of one value of {', '.join(varied)}.")
 
 
-def trained(cells: pd.DataFrame) -> pd.DataFrame:
+def require_trained(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells, if each is done, diverged or reached the step limit.
 
     A killed worker or an error says nothing about the parameters.
@@ -151,7 +151,7 @@ def _repeats(earlier: pd.DataFrame, column: pd.Series[str]) -> bool:
     return bool((equal.all() & shared.any()).any())
 
 
-def numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
+def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     """Return a measured column.
 
     Raises:
@@ -163,13 +163,13 @@ def numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     return column
 
 
-def positive(cells: pd.DataFrame, name: str) -> pd.Series[float]:
+def positive_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     """Return a measured column of positive numbers, to take its logarithm.
 
     Raises:
         UndecidedError: `inconclusive` where a cell has no number above 0, or there is no cell.
     """
-    column = numbers(cells, name)
+    column = finite_numbers(cells, name)
     if column.empty:
         raise inconclusive(f"There is no cell with a number of {name}.")
     if (nonpositive := int((column <= 0).sum())) > 0:
@@ -185,7 +185,7 @@ OUTCOMES = ("diverged", STEP_LIMIT)
 """Reasons of failed cells that are outcomes of training."""
 
 
-def done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
+def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
     """Return the cells that are done.
 
     Args:
@@ -211,10 +211,10 @@ def whole_grid(cells: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
     """
     values = cells.groupby(x)[y].transform("nunique")
     columns: pd.DataFrame = cells[values >= values.max() / 2]
-    return of_whole_seeds(columns)
+    return complete_seeds(columns)
 
 
-def of_whole_seeds(cells: pd.DataFrame) -> pd.DataFrame:
+def complete_seeds(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the seeds with most cells: those of other seeds may be the easy ones."""
     sizes = cells.groupby("seed")["seed"].transform("size")
     complete: pd.DataFrame = cells[sizes == sizes.max()]

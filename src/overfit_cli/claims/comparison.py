@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from overfit_cli.claims.cells import check_alike, numbers, trained
+from overfit_cli.claims.cells import check_alike, finite_numbers, require_trained
 from overfit_cli.core.claim import Measurement, inconclusive, not_run
 from overfit_cli.stats.pairs import best_of_sweep
 
@@ -38,7 +38,7 @@ class BestSetting:
         Raises:
             UndecidedError: `inconclusive` where a cell has no number in it.
         """
-        return numbers(self.cells, name)
+        return finite_numbers(self.cells, name)
 
     def on(self, seeds: pd.Index[int]) -> BestSetting:
         """Return the setting on some of its seeds."""
@@ -58,7 +58,7 @@ class BestSetting:
         return f"{self.name} at {self.value:g} of {tried}{edge}"
 
 
-def unless_at_edge(measured: Measurement, first: BestSetting, second: BestSetting) -> Measurement:
+def check_edge(measured: Measurement, first: BestSetting, second: BestSetting) -> Measurement:
     """Return `inconclusive` where the best value of the worse setting is at the sweep's edge.
 
     Args:
@@ -110,7 +110,7 @@ class Comparison:
         chosen = cells[cells[self.compared] == setting]
         if chosen.empty:
             return None
-        numbers(chosen[chosen["status"] == "done"], self.best_in)
+        finite_numbers(chosen[chosen["status"] == "done"], self.best_in)
         tried = tuple(sorted(chosen[self.swept].unique().tolist()))
         best = best_of_sweep(chosen, self.swept, [], self.best_in)
         if (best["status"] == "failed").any():
@@ -181,7 +181,7 @@ class Comparison:
             raise not_run(f"It needs cells of {self.compared}={','.join(map(str, settings))}.")
         fixed = [name for name in parameters if name not in (self.compared, self.swept)]
         check_alike(cells, fixed)
-        self._check_whole(trained(cells))
+        self._check_whole(require_trained(cells))
         best = [
             candidate
             for setting in settings

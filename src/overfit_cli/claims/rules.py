@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from overfit_cli.claims.cells import numbers
+from overfit_cli.claims.cells import finite_numbers
 from overfit_cli.core.claim import Interval, Measurement, Verdict, inconclusive
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, share_estimate
 
-FEWEST_WITHOUT_EXCEPTION = 10
-WITHOUT_EXCEPTION = (
-    f"no cell breaks it; {FEWEST_WITHOUT_EXCEPTION} seeds or more, so that a third of all draws "
+FEWEST_SEEDS_OF_THEOREM = 10
+THEOREM_RULE = (
+    f"no cell breaks it; {FEWEST_SEEDS_OF_THEOREM} seeds or more, so that a third of all draws "
     "can't"
 )
 
-EXACTLY = "nothing is drawn, so that one cell decides"
+INSTANCE_RULE = "nothing is drawn, so that one cell decides"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Margin:
         return f"{number} has its whole interval {self}{origin}; {self.fewest_seeds} seeds or more"
 
 
-def judged(
+def judge_estimate(
     estimate: Estimate,
     margin: Margin,
     *,
@@ -102,7 +102,7 @@ def judged(
     )
 
 
-def judged_together(
+def judge_estimates(
     estimates: Mapping[str, tuple[Estimate, Margin]], *, note: str = ""
 ) -> Measurement:
     """Return the measurement of a claim that several numbers decide, each with its own margin.
@@ -115,8 +115,8 @@ def judged_together(
         estimates: the numbers and their margins, by name.
         note: further sentences for the reader.
     """
-    measurements = {name: judged(*number) for name, number in estimates.items()}
-    verdict = worst(measurement.verdict for measurement in measurements.values())
+    measurements = {name: judge_estimate(*number) for name, number in estimates.items()}
+    verdict = joint_verdict(measurement.verdict for measurement in measurements.values())
     candidates = [
         name for name, measurement in measurements.items() if measurement.verdict == verdict
     ]
@@ -137,7 +137,7 @@ def _slack(estimate: Estimate, margin: Margin) -> float:
     return room / max(high - low, math.ulp(abs(float(estimate.value)) or 1.0))
 
 
-def from_logarithms(estimate: Estimate) -> Estimate:
+def exponentiate(estimate: Estimate) -> Estimate:
     """Return the estimate of a positive number from that of its logarithm."""
     value, low, high = (math.exp(number) for number in estimate[:3])
     return estimate._replace(value=value, low=low, high=high)
@@ -154,7 +154,7 @@ def share_of_seeds(correct: pd.Series[bool], seeds: pd.Series[int]) -> Estimate:
     return share_estimate(int(seed_flags.sum()), len(seed_flags))
 
 
-def without_exception(
+def judge_theorem(
     broken: pd.Series[bool],
     seeds: pd.Series[int],
     *,
@@ -163,7 +163,7 @@ def without_exception(
 ) -> Measurement:
     """Return the measurement of a theorem: one cell that breaks it refutes it.
 
-    It holds where no cell of `FEWEST_WITHOUT_EXCEPTION` seeds breaks it: if it were broken on a
+    It holds where no cell of `FEWEST_SEEDS_OF_THEOREM` seeds breaks it: if it were broken on a
     third of all draws, so many seeds without a break would have a probability below 1/50.
 
     Args:
@@ -173,7 +173,7 @@ def without_exception(
         details: further numbers.
     """
     estimate = share_of_seeds(~broken, seeds)
-    fewest = max(FEWEST_WITHOUT_EXCEPTION, math.log(1 - level_of_each(1)) / math.log(2 / 3))
+    fewest = max(FEWEST_SEEDS_OF_THEOREM, math.log(1 - level_of_each(1)) / math.log(2 / 3))
     verdict: Verdict = "holds" if estimate.seeds >= fewest else "inconclusive"
     return Measurement(
         verdict="fails" if broken.any() else verdict,
@@ -185,7 +185,7 @@ def without_exception(
     )
 
 
-def exactly(
+def judge_instance(
     correct: bool,
     value: float,
     *,
@@ -211,7 +211,7 @@ def exactly(
     )
 
 
-def vacuous(measured: Measurement, reason: str, details: Mapping[str, float]) -> Measurement:
+def mark_vacuous(measured: Measurement, reason: str, details: Mapping[str, float]) -> Measurement:
     """Return a measurement as vacuous: the claim could not have been broken.
 
     Args:
@@ -223,7 +223,7 @@ def vacuous(measured: Measurement, reason: str, details: Mapping[str, float]) ->
     return replace(measured, verdict="vacuous", details={**measured.details, **details}, note=note)
 
 
-def vacuous_where_missed(
+def check_requirements(
     measured: Measurement, missed: Mapping[str, pd.Series[float]], requirements: str
 ) -> Measurement:
     """Return the measurement of a theorem, as vacuous where a cell misses a requirement.
@@ -244,22 +244,24 @@ def vacuous_where_missed(
         for words, amounts in missed.items()
         for end, number in (("least", amounts.min()), ("most", amounts.max()))
     }
-    return vacuous(measured, f"Its requirements aren't met by {count}: {requirements}.", details)
+    return mark_vacuous(
+        measured, f"Its requirements aren't met by {count}: {requirements}.", details
+    )
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
+def joint_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the joint verdict of several claims: `fails` where one fails."""
     present = set(verdicts)
     order: tuple[Verdict, ...] = ("fails", "inconclusive", "vacuous", "not run", "holds")
     return next(verdict for verdict in order if verdict in present)
 
 
-def around(value: float, tolerance: float, because: str, fewest_seeds: int = 5) -> Margin:
+def tolerance_margin(value: float, tolerance: float, because: str, fewest_seeds: int = 5) -> Margin:
     """Return the margin of a number claimed to be `value`, up to a tolerance."""
     return Margin(value - tolerance, value + tolerance, because, fewest_seeds)
 
 
-def within_a_factor(value: float, factor: float, because: str, fewest_seeds: int = 5) -> Margin:
+def factor_margin(value: float, factor: float, because: str, fewest_seeds: int = 5) -> Margin:
     """Return the margin of a positive number claimed to be `value`, up to a factor."""
     return Margin(value / factor, value * factor, because, fewest_seeds)
 
@@ -285,7 +287,7 @@ def rank_correlation(grid: pd.DataFrame, value: str, axis: str, line_axis: str) 
     Raises:
         UndecidedError: `inconclusive` where no line shows a trend, or a cell has no number.
     """
-    numbers(grid, value)
+    finite_numbers(grid, value)
     line = grid.groupby([line_axis, "seed"])
     ranks = line[[axis, value]].rank()  # all lines at once: there are hundreds
     ranks -= ranks.groupby([grid[line_axis], grid["seed"]]).transform("mean")
@@ -309,7 +311,7 @@ def rank_correlation(grid: pd.DataFrame, value: str, axis: str, line_axis: str) 
 def falls(grid: pd.DataFrame, value: str, axis: str, line_axis: str) -> Measurement:
     """Measure whether a column falls along an axis; see `rank_correlation`."""
     estimate = rank_correlation(grid, value, axis, line_axis)
-    return judged(
+    return judge_estimate(
         estimate,
         FALLING,
         details={f"values of {line_axis}": grid[line_axis].nunique()},

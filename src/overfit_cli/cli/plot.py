@@ -54,7 +54,7 @@ def _fits(
 ) -> bool:
     """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
     from overfit_cli.figures.draw import figure_and_data
-    from overfit_cli.figures.inputs import resolve_symbols, resolved_options
+    from overfit_cli.figures.inputs import resolve_options, resolve_symbols
     from overfit_cli.figures.labels import parameter_values
 
     if figure.reads == "trajectories" and not directory.logged_keys():
@@ -65,7 +65,7 @@ def _fits(
         if where:
             return False  # it lacks the parameter, or has no such cell
         raise
-    options = resolved_options(figure, resolve_symbols(asked, data.study), data)
+    options = resolve_options(figure, resolve_symbols(asked, data.study), data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]
     varied = {name for name, taken in values.items() if len(taken) > 1}

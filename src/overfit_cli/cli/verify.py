@@ -17,7 +17,7 @@ import typer
 from overfit_cli.cli.completion import run_directories
 from overfit_cli.cli.options import DataFolder, as_option, read_path, use_data
 from overfit_cli.core.console import console
-from overfit_cli.core.files import read_bounded, reason_of
+from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.text import VERSION, UserError, plural, visible
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _read(file: Path) -> tuple[bytes, str, FigureRecord]:
         content = read_bounded(file, MOST_BYTES)
         return content, *read_record(content)
     except OSError as error:
-        said = f"it can't be read ({reason_of(error)}); name a figure that overfit drew."
+        said = f"it can't be read ({error_text(error)}); name a figure that overfit drew."
     except UserError as error:
         said = str(error)
     raise UserError(f"FILE {file}: {said}")

@@ -136,7 +136,7 @@ TRAJECTORY_COLUMNS = (
 """The columns of an evaluation."""
 
 
-def on_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor | None]:
+def move_to_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return tokens, labels and mask as tensors; the mask is None without padding."""
     import torch
 

@@ -56,7 +56,7 @@ def _import_object(location: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def fitted_by(location: str) -> Callable[[Any], bool]:
+def lazy_check(location: str) -> Callable[[Any], bool]:
     """Return the test at `location`, `module:function`, imported when it is first called."""
 
     def fits(data: Any) -> bool:
@@ -65,7 +65,7 @@ def fitted_by(location: str) -> Callable[[Any], bool]:
     return fits
 
 
-def drawn_by(location: str) -> Draw:
+def lazy_drawing(location: str) -> Draw:
     """Return the drawing function at `location`, `module:function`, imported when it is called.
 
     Naming a figure then costs no import of matplotlib: sweeps and lists stay quick.
@@ -117,7 +117,7 @@ HEATMAP = Figure(
     name="heatmap",
     title="The headline over two parameters, averaged over seeds",
     reads="cells",
-    draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
+    draw=lazy_drawing("overfit_cli.figures.heatmap:draw_heatmap"),
     accepts=_GRID | {"by", "cmap", "minus"},
     axes=2,
 )
@@ -126,13 +126,13 @@ CUTOFF = replace(
     name="cutoff",
     accepts=_GRID | {"by"},
     title="Which side of a threshold the headline is on, over two parameters",
-    draw=drawn_by("overfit_cli.figures.cutoff:draw_cutoff"),
+    draw=lazy_drawing("overfit_cli.figures.cutoff:draw_cutoff"),
 )
 BOUNDARY = Figure(
     name="boundary",
     title="Where the headline crosses a threshold, and the power law fitted to it",
     reads="cells",
-    draw=drawn_by("overfit_cli.figures.boundary:draw_boundary"),
+    draw=lazy_drawing("overfit_cli.figures.boundary:draw_boundary"),
     accepts=_GRID | {"by"},
     axes=2,
 )
@@ -140,7 +140,7 @@ LINES = Figure(
     name="lines",
     title="A measured column against a parameter, a line for each setting of the others",
     reads="cells",
-    draw=drawn_by("overfit_cli.figures.lines:draw_lines"),
+    draw=lazy_drawing("overfit_cli.figures.lines:draw_lines"),
     accepts=_LINES | {"x", "minus"},
     axes=1,
 )
@@ -148,7 +148,7 @@ CURVES = Figure(
     name="curves",
     title="Logged columns against the step of training",
     reads="trajectories",
-    draw=drawn_by("overfit_cli.figures.curves:draw_curves"),
+    draw=lazy_drawing("overfit_cli.figures.curves:draw_curves"),
     accepts=_LINES | {"cmap"},
 )
 
@@ -161,7 +161,7 @@ def any_grid(threshold: float | None = None) -> Mapping[str, Figure]:
             of the measured values.
     """
     cut = FigureOptions(threshold=threshold)
-    return by_name(
+    return collect_figures(
         HEATMAP, replace(CUTOFF, options=cut), replace(BOUNDARY, options=cut), LINES, CURVES
     )
 
@@ -173,12 +173,12 @@ def learning_figures(compared: str, source: str) -> Mapping[str, Figure]:
         compared: the compared settings, such as `each kernel`.
         source: the paper's figure that the curves reproduce.
     """
-    return by_name(
+    return collect_figures(
         replace(
             CURVES,
             title=f"Test loss and accuracy against steps, {compared} at its best step size",
             source=source,
-            draw=drawn_by("overfit_cli.figures.curves:draw_loss_and_accuracy"),
+            draw=lazy_drawing("overfit_cli.figures.curves:draw_loss_and_accuracy"),
         ),
         replace(
             LINES,
@@ -190,6 +190,6 @@ def learning_figures(compared: str, source: str) -> Mapping[str, Figure]:
     )
 
 
-def by_name(*figures: Figure) -> dict[str, Figure]:
+def collect_figures(*figures: Figure) -> dict[str, Figure]:
     """Return figures by their names."""
     return {figure.name: figure for figure in figures}

@@ -75,7 +75,7 @@ def write_named(path: Path, content: bytes, flag: str, noun: str = "it") -> None
         write_whole(path, content)
     except OSError as error:
         raise UserError(
-            f"{flag} {path}: {noun} can't be written there ({reason_of(error)}); name a file in a "
+            f"{flag} {path}: {noun} can't be written there ({error_text(error)}); name a file in a "
             "folder that takes it."
         ) from None
 
@@ -94,7 +94,7 @@ def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
     try:
         return tomllib.loads(read_bounded(path, limit).decode())
     except OSError as error:
-        problem = f"it can't be read: {reason_of(error)}."
+        problem = f"it can't be read: {error_text(error)}."
     except (ValueError, RecursionError) as error:
         problem = f"it can't be read as TOML: {error}."
     raise BadValue(name, str(path), problem) if name else UserError(f"{path}: {problem}")
@@ -131,18 +131,18 @@ def make_folder(folder: Path, flag: str) -> None:
                 raise UserError(f"{flag} {folder}: {part} is a file; a directory is needed.")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{flag} {folder}: it can't be made: {reason_of(error)}.") from error
+        raise UserError(f"{flag} {folder}: it can't be made: {error_text(error)}.") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UserError(f"{flag} {folder}: the directory can't be written to.")
 
 
-def reason_of(error: OSError) -> str:
+def error_text(error: OSError) -> str:
     """Return the operating system's text for an error, without path or number."""
     return error.strerror or type(error).__name__
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the end of a process releases it."""
     with FileLock(folder / ".lock"):
         yield

@@ -21,7 +21,7 @@ _SMALLEST = 1_000_000
 """Multiplications below which the cost of calling oneDNN outweighs its speed."""
 
 
-def added_product(initial: Tensor, left: Tensor, right: Tensor) -> Tensor:
+def add_product(initial: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """Return initial + left · right for a batch of matrices, without gradients.
 
     Args:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_ori
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from overfit_cli.core.text import BadValue, is_plain_number, nearest, shortened
+from overfit_cli.core.text import BadValue, is_plain_number, nearest, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ _ACCENTS = {
 }
 
 
-def plain(symbol: str) -> str:
+def symbol_text(symbol: str) -> str:
     r"""Return a mathtext symbol in plain Unicode: `\tilde{\sigma}_p` becomes `σ̃_p`.
 
     Equations too: `{N} \cdot \left(M + 1\right)^{2} = 10^{-3}` becomes `N·(M + 1)² = 10⁻³`.
@@ -120,7 +120,7 @@ class StudyParameters(BaseModel):
 
 
 @functools.lru_cache(maxsize=100_000)
-def as_json(parameters: StudyParameters) -> str:
+def parameters_json(parameters: StudyParameters) -> str:
     """Return all values as compact JSON, sorted by name: a part of a cell's key.
 
     It is cached, because cells of many seeds share their parameters.
@@ -261,7 +261,7 @@ class ParameterInfo:
     def spelled_symbols(self) -> set[str]:
         """The spellings of the symbol: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
         letters = self.symbol.replace("\\", "")
-        return {plain(self.symbol), *([letters] if letters.isidentifier() else [])} - {""}
+        return {symbol_text(self.symbol), *([letters] if letters.isidentifier() else [])} - {""}
 
 
 def describe(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
@@ -299,10 +299,10 @@ def parameter_named(model: type[StudyParameters], text: str) -> str:
     A symbol is spelled as terminals show it, `SNR` or `σ_p`, or as `sigma_p`, and must belong to
     one parameter only. Any other text is returned unchanged.
     """
-    return named_among(describe(model), text)
+    return find_name(describe(model), text)
 
 
-def named_among(parameters: Mapping[str, ParameterInfo], text: str) -> str:
+def find_name(parameters: Mapping[str, ParameterInfo], text: str) -> str:
     """Return the name of one of these parameters as `parameter_named` does."""
     if text in parameters:
         return text
@@ -352,7 +352,7 @@ def parse_value(info: ParameterInfo, text: str) -> Value:
         BadValue: if the text is not of that kind.
     """
     text = text.strip()
-    excerpt = shortened(text)
+    excerpt = shorten(text)
     refusal = BadValue(info.name, excerpt, f"{info.name} takes {info.accepts}, not {excerpt!r}.")
     if info.kind == "text":
         return text
@@ -378,12 +378,14 @@ def parse_value(info: ParameterInfo, text: str) -> Value:
     return int(number)
 
 
-def of_row(model: type[Parameters], row: Mapping[str, Any] | pd.Series[Any]) -> Parameters:
+def parameters_from_row(
+    model: type[Parameters], row: Mapping[str, Any] | pd.Series[Any]
+) -> Parameters:
     """Return the parameters of a cell from its row, which may have further columns."""
     return model.model_validate({name: row[name] for name in model.model_fields})
 
 
-def of_rows(
+def map_parameters(
     model: type[Parameters], cells: pd.DataFrame, function: Callable[[Parameters], Result]
 ) -> list[Result]:
     """Return a function's result for each cell's parameters; it is called once for equal ones.

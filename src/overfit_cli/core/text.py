@@ -50,7 +50,7 @@ def is_plain_number(text: str) -> bool:
     return text.isascii() and "_" not in text
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a user's text, cut to a length that fits a sentence."""
     return text if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]}..."
 
@@ -89,12 +89,12 @@ def duration(seconds: float) -> str:
     return f"{rounded_seconds // 3600} h {rounded_seconds % 3600 // 60:02d} min"
 
 
-def about(seconds: float) -> str:
+def duration_estimate(seconds: float) -> str:
     """Return an estimated time in words: `a few seconds`, `about 37 s`, `about 2 h 10 min`."""
     return f"about {duration(seconds)}" if seconds >= 10 else "a few seconds"
 
 
-def as_numbered(name: str) -> list[tuple[int, str]]:
+def natural_key(name: str) -> list[tuple[int, str]]:
     """Return a sort key for names with numbers: `fig2` before `fig10`, and both before `table1`."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
@@ -104,7 +104,7 @@ def brief(value: object, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
-def rounded(number: float, digits: int) -> float:
+def round_digits(number: float, digits: int) -> float:
     """Return a number with so many significant digits."""
     return float(f"{number:.{digits}g}")
 
@@ -151,7 +151,7 @@ def is_text(name: str) -> bool:
     return True
 
 
-def in_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return `text` in one line, escaped for Markdown: no markup, no HTML, no links."""
     escaped = "".join(_MARKDOWN.get(character, character) for character in visible(text))
     return _EMPHASIS.sub(r"\\_", escaped).replace("](", "]\\(")

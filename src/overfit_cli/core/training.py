@@ -166,12 +166,12 @@ def logged_steps(steps: int, first: int = 10, ratio: float = 1.08) -> list[int]:
     return chosen_steps
 
 
-def finite(row: Row) -> dict[str, float]:
+def drop_nonfinite(row: Row) -> dict[str, float]:
     """Return the finite values of a row: a value that a cell does not have is left out."""
     return {name: float(value) for name, value in row.items() if math.isfinite(value)}
 
 
-def without_nan(row: Row) -> dict[str, float]:
+def drop_nan(row: Row) -> dict[str, float]:
     """Return a row without nan. Infinity is a value: a bound that no number meets."""
     return {name: value for name, value in row.items() if not math.isnan(value)}
 

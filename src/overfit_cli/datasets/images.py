@@ -19,7 +19,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.files import fingerprint, naming_data, reason_of
+from overfit_cli.core.files import error_text, fingerprint, naming_data
 from overfit_cli.core.text import MissingError, UserError
 
 SIZE = 28
@@ -189,4 +189,4 @@ def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: it is damaged or cut short ({error}).") from error
     except OSError as error:
-        raise UserError(f"{path}: it can't be read ({reason_of(error)}).") from error
+        raise UserError(f"{path}: it can't be read ({error_text(error)}).") from error

@@ -22,7 +22,7 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.files import cache_folder, read_bounded, reason_of, write_whole
+from overfit_cli.core.files import cache_folder, error_text, read_bounded, write_whole
 from overfit_cli.core.text import MissingError, UserError
 from overfit_cli.datasets.reviews import Texts
 
@@ -85,7 +85,9 @@ def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
         train, test = _read(source)
     except OSError as error:
         culprit = error.filename or folder
-        raise UserError(f"{culprit}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
+        raise UserError(
+            f"{culprit}: it can't be read: {error_text(error)}; {_ACCEPTED}."
+        ) from error
     return train.cut(length), test.cut(length)
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.core.files import read_bounded, reason_of
-from overfit_cli.core.text import MissingError, UserError, shortened
+from overfit_cli.core.files import error_text, read_bounded
+from overfit_cli.core.text import MissingError, UserError, shorten
 
 PADDING = 0
 """The token after the end of a short review; no word and no byte has this number."""
@@ -206,7 +206,9 @@ def read_sst2(folder: Path) -> tuple[Sentences, Sentences]:
         train, test = (_split(folder, names) for names in _SPLITS)
     except OSError as error:
         culprit = error.filename or folder
-        raise UserError(f"{culprit}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
+        raise UserError(
+            f"{culprit}: it can't be read: {error_text(error)}; {_ACCEPTED}."
+        ) from error
     return train, test
 
 
@@ -234,7 +236,7 @@ def _rows(path: Path) -> Iterator[tuple[str, int]]:
     rows = _tsv_rows(path, content) if path.suffix == ".tsv" else _parquet_rows(path, content)
     for row, text, label in rows:
         if label not in ("0", "1"):
-            excerpt = shortened(label)
+            excerpt = shorten(label)
             raise UserError(f"{path}, {row}: the label is {excerpt!r}; accepted are 0 and 1.")
         if not text.strip():
             raise UserError(f"{path}, {row}: the sentence is empty; one of a word is accepted.")
@@ -278,7 +280,7 @@ def _columns(path: Path, header: list[str]) -> tuple[str, str]:
     """The names of the columns of sentences and labels."""
     text = next((name for name in _TEXTS if name in header), None)
     if text is None or "label" not in header:
-        excerpt = shortened(", ".join(header))
+        excerpt = shorten(", ".join(header))
         raise UserError(
             f"{path}: its columns are {excerpt}; it takes label, and sentence or content."
         )

@@ -12,18 +12,18 @@ from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarForma
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import BadValue, nearest, rounded
+from overfit_cli.core.text import BadValue, nearest, round_digits
 from overfit_cli.figures.labels import (
     RUN,
     axis_label,
     literal,
     parameter_values,
-    plain,
+    tick_number,
     varying_parameters,
-    wrapped,
+    wrap_text,
 )
 from overfit_cli.figures.style import HIGH, WIDE, log_ticks
-from overfit_cli.stats.pairs import by_ratio
+from overfit_cli.stats.pairs import is_log_spaced
 
 FEW_VALUES = 8  # the largest number of values that each have a tick
 
@@ -82,7 +82,7 @@ class Axis:
         """Set scale, limits, ticks and label of one side of `axes`."""
         scale = "log" if self.scale == "log" else "linear"
         edges = self.edges
-        limits, label = (edges[0], edges[-1]), wrapped(self.label, WIDE if side == "x" else HIGH)
+        limits, label = (edges[0], edges[-1]), wrap_text(self.label, WIDE if side == "x" else HIGH)
         axes.set(**{f"{side}scale": scale, f"{side}lim": limits, f"{side}label": label})
         axis = axes.xaxis if side == "x" else axes.yaxis
         if self.scale == "category" or self._has_room_for_ticks():
@@ -142,9 +142,9 @@ def parameter_axis(
 
 
 def _short(value: Value) -> str:
-    return plain(rounded(value, 3)) if isinstance(value, float) else literal(str(value))
+    return tick_number(round_digits(value, 3)) if isinstance(value, float) else literal(str(value))
 
 
 def _scale(values: tuple[Value, ...]) -> Literal["linear", "log"]:
     """Return the scale on which `values` are spaced more evenly."""
-    return "log" if by_ratio(np.array(values, dtype=np.float64)) else "linear"
+    return "log" if is_log_spaced(np.array(values, dtype=np.float64)) else "linear"

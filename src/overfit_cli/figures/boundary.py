@@ -18,17 +18,17 @@ from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import BadValue, plural, rounded
+from overfit_cli.core.text import BadValue, plural, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.curves import logarithms
 from overfit_cli.figures.inputs import (
-    checked_threshold,
-    measured,
-    middle_of,
+    check_threshold,
+    measured_column,
+    middle_threshold,
+    require_numbers,
     two_axes,
-    with_numbers,
 )
-from overfit_cli.figures.labels import axis_label, plain, symbol_of, typeset, wrapped
+from overfit_cli.figures.labels import axis_label, formula_symbol, tick_number, typeset, wrap_text
 from overfit_cli.figures.laws import draw_equations, parse_equations
 from overfit_cli.figures.panels import panels_of_runs
 from overfit_cli.figures.picture import Picture, new_figure, styled
@@ -191,7 +191,7 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
             are more boundaries than colours, the column is unknown or empty, or an equation is
             invalid.
     """
-    value, label = measured(data, options.value)
+    value, label = measured_column(data, options.value)
     x, y, threshold = _inputs(data, options, value)
     equations = parse_equations(data, options, (x, y))
     drawn_boundaries = _boundaries(data, options, (x.name, y.name, value), threshold)
@@ -200,7 +200,7 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     _dress(axes, x, y, pd.concat([boundary.rows for boundary in drawn_boundaries]))
     legend: Legend = []
     figure.facts.append(
-        f"Where {label} crosses {plain(threshold)}, for each {y.label}: "
+        f"Where {label} crosses {tick_number(threshold)}, for each {y.label}: "
         f"{_points_text(drawn_boundaries)}."
     )
     for boundary in drawn_boundaries:
@@ -229,10 +229,10 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
 def _inputs(data: FigureData, options: FigureOptions, value: str) -> tuple[Axis, Axis, float]:
     """The axes and the threshold, by default the middle of the measured numbers."""
     x, y = two_axes(data, options, panels=True)
-    threshold = checked_threshold(options.threshold)
-    numbers = with_numbers(data, value)[value]
+    threshold = check_threshold(options.threshold)
+    numbers = require_numbers(data, value)[value]
     if threshold is None:
-        threshold = middle_of(numbers)
+        threshold = middle_threshold(numbers)
     for side, axis in (("x", x), ("y", y)):
         if axis.scale == "category" or axis.positions[0] <= 0:
             raise BadValue(side, axis.name, "a boundary needs an axis of positive numbers.")
@@ -302,8 +302,8 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> 
     if not rows_on_grid.empty:
         heights = np.array([rows_on_grid.min(), rows_on_grid.max()], dtype=np.float64)
     heights = heights * (1 / 1.12, 1.12)
-    axes.set(xscale="log", yscale="log", xlabel=wrapped(x.label, WIDE))
-    axes.set_ylabel(wrapped(y.label, HIGH))
+    axes.set(xscale="log", yscale="log", xlabel=wrap_text(x.label, WIDE))
+    axes.set_ylabel(wrap_text(y.label, HIGH))
     axes.set(xlim=tuple(widths), ylim=tuple(heights))
     for axis, axis_values, ends in ((axes.xaxis, x, widths), (axes.yaxis, y, heights)):
         log_ticks(axis, *ends)
@@ -380,11 +380,11 @@ def _fit_text(study: AnyStudy, boundary: DrawnBoundary, x: Axis, y: Axis) -> str
 
 def _power_law(study: AnyStudy, x: Axis, y: Axis) -> str:
     """The fitted law in mathtext."""
-    return rf"${{{symbol_of(study, y.name)}}} \cdot {{{symbol_of(study, x.name)}}}^p = C$"
+    return rf"${{{formula_symbol(study, y.name)}}} \cdot {{{formula_symbol(study, x.name)}}}^p = C$"
 
 
 def _estimate_text(*numbers: float) -> str:
-    value, low, high = (plain(rounded(number, 3)) for number in numbers)
+    value, low, high = (tick_number(round_digits(number, 3)) for number in numbers)
     return f"{value} [{low}, {high}]"
 
 
@@ -392,11 +392,11 @@ def _off_grid_sentences(
     study: AnyStudy, drawn_boundaries: Sequence[DrawnBoundary], y: Axis, threshold: float
 ) -> list[str]:
     """The values of y at which the median lies beyond the grid, with the side, in words."""
-    symbol = symbol_of(study, y.name)
+    symbol = formula_symbol(study, y.name)
     return [
         (f"{boundary.title}, " if boundary.title else "")
         + f"${symbol}$ = {list_values(values.index.tolist(), y)}: "
-        + ("not known" if side == "unknown" else f"{side} {plain(threshold)} throughout")
+        + ("not known" if side == "unknown" else f"{side} {tick_number(threshold)} throughout")
         for boundary in drawn_boundaries
         for side, values in boundary.off_grid.groupby(boundary.off_grid)
     ]
@@ -426,5 +426,5 @@ def list_values(values: Sequence[float], axis: Axis) -> str:
             runs[-1].append(index)
         else:
             runs.append([index])
-    texts = [[plain(rounded(axis.positions[index], 3)) for index in run] for run in runs]
+    texts = [[tick_number(round_digits(axis.positions[index], 3)) for index in run] for run in runs]
     return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in texts)

@@ -20,16 +20,16 @@ from matplotlib.typing import ColorType, LineStyleType
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import BadValue, UserError, nearest, plural
-from overfit_cli.figures.inputs import checked_scale, checked_threshold, is_log, value_is_log
+from overfit_cli.figures.inputs import check_threshold, choose_scale, is_log, value_is_log
 from overfit_cli.figures.labels import (
     axis_label,
     heading,
     parameter_values,
-    plain,
     short_settings,
-    split_by,
+    split_settings,
+    tick_number,
     varying_parameters,
-    wrapped,
+    wrap_text,
 )
 from overfit_cli.figures.panels import Panel, panels, panels_for_lines
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
@@ -180,7 +180,7 @@ def _curves(
     if not steps[columns].notna().any(axis=None):
         return []
     curves = []
-    for values, cells in split_by(part, names):
+    for values, cells in split_settings(part, names):
         text = short_settings(part.study, {name: values[name] for name in told})
         setting_steps = steps[steps["key"].isin(cells["key"])]
         curves.append(_curve(text, setting_steps, columns, middle))
@@ -250,7 +250,7 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     """Draw curves as `draw_curves` does, in given panels; the caller is `styled`."""
     study = parts[0].data.study
     columns = _columns(parts[0].data, options.value)
-    threshold = checked_threshold(options.threshold)
+    threshold = check_threshold(options.threshold)
     geometric = spans_widely(_drawable_numbers(parts, columns[0]))
     gathered = gather_curves(
         [part.data for part in parts],
@@ -270,10 +270,10 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     legend = _legend(study, columns, texts)
     if threshold is not None:
         lines = [axes.axhline(threshold, **THRESHOLD) for axes in all_axes]
-        legend.append((lines[0], f"threshold {plain(threshold)}"))
+        legend.append((lines[0], f"threshold {tick_number(threshold)}"))
     loss_label = "loss" if all(name.endswith("loss") for name in columns) else ""
     ylabel = axis_label(study, columns[0], logged=True) if len(columns) == 1 else loss_label
-    all_axes[0].set_ylabel(wrapped(ylabel, HIGH))
+    all_axes[0].set_ylabel(wrap_text(ylabel, HIGH))
     for axes in all_axes:
         axes.set_xlabel(study.step)
     title_panels(all_axes, [part.title for part in parts])
@@ -293,7 +293,7 @@ def draw_columns(part: Panel, columns: Sequence[str]) -> Picture:
     for axes, name in zip(all_axes, logged, strict=True):
         _scale(axes, curves, [name], FigureOptions())
         _draw(axes, curves, [name], texts, thin=False)
-        axes.set(xlabel=study.step, ylabel=wrapped(axis_label(study, name, logged=True), HIGH))
+        axes.set(xlabel=study.step, ylabel=wrap_text(axis_label(study, name, logged=True), HIGH))
     figure.facts.append(_fact(study, logged, gathered.kind))
     legend = _legend(study, logged[:1], texts)
     legend_below(figure, legend, 2 * len(logged), gathered.heading)
@@ -364,7 +364,7 @@ def _scale(
     level = np.nan if options.threshold is None else options.threshold
     low, high = np.nanmin([*first_column, level]), np.nanmax([*first_column, level])
     extent = pd.Series([float(np.nanmin(everything)), low, high])
-    if checked_scale(value_is_log(options), extent, factor=10):
+    if choose_scale(value_is_log(options), extent, factor=10):
         axes.set_yscale("log")
         axes.set_ylim(low / 1.5, high * 1.3)
         log_ticks(axes.yaxis, low, high)
@@ -463,7 +463,7 @@ def _best_step_sizes(part: Panel) -> tuple[Panel, str]:
 def _best_sentence(data: FigureData, grouping: list[str]) -> str:
     choices = [
         f"{cells[RATE].iloc[0]:g}" + (f" for {text}" if text else "")
-        for values, cells in split_by(data, grouping)
+        for values, cells in split_settings(data, grouping)
         for text in [short_settings(data.study, values)]
     ]
     return f"Best step size{'s' if len(choices) > 1 else ''}: {', '.join(choices)}."

@@ -26,8 +26,8 @@ from overfit_cli.figures.heatmap import (
     new_map,
     split_by_sampling,
 )
-from overfit_cli.figures.inputs import middle_of, usable_cells, with_numbers
-from overfit_cli.figures.labels import plain, wrapped
+from overfit_cli.figures.inputs import middle_threshold, require_numbers, usable_cells
+from overfit_cli.figures.labels import tick_number, wrap_text
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import HIGH, MUTED, Legend
 
@@ -50,7 +50,7 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
     plan = lay_out_map(data, options)
     threshold = options.threshold
     if threshold is None:
-        threshold = middle_of(with_numbers(data, plan.value)[plan.value])
+        threshold = middle_threshold(require_numbers(data, plan.value)[plan.value])
     names = data.study.sides if plan.value == data.study.headline else ("", "")
     figure, all_axes = new_map(plan)
     legend: Legend = []
@@ -59,7 +59,7 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
         legend += _draw_sides(complete, plan, threshold, names)
     if refined:
         legend += _draw_refined(figure, refined, plan, threshold, names)
-    figure.facts.append(f"The threshold is {plain(threshold)}.")
+    figure.facts.append(f"The threshold is {tick_number(threshold)}.")
     finish_map(figure, all_axes, plan, data, options, legend)
     return figure
 
@@ -81,7 +81,7 @@ def _draw_sides(
         )
         for side, name in enumerate(names):
             _name_region(axes, grid, is_above == side, name)
-    signs = [f"{plan.label} {sign} {plain(threshold)}" for sign in ("≤", ">")]
+    signs = [f"{plan.label} {sign} {tick_number(threshold)}" for sign in ("≤", ">")]
     return [
         (Patch(color=colour), f"{name}: {sign}" if name else sign)
         for colour, name, sign in zip(MUTED, names, signs, strict=True)
@@ -119,9 +119,9 @@ def _draw_refined(
         draw_known_boundary(axes, cells, plan.x, plan.y, plan.value, threshold)
         draw_sampled(axes, cells, plan.x, plan.y)
     side = f" ({names[1]})" if names[1] else ""
-    label = f"share of seeds with {plan.label} > {plain(threshold)}{side}"
+    label = f"share of seeds with {plan.label} > {tick_number(threshold)}{side}"
     all_axes = [axes for axes, _, _ in panels]
-    figure.colorbar(mesh, ax=all_axes, label=wrapped(label, HIGH), pad=0.02)
+    figure.colorbar(mesh, ax=all_axes, label=wrap_text(label, HIGH), pad=0.02)
     legend = legend_of_boundary(plan.value, panels)
     figure.facts.append(
         f"Colour, for each {plan.y.label}: the share of seeds above, each seed's curve fitted to "

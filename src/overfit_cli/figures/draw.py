@@ -13,7 +13,7 @@ from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, BadValue, UserError, nearest
 from overfit_cli.figures.caption import caption
-from overfit_cli.figures.inputs import resolve_symbols, resolved_options
+from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.look import record_of_look
 from overfit_cli.figures.panels import difference, side_by_side
 from overfit_cli.figures.picture import Look, Picture, looking
@@ -185,7 +185,7 @@ def drawn(
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look):
-        options = resolved_options(figure, asked, data)
+        options = resolve_options(figure, asked, data)
         picture: Picture = figure.draw(data, options)
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")

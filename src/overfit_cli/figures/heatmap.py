@@ -27,15 +27,15 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import BadValue, plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import (
-    checked_scale,
-    checked_threshold,
+    check_threshold,
+    choose_scale,
     is_log,
-    measured,
+    measured_column,
+    require_numbers,
     two_axes,
     usable_cells,
-    with_numbers,
 )
-from overfit_cli.figures.labels import opening, plain, wrapped
+from overfit_cli.figures.labels import opening, tick_number, wrap_text
 from overfit_cli.figures.laws import draw_equations, parse_equations
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
@@ -292,7 +292,7 @@ def draw_map(
     plan = lay_out_map(data, options)
     figure, all_axes = new_map(plan)
     mesh = _draw_colours(all_axes, plan, data, options)
-    bar = figure.colorbar(mesh, ax=list(all_axes), label=wrapped(plan.label, HIGH), pad=0.02)
+    bar = figure.colorbar(mesh, ax=list(all_axes), label=wrap_text(plan.label, HIGH), pad=0.02)
     if isinstance(mesh.norm, LogNorm):
         log_ticks(bar.ax.yaxis, float(mesh.norm.vmin or 1), float(mesh.norm.vmax or 1))
     legend = _draw_levels(figure, all_axes, plan, _level(data, options, plan))
@@ -309,10 +309,10 @@ def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
         UserError: see `draw_heatmap`.
     """
     x, y = two_axes(data, options, panels=True)
-    value, label = measured(data, options.value)
-    checked_threshold(options.threshold)
+    value, label = measured_column(data, options.value)
+    check_threshold(options.threshold)
     parse_equations(data, options, (x, y))
-    with_numbers(data, value)
+    require_numbers(data, value)
     parts = panels_of_runs(data, options.by)
     grids = [lay_out(part.data, x, y, value) for part in parts]
     return Map(x, y, value, label, parts, grids, data.averaged or seeds_in_words(grids))
@@ -374,7 +374,7 @@ def _draw_colours(
         largest = max(abs(low), abs(high)) or 1.0
         norm: Normalize = Normalize(-largest, largest)
     else:
-        log = checked_scale(is_log(options, "value"), everything, factor=100)
+        log = choose_scale(is_log(options, "value"), everything, factor=100)
         norm = LogNorm(low, high) if log else Normalize(low, high)
     colours = options.cmap or (DIVERGING if data.less else None)
     look: dict[str, Any] = {"cmap": colours, "norm": norm, "rasterized": True}
@@ -402,7 +402,7 @@ def _draw_levels(
     complete, refined = split_by_sampling(all_axes, plan)
     legend = _draw_contours(complete, plan, level)
     if legend:
-        figure.facts.append(f"White line: {plan.label} = {plain(level)}.")
+        figure.facts.append(f"White line: {plan.label} = {tick_number(level)}.")
     for axes, _, part in refined:
         cells = usable_cells(part.data, plan.value)
         draw_known_boundary(axes, cells, plan.x, plan.y, plan.value, level)
@@ -431,7 +431,7 @@ def _draw_contours(panels: Sequence[MapPanel], plan: Map, level: float) -> Legen
             line.set_path_effects(_OUTLINE)
             crossed = True
     handle = Line2D([], [], path_effects=_OUTLINE, **CONTOUR)
-    return [(handle, f"{plan.label} = {plain(level)}")] if crossed else []
+    return [(handle, f"{plan.label} = {tick_number(level)}")] if crossed else []
 
 
 def _hatch(axes: matplotlib.axes.Axes, grid: Grid, mask: NDArray[np.bool_], state: str) -> Patch:

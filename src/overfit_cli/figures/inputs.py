@@ -14,15 +14,13 @@ from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import BadValue, UserError, nearest, rounded
+from overfit_cli.core.text import BadValue, UserError, nearest, round_digits
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import RUN, axis_label, literal, parameter_values
 from overfit_cli.stats.equations import parse_equation
 
 
-def resolved_options(
-    figure: Figure, user_options: FigureOptions, data: FigureData
-) -> FigureOptions:
+def resolve_options(figure: Figure, user_options: FigureOptions, data: FigureData) -> FigureOptions:
     """Return the user's options, with the figure's own where they fit.
 
     Where an axis of the figure does not vary in the data, a parameter that varies replaces it. Of
@@ -135,7 +133,7 @@ def value_is_log(options: FigureOptions) -> bool | None:
     return None if options.log is None else bool({"y", "value"} & options.log)
 
 
-def measured(data: FigureData, name: str | None) -> tuple[str, str]:
+def measured_column(data: FigureData, name: str | None) -> tuple[str, str]:
     """Return the name and the label of the column to draw: by default the study's headline.
 
     Raises:
@@ -155,7 +153,7 @@ def measured(data: FigureData, name: str | None) -> tuple[str, str]:
     return name, f"{label}, less that of {literal(data.less)}" if data.less else label
 
 
-def checked_threshold(threshold: float | None) -> float | None:
+def check_threshold(threshold: float | None) -> float | None:
     """Return `threshold`.
 
     Raises:
@@ -166,17 +164,17 @@ def checked_threshold(threshold: float | None) -> float | None:
     return threshold
 
 
-def middle_of(numbers: pd.Series[float]) -> float:
+def middle_threshold(numbers: pd.Series[float]) -> float:
     """Return the default threshold: the middle of the measured numbers, in three digits.
 
     It is the geometric middle where all are positive and span more than a factor of 10.
     """
     low, high = float(numbers.min()), float(numbers.max())
     logarithmic = low > 0 and high / low > 10
-    return rounded(math.sqrt(low * high) if logarithmic else (low + high) / 2, 3)
+    return round_digits(math.sqrt(low * high) if logarithmic else (low + high) / 2, 3)
 
 
-def checked_scale(log: bool | None, numbers: pd.Series[float], *, factor: float) -> bool:
+def choose_scale(log: bool | None, numbers: pd.Series[float], *, factor: float) -> bool:
     """Return whether a measured column is drawn on a logarithmic scale.
 
     Args:
@@ -202,7 +200,7 @@ def usable_cells(data: FigureData, value: str) -> pd.DataFrame:
     return usable
 
 
-def with_numbers(data: FigureData, value: str) -> pd.DataFrame:
+def require_numbers(data: FigureData, value: str) -> pd.DataFrame:
     """Return the cells that are done and have a finite `value`, as a float column.
 
     Raises:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pandas as pd
 
 from overfit_cli.core.parameters import Value, describe, parameter_named
-from overfit_cli.core.parameters import plain as unicode_of
+from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import UserError, nearest, visible
 
@@ -55,7 +55,7 @@ def opening(label: str) -> str:
     return f"{label[:1].upper()}{label[1:]}{',' if ',' in label else ''}"
 
 
-def symbol_of(study: AnyStudy, name: str) -> str:
+def formula_symbol(study: AnyStudy, name: str) -> str:
     """Return the symbol of a parameter or column, in mathtext without dollars, or its name."""
     columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
     described = describe(study.parameters).get(name) or columns.get(name)
@@ -140,7 +140,7 @@ def varying_parameters(data: FigureData) -> list[str]:
     return [name for name, values in parameter_values(data).items() if len(values) > 1]
 
 
-def split_by(
+def split_settings(
     data: FigureData, names: Sequence[str]
 ) -> Iterator[tuple[dict[str, Value], pd.DataFrame]]:
     """Yield the values and the cells of each setting of some parameters, in order."""
@@ -171,7 +171,7 @@ def literal(text: str) -> str:
     return visible(text).replace("$", r"\$")
 
 
-def wrapped(text: str, letters: int) -> str:
+def wrap_text(text: str, letters: int) -> str:
     """Break lines longer than about `letters` between words, outside mathtext."""
     formulas = _MATH.findall(text)
     # A placeholder is as long as its formula looks, and is not broken.
@@ -197,13 +197,13 @@ def brief(value: object) -> str:
     Very small and large numbers have a power of ten, whole numbers only where they are round.
     """
     if isinstance(value, float):
-        return plain(float(f"{value:.4g}"))
+        return tick_number(float(f"{value:.4g}"))
     if isinstance(value, int) and value >= 1e5 and value == float(f"{value:.3g}"):
         return power(value)
     return str(value)
 
 
-def plain(value: float) -> str:
+def tick_number(value: float) -> str:
     """Write a number for a tick: `0.05`, `200`, and extreme ones with a power of ten."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}".replace("-", "−")

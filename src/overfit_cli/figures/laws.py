@@ -15,7 +15,7 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.labels import spellings, symbol_of
+from overfit_cli.figures.labels import formula_symbol, spellings
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, Legend
 from overfit_cli.stats.equations import Equation, equation_in_mathtext, parse_equation
@@ -133,7 +133,7 @@ def draw_equations(
 ) -> Legend:
     """Draw equations in every panel, each with its own dash; return their legend."""
     legend: Legend = []
-    symbols = {axis.name: symbol_of(data.study, axis.name) for axis in (x, y)}
+    symbols = {axis.name: formula_symbol(data.study, axis.name) for axis in (x, y)}
     for index, equation in enumerate(equations):
         lines = [draw_equation(axes, equation, x.name, y.name, index, colour) for axes in panels]
         text = equation_in_mathtext(equation, symbols)

@@ -20,22 +20,22 @@ from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.curves import BAND, logarithms, spans_widely
 from overfit_cli.figures.heatmap import mean_of_seeds
 from overfit_cli.figures.inputs import (
-    checked_scale,
-    checked_threshold,
+    check_threshold,
+    choose_scale,
     is_log,
-    measured,
+    measured_column,
+    require_numbers,
     value_is_log,
-    with_numbers,
 )
 from overfit_cli.figures.labels import (
     heading,
     opening,
     parameter_values,
-    plain,
     short_settings,
-    split_by,
+    split_settings,
+    tick_number,
     varying_parameters,
-    wrapped,
+    wrap_text,
 )
 from overfit_cli.figures.panels import (
     Panel,
@@ -127,7 +127,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
             unknown or empty, or the threshold is not finite.
     """
     plan = _gather_lines(data, options)
-    threshold = checked_threshold(options.threshold)
+    threshold = check_threshold(options.threshold)
     seed_lines, looks = _has_seed_lines(data, options), _looks(len(plan.texts))
     figure, all_axes = new_panels(len(plan.parts), height=2.8)
     for axes, lines in zip(all_axes, plan.lines, strict=True):
@@ -143,7 +143,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
             axes.axhline(threshold, **THRESHOLD)
         if axes.get_yscale() == "log":
             log_ticks(axes.yaxis, *axes.get_ylim())
-    all_axes[0].set_ylabel(wrapped(plan.label, HIGH))
+    all_axes[0].set_ylabel(wrap_text(plan.label, HIGH))
     label_outer(all_axes)
     title_panels(all_axes, [part.title for part in plan.parts])
     figure.facts.append(_fact(data, plan, seed_lines=seed_lines))
@@ -159,9 +159,9 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
         UserError: see `draw_lines`.
     """
     x = parameter_axis(data, "x", options.x, log=is_log(options, "x"))
-    value, label = measured(data, options.value)
-    numbers = with_numbers(data, value)[value]
-    log = checked_scale(value_is_log(options), numbers, factor=10)
+    value, label = measured_column(data, options.value)
+    numbers = require_numbers(data, value)[value]
+    log = choose_scale(value_is_log(options), numbers, factor=10)
     geometric = log or (spans_widely(numbers) and not data.less)
     panel_parameter = _panels(data, x, options.by)
     parts = panels(data, panel_parameter)
@@ -219,7 +219,7 @@ def _has_seed_lines(data: FigureData, options: FigureOptions) -> bool:
 def _lines(data: FigureData, names: list[str], x: Axis, value: str, geometric: bool) -> list[Line]:
     return [
         _line(short_settings(data.study, values), cells, x, value, geometric)
-        for values, cells in split_by(data, names)
+        for values, cells in split_settings(data, names)
     ]
 
 
@@ -239,7 +239,7 @@ def _line(text: str, cells: pd.DataFrame, x: Axis, value: str, geometric: bool) 
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
-    axes.set_xlabel(wrapped(x.label, WIDE))
+    axes.set_xlabel(wrap_text(x.label, WIDE))
     if x.scale == "category":
         x.dress(axes, "x")
     if x.scale == "log":
@@ -309,5 +309,5 @@ def _legend(plan: LinesPlan, threshold: float | None) -> Legend:
     if any(line.failed.any() for lines in plan.lines for line in lines):
         legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), "every seed failed"))
     if threshold is not None:
-        legend.append((Line2D([], [], **THRESHOLD), f"threshold {plain(threshold)}"))
+        legend.append((Line2D([], [], **THRESHOLD), f"threshold {tick_number(threshold)}"))
     return legend

@@ -18,7 +18,7 @@ import matplotlib
 from cycler import Cycler, cycler
 from pydantic import JsonValue
 
-from overfit_cli.core.text import BadValue, UserError, is_text, nearest, shortened
+from overfit_cli.core.text import BadValue, UserError, is_text, nearest, shorten
 from overfit_cli.figures.picture import Look
 from overfit_cli.figures.record import LookRecord
 from overfit_cli.figures.style import COLUMN, PAGE
@@ -62,7 +62,7 @@ def _check_title(text: str) -> None:
     except ValueError as error:
         reason = str(error).strip().split("\n")[-1].split(": ", 1)[-1].split("  ")[0]
         accepts = rf"the text between dollar signs is no mathtext: {reason}; write \$ for the sign."
-        raise BadValue("title", shortened(text), accepts) from None
+        raise BadValue("title", shorten(text), accepts) from None
 
 
 def _read_size(text: str) -> tuple[float, float | None]:
@@ -72,12 +72,12 @@ def _read_size(text: str) -> tuple[float, float | None]:
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None:
         accepts = "it takes column, page, or WIDTHxHEIGHT in inches, such as 3.4x2.6, or 85x65mm."
-        raise BadValue("size", shortened(text), accepts)
+        raise BadValue("size", shorten(text), accepts)
     unit = _INCHES[match[3] or "in"]
     width, height = float(match[1]) * unit, float(match[2]) * unit
     if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
         accepts = f"both sides are at least {SMALLEST:g} and up to {LARGEST:g} inches."
-        raise BadValue("size", shortened(text), accepts)
+        raise BadValue("size", shorten(text), accepts)
     return width, height
 
 
@@ -187,7 +187,7 @@ def _settings_of_json(recorded: Mapping[str, JsonValue]) -> dict[str, Any]:
         }
         settings = {str(name): value for name, value in matplotlib.RcParams(settings_given).items()}
     except Exception as error:  # matplotlib expects texts, and raises many errors for others
-        reason = shortened(str(error).strip())
+        reason = shorten(str(error).strip())
         raise UserError(f"its style is none of matplotlib's: {reason}.") from None
     if settings.get("text.usetex"):
         raise UserError("its style has LaTeX set the text, which isn't run for a file's sake.")
@@ -207,7 +207,7 @@ def check_colour_map(name: str | None) -> str | None:
     if name not in matplotlib.colormaps:
         close = nearest(name, matplotlib.colormaps)
         hint = close if close.startswith("did") else "viridis, cividis and RdBu are some."
-        raise BadValue("cmap", shortened(name), f"matplotlib has no such colour map; {hint}")
+        raise BadValue("cmap", shorten(name), f"matplotlib has no such colour map; {hint}")
     return name
 
 
@@ -225,5 +225,5 @@ def read_log(text: str | None) -> frozenset[str] | None:
     for name in names:
         if name not in LOG_NAMES:
             accepts = f"it takes some of {', '.join(LOG_NAMES)}, commas between, or none."
-            raise BadValue("log", shortened(text), accepts)
+            raise BadValue("log", shorten(text), accepts)
     return frozenset(names)

@@ -20,7 +20,7 @@ from overfit_cli.figures.labels import (
     parameter_values,
     setting,
     settings,
-    split_by,
+    split_settings,
     varying_parameters,
 )
 from overfit_cli.figures.picture import Picture, styled
@@ -88,11 +88,11 @@ def _single_run(panel: Panel) -> FigureData:
     return replace(panel.data, runs=(), refined=bool(refined))
 
 
-def by_setting(data: FigureData) -> list[Panel]:
+def setting_panels(data: FigureData) -> list[Panel]:
     """Split the data by the settings of all parameters that vary, in order."""
     return [
         Panel(settings(data.study, values), replace(data, cells=cells))
-        for values, cells in split_by(data, varying_parameters(data))
+        for values, cells in split_settings(data, varying_parameters(data))
     ]
 
 
@@ -249,7 +249,7 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
     means = pairs.by == "means"
     return replace(
         data,
-        cells=subtracted(pairs.left, pairs.right, column),
+        cells=subtract(pairs.left, pairs.right, column),
         planned=data.planned.iloc[:0],
         less=name,
         averaged=f"mean of {seeds[0]} seeds less mean of {seeds[1]} seeds" if means else "",
@@ -258,7 +258,7 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
     )
 
 
-def subtracted(cells: pd.DataFrame, subtrahend: pd.DataFrame, column: str) -> pd.DataFrame:
+def subtract(cells: pd.DataFrame, subtrahend: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return cells with the difference of their column to that of their counterparts.
 
     Args:

@@ -14,7 +14,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.typing import ColorType
 
-from overfit_cli.figures.labels import plain, power, typeset, wrapped
+from overfit_cli.figures.labels import power, tick_number, typeset, wrap_text
 
 COLUMN = 3.4  # inches: one column of a two-column paper
 PAGE = 7.0  # and both
@@ -103,7 +103,7 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str
     artists = [artist for artist, _ in handles]
     size = points("legend.fontsize")
     fit = int(WIDE * figure.get_figwidth() / COLUMN * 7 / size)
-    texts = [wrapped(text, fit) for _, text in handles]
+    texts = [wrap_text(text, fit) for _, text in handles]
     while columns > 1 and _letters_across(texts, columns) > fit:
         columns -= 1
     figure.legend(
@@ -128,7 +128,7 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
     short = low >= 1e-3 and high < 1e5
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
-    write = plain if short else power
+    write = tick_number if short else power
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
     if high / low < 4:
         axis.set_major_locator(AutoLocator())

@@ -19,7 +19,7 @@ from overfit_cli.core.claim import VERDICTS, Claim, Interval, Measurement, Verdi
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import as_numbered, duration, plural, visible
+from overfit_cli.core.text import duration, natural_key, plural, visible
 from overfit_cli.figures.caption import cells_in_words, fixed_parameters, settings_in_words
 from overfit_cli.figures.labels import parameter_values, typeset
 from overfit_cli.report.judge import Judged, LoadedRun
@@ -104,7 +104,7 @@ def reproduced_figures() -> dict[str, str]:
         for profile in PROFILES
         if preset.content.reproduces
     ]
-    return dict(sorted(figures, key=lambda entry: as_numbered(entry[1]), reverse=True))
+    return dict(sorted(figures, key=lambda entry: natural_key(entry[1]), reverse=True))
 
 
 def run_rank(figure: str, decides: bool, path: Path) -> tuple[object, ...]:
@@ -118,7 +118,7 @@ def run_rank(figure: str, decides: bool, path: Path) -> tuple[object, ...]:
         path: the run directory.
     """
     rank = 0 if figure else 1 if decides else 2
-    return (rank, as_numbered(figure), path.resolve().name, str(path))
+    return (rank, natural_key(figure), path.resolve().name, str(path))
 
 
 def short_names(paths: Iterable[Path]) -> dict[Path, str]:

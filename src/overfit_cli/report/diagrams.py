@@ -12,10 +12,10 @@ from matplotlib.colors import LogNorm, Normalize, to_hex
 
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, rounded
+from overfit_cli.core.text import UserError, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.heatmap import Map, lay_out_map
-from overfit_cli.figures.inputs import checked_scale, resolved_options, usable_cells
+from overfit_cli.figures.inputs import choose_scale, resolve_options, usable_cells
 from overfit_cli.figures.labels import axis_label, brief, typeset
 from overfit_cli.figures.style import RC
 from overfit_cli.stats.intervals import t_half_width
@@ -47,7 +47,7 @@ def make_diagram(data: FigureData, heatmap: Figure) -> Diagram | None:
         The diagram; None where these cells make no map, or one with too many points.
     """
     try:
-        plan = lay_out_map(data, resolved_options(heatmap, FigureOptions(), data))
+        plan = lay_out_map(data, resolve_options(heatmap, FigureOptions(), data))
     except UserError:
         return None
     if max(len(plan.x.values), len(plan.y.values)) > MOST_VALUES:
@@ -56,7 +56,7 @@ def make_diagram(data: FigureData, heatmap: Figure) -> Diagram | None:
     if means.empty:
         return None
     low, high = float(means.min()), float(means.max())
-    logarithmic = checked_scale(None, means, factor=100)
+    logarithmic = choose_scale(None, means, factor=100)
     norm = LogNorm(low, high) if logarithmic else Normalize(low, high)
     columns = _logged_losses(data)
     return {
@@ -94,7 +94,7 @@ def _colour_shares() -> Sequence[float]:
 
 def _axis(axis: Axis) -> dict[str, Any]:
     """The label of an axis and its values, in full and shortened for ticks."""
-    short = [rounded(value, 2) if isinstance(value, float) else value for value in axis.values]
+    short = [round_digits(value, 2) if isinstance(value, float) else value for value in axis.values]
     return {
         "label": typeset(axis.label),
         "values": [typeset(brief(value)) for value in axis.values],
@@ -189,4 +189,4 @@ def _curves(
 
 def _json_number(number: Any) -> float | None:
     """A number with the digits that the page shows; None for nan and infinity."""
-    return rounded(number, _DIGITS) if pd.notna(number) and np.isfinite(number) else None
+    return round_digits(number, _DIGITS) if pd.notna(number) and np.isfinite(number) else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from overfit_cli.core.claim import VERDICTS, Verdict
 from overfit_cli.core.files import read_toml
-from overfit_cli.core.text import BadValue, most_alike, shortened
+from overfit_cli.core.text import BadValue, most_alike, shorten
 from overfit_cli.report.judge import Judged
 
 MOST_BYTES = 1 << 20
@@ -57,7 +57,7 @@ def read_expected(path: Path) -> Expected:
             raise BadValue(
                 "expect",
                 str(path),
-                f"{shortened(study)}: write a table for each study, [STUDY], with lines "
+                f"{shorten(study)}: write a table for each study, [STUDY], with lines "
                 "CLAIM = 'VERDICT'.",
             )
         for claim, value in claims.items():
@@ -66,7 +66,7 @@ def read_expected(path: Path) -> Expected:
                 if verdict not in tuple(VERDICTS):  # it may be a list
                     accepts = f"it takes {', '.join(VERDICTS)}."
                     raise BadValue(
-                        "expect", str(path), f"{claim} = {shortened(str(verdict))}: {accepts}"
+                        "expect", str(path), f"{claim} = {shorten(str(verdict))}: {accepts}"
                     )
             expected[f"{study}/{claim}"] = verdicts
     return expected

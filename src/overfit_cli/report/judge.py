@@ -27,7 +27,7 @@ from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.functions.function_study import study_of_record
-from overfit_cli.stats.intervals import at_level, level_of_each
+from overfit_cli.stats.intervals import level_of_each, set_level
 from overfit_cli.sweeps.load import (
     chosen_cells,
     function_of,
@@ -214,7 +214,7 @@ def judge_family(
     ]
     undecided, progress = len(statistical), True
     while remaining and progress:
-        with at_level(level_of_each(undecided)):
+        with set_level(level_of_each(undecided)):
             verdicts = {index: measure(judged[index]).verdict for index in remaining}
         decided = {index: claim for index, claim in verdicts.items() if claim in ("holds", "fails")}
         joint |= decided

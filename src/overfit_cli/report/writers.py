@@ -9,9 +9,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from overfit_cli.core.claim import VERDICTS
-from overfit_cli.core.files import make_folder, reason_of, write_whole
+from overfit_cli.core.files import error_text, make_folder, write_whole
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.text import UserError, in_markdown, visible
+from overfit_cli.core.text import UserError, escape_markdown, visible
 from overfit_cli.report.contents import (
     ReportedPaper,
     ReportedRun,
@@ -60,7 +60,9 @@ def write_report(
         try:
             write_whole(folder / name, text.encode())
         except OSError as error:
-            raise UserError(f"{flag} {folder}: {name}: {reason_of(error)}.", exit_code=1) from error
+            raise UserError(
+                f"{flag} {folder}: {name}: {error_text(error)}.", exit_code=1
+            ) from error
     return [folder / name for name in contents]
 
 
@@ -157,10 +159,10 @@ def markdown(papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | No
     lines += [*verdict_counts(papers), ""]
     for paper in papers:
         title = f": {paper.paper.title}" if paper.paper else ""
-        lines += [f"## {in_markdown(paper.cited + title)}", ""]
+        lines += [f"## {escape_markdown(paper.cited + title)}", ""]
         for study in paper.studies:
             title = f"{study.study.name}: {study.study.title}"
-            lines += [f"### {in_markdown(title)}", "", *_claims(study.judged)]
+            lines += [f"### {escape_markdown(title)}", "", *_claims(study.judged)]
             for run in study.runs:
                 lines += _markdown_of_run(run)
     return "\n".join(lines)
@@ -168,7 +170,7 @@ def markdown(papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | No
 
 def _unexpected_lines(problems: Mapping[str, str]) -> list[str]:
     """A line for each verdict that is not as expected."""
-    lines = [f"- {in_markdown(f'{claim}: {problem}')}." for claim, problem in problems.items()]
+    lines = [f"- {escape_markdown(f'{claim}: {problem}')}." for claim, problem in problems.items()]
     return ["Unexpected verdicts:", "", *lines, ""] if lines else []
 
 
@@ -179,7 +181,7 @@ def verdict_counts(papers: Sequence[ReportedPaper]) -> list[str]:
         _row(["paper", *VERDICTS]),
         _row(["---", *("--:" for _ in VERDICTS)]),
         *(
-            _row([in_markdown(cited), *(str(counts[verdict] or "") for verdict in VERDICTS)])
+            _row([escape_markdown(cited), *(str(counts[verdict] or "") for verdict in VERDICTS)])
             for cited, counts in rows
         ),
     ]
@@ -191,7 +193,7 @@ def _claims(judged: Sequence[Judged]) -> Iterator[str]:
         return
     yield from (_row(_HEADINGS), _row(["---"] * len(_HEADINGS)))
     yield from (_row(_table_cells(claim)) for claim in judged)
-    yield from ("", *(in_markdown(sentence) for sentence in family_sentences(judged)), "")
+    yield from ("", *(escape_markdown(sentence) for sentence in family_sentences(judged)), "")
     yield from (_details(claim) for claim in judged)
     yield ""
 
@@ -199,17 +201,17 @@ def _claims(judged: Sequence[Judged]) -> Iterator[str]:
 def _markdown_of_run(run: ReportedRun) -> Iterator[str]:
     """The lines on a run: its cells, settings, failures and commands."""
     facts = run.facts
-    yield from (f"#### {in_markdown(str(run.path))}", "")
+    yield from (f"#### {escape_markdown(str(run.path))}", "")
     for sentence in (facts.cells, facts.settings, facts.failures, facts.provenance):
         if sentence:
-            yield f"- {in_markdown(sentence)}"
+            yield f"- {escape_markdown(sentence)}"
     yield from (f"- {_code(command)}" for command in facts.commands)
     yield ""
 
 
 def _code(text: str) -> str:
     """A command as code, unless it has characters that could end the code."""
-    return in_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
+    return escape_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -225,19 +227,19 @@ def _table_cells(judged: Judged) -> list[str]:
         judged.claim.holds_where,
         judged.claim.source,
     )
-    statement = f"**{in_markdown(judged.name)}**: {in_markdown(judged.claim.statement)}"
-    return [statement, *(in_markdown(text) for text in columns)]
+    statement = f"**{escape_markdown(judged.name)}**: {escape_markdown(judged.claim.statement)}"
+    return [statement, *(escape_markdown(text) for text in columns)]
 
 
 def _details(judged: Judged) -> str:
     """The note and details of a claim, and the command that measures it again."""
-    parts = [in_markdown(describe_measurement(judged.measurement))]
-    parts += [f"(from {in_markdown(str(judged.directory))})"] if judged.directory else []
+    parts = [escape_markdown(describe_measurement(judged.measurement))]
+    parts += [f"(from {escape_markdown(str(judged.directory))})"] if judged.directory else []
     if repeat := repetition(judged.claim):
         takes = f", {repeat.time} on two cores" if repeat.time else ""
-        needs = f"; it needs {in_markdown(repeat.needs)}" if repeat.needs else ""
+        needs = f"; it needs {escape_markdown(repeat.needs)}" if repeat.needs else ""
         parts.append(f"Again: `{repeat.command}`{takes}{needs}.")
-    return f"- **{in_markdown(judged.name)}**: {' '.join(parts)}"
+    return f"- **{escape_markdown(judged.name)}**: {' '.join(parts)}"
 
 
 _SKIPPED = ("inconclusive", "vacuous", "not run")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.text import rounded
+from overfit_cli.core.text import round_digits
 from overfit_cli.stats.crossings import crossing
 from overfit_cli.stats.intervals import middle
 
@@ -389,4 +389,4 @@ def _first_samples(search: Search, curves: list[_Curve]) -> list[float]:
 
 
 def _sample_at(position: float) -> float:
-    return rounded(math.exp(position), _DIGITS)
+    return round_digits(math.exp(position), _DIGITS)

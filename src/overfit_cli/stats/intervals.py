@@ -24,7 +24,7 @@ def level_of_each(numbers: int) -> float:
 
 
 @contextmanager
-def at_level(level: float) -> Iterator[None]:
+def set_level(level: float) -> Iterator[None]:
     """Give intervals another default level than `LEVEL`."""
     token = _level.set(level)
     try:

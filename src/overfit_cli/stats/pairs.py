@@ -19,7 +19,7 @@ from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.text import brief
 
 
-def by_ratio(values: ArrayLike) -> bool:
+def is_log_spaced(values: ArrayLike) -> bool:
     """Return whether at least three ascending values are spaced more evenly on a log scale."""
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.size < 3 or numbers[0] <= 0:
@@ -73,7 +73,7 @@ def pair_up(
     if kind == "means":
         left, right = (_seed_means(table, names, columns) for table in (left, right))
     keys = [*names, "seed"] if kind == "seed" else list(names)
-    left_keys, right_keys = places(left, keys), places(right, keys)
+    left_keys, right_keys = setting_keys(left, keys), setting_keys(right, keys)
     matches = _numbered(left_keys).merge(_numbered(right_keys), on="key", suffixes=("", "_right"))
     if kind == "point":
         matches = matches.sort_values("row_right", kind="stable")  # points stay in their order
@@ -87,14 +87,14 @@ def pair_up(
     )
 
 
-def places(cells: pd.DataFrame, names: Sequence[str]) -> pd.Series[Any]:
+def setting_keys(cells: pd.DataFrame, names: Sequence[str]) -> pd.Series[Any]:
     """Return the values of some columns, rounded to `DIGITS` digits, as a tuple for each cell."""
-    texts = [cells[name].map(as_place) for name in names]
+    texts = [cells[name].map(setting_key) for name in names]
     tuples = list(zip(*texts, strict=True)) or [()] * len(cells)
     return pd.Series(tuples, index=cells.index, dtype=object)
 
 
-def as_place(value: Any) -> Any:
+def setting_key(value: Any) -> Any:
     """Return a value of a parameter as a key: a real number as a text of `DIGITS` digits."""
     return brief(value, DIGITS) if isinstance(value, float) else value
 
@@ -111,7 +111,7 @@ def _numbered(keys: pd.Series[Any]) -> pd.DataFrame:
 
 def _seed_means(cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
     """One row for each setting, with the means of its cells that are done; failed where none is."""
-    settings = places(cells, names)
+    settings = setting_keys(cells, names)
     means = {
         name: finite_column(cells, name).groupby(settings).transform("mean") for name in columns
     }
@@ -120,7 +120,7 @@ def _seed_means(cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str
     return cells[~settings.duplicated()].reset_index(drop=True)
 
 
-def between(axes: Sequence[Floats], values: Floats, points: Floats) -> Floats:
+def multilinear(axes: Sequence[Floats], values: Floats, points: Floats) -> Floats:
     """Return a grid's numbers at points, by multilinear interpolation in the box around each.
 
     Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.files import reason_of
+from overfit_cli.core.files import error_text
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import UserError, duration, plural
 from overfit_cli.core.training import Execution
@@ -165,7 +165,7 @@ class Runner:
             record_run(self.directory.path, plan.grid, how, read, self.command)
         except OSError as error:
             raise UserError(
-                f"{self.directory.path} can't be written to ({reason_of(error)})."
+                f"{self.directory.path} can't be written to ({error_text(error)})."
             ) from error
 
     def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:

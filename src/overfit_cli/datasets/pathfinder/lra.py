@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from overfit_cli.core.files import read_bounded, reason_of
+from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.text import MissingError, UserError, nearest
 
 DIRECTORIES = {
@@ -100,7 +100,7 @@ def _rows(path: Path) -> list[tuple[str, int]]:
     try:
         content = read_bounded(path, MOST_METADATA)
     except OSError as error:
-        raise UserError(f"{path}: it can't be read ({reason_of(error)}).") from None
+        raise UserError(f"{path}: it can't be read ({error_text(error)}).") from None
     table = _array_rows(path, content) if content.startswith(_MAGIC) else _text_rows(path, content)
     return [_row(path, number, words) for number, words in enumerate(table, start=1)]
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.files import cache_folder, locked, write_whole
+from overfit_cli.core.files import cache_folder, lock_folder, write_whole
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings, Points
 from overfit_cli.datasets.pathfinder.scenes import Scenes, draw_scenes
 
@@ -98,7 +98,7 @@ def images(settings: PathfinderSettings, stream: Stream, count: int) -> Pathfind
         with suppress(OSError):
             # Another process that needs the same images waits for them instead of drawing them.
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
+            stack.enter_context(lock_folder(folder))
             cached = _read(settings, folder / FILE, key)
         # In whole chunks, so that no image is drawn twice.
         missing = draw(settings, stream, len(cached), max(len(cached), -(-count // CHUNK) * CHUNK))

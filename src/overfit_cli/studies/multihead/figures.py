@@ -19,8 +19,8 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.curves import Curve, gather_curves
-from overfit_cli.figures.labels import parameter_values, plain
-from overfit_cli.figures.panels import Panel, by_setting
+from overfit_cli.figures.labels import parameter_values, tick_number
+from overfit_cli.figures.panels import Panel, setting_panels
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (
     COLUMN,
@@ -114,7 +114,7 @@ def _settings(data: FigureData) -> list[Panel]:
     if varied in ([], ["heads"]):
         return [Panel("", data)]
     planned = data.planned.assign(heads=alike["heads"].iloc[0])
-    parts = by_setting(replace(data, cells=alike, planned=planned))
+    parts = setting_panels(replace(data, cells=alike, planned=planned))
     if len(parts) > MOST_SETTINGS:
         raise UserError(
             f"There are {len(parts)} settings beside heads here, and up to {MOST_SETTINGS} fit "
@@ -324,7 +324,7 @@ def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
 
 def _two_digits(number: float) -> str:
     """Write a number with two digits, the very small as a power of ten."""
-    return plain(float(f"{number:.2g}"))
+    return tick_number(float(f"{number:.2g}"))
 
 
 def _row(name: str, ratios: pd.Series[float], note: str) -> CertificateRow:

@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from overfit_cli.core.classification import Task, minibatches
-from overfit_cli.core.files import cache_folder, fingerprint, locked, write_whole
+from overfit_cli.core.files import cache_folder, fingerprint, lock_folder, write_whole
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.attention_kernel.classifier import (
     Layer,
@@ -125,7 +125,7 @@ def train_once(
     with contextlib.ExitStack() as stack:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
+            stack.enter_context(lock_folder(folder))
         if not _load(model, folder / FILE, device):
             model = build()  # what failed to load may have changed some of the weights
             train(model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.classification import Examples, Task, on_device
+from overfit_cli.core.classification import Examples, Task, move_to_device
 from overfit_cli.core.training import Training, failure, named_rng
 from overfit_cli.studies.attention_kernel.classifier import Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape.engine import (
@@ -51,7 +51,7 @@ def losses_around(model: Transformer, cell: LandscapeCell, batch: Examples, devi
     """Return what evaluates the loss around a network, on some samples."""
     parameters = cell.parameters
     directions = draw_directions(model, parameters.directions, cell.seed, parameters.pair)
-    plane = Plane(model, directions, *on_device(batch, device))
+    plane = Plane(model, directions, *move_to_device(batch, device))
     dtype = getattr(torch, parameters.dtype)
 
     def losses(points: Floats) -> Floats:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import done, numbers, trained
-from overfit_cli.claims.rules import WITHOUT_EXCEPTION, vacuous_where_missed, without_exception
+from overfit_cli.claims.cells import finite_numbers, require_done, require_trained
+from overfit_cli.claims.rules import THEOREM_RULE, check_requirements, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.multihead.parameters import STEP_RULES
 
@@ -46,7 +46,7 @@ def bound_claims(prefix: str, trajectories: str, at_random: str) -> tuple[Claim,
             source=f"Deora et al. 2024, {_SOURCES[name]}",
             statement=f"{_IN_WORDS[name]}, "
             + ("at every step of training." if zero else "at random weights of any size."),
-            holds_where=f"{WITHOUT_EXCEPTION}{'' if zero else f'; {DRAWS} cells or more'}",
+            holds_where=f"{THEOREM_RULE}{'' if zero else f'; {DRAWS} cells or more'}",
             measure=_judge_bound(BOUNDS[name], zero, preset),
             figure="certificates",
             preset=preset,
@@ -63,7 +63,7 @@ def _judge_bound(
 
     def measure(cells: pd.DataFrame) -> Measurement:
         certified = cells["certify"].astype(bool) & (cells["initialisation"] == initial)
-        ended = done(trained(cells[certified]), 1.0)
+        ended = require_done(require_trained(cells[certified]), 1.0)
         if ended.empty:
             raise not_run(
                 f"It needs cells with certify=true and initialisation={initial}, as in "
@@ -73,8 +73,8 @@ def _judge_bound(
             raise not_run(
                 f"It takes {DRAWS} cells with random weights, and there are {len(ended)}."
             )
-        ratios = pd.DataFrame({name: numbers(ended, name) for name in columns})
-        return without_exception(
+        ratios = pd.DataFrame({name: finite_numbers(ended, name) for name in columns})
+        return judge_theorem(
             (ratios > 1 + ROUND_OFF).any(axis=1),
             ended["seed"],
             details={
@@ -109,7 +109,7 @@ def theorem_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
             name=f"{prefix}-theorem{number}",
             source=f"Deora et al. 2024, Theorem {number}",
             statement=statement,
-            holds_where=f"H and η meet the theorem's requirements, and {WITHOUT_EXCEPTION}",
+            holds_where=f"H and η meet the theorem's requirements, and {THEOREM_RULE}",
             measure=_theorem(number, column, preset),
             figure="certificates",
             preset=preset,
@@ -124,23 +124,23 @@ def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], 
     def measure(cells: pd.DataFrame) -> Measurement:
         from_zero = (cells["initialisation"] == "zero") & (cells["trained"] == "all")
         of_descent = cells[from_zero & (cells["optimiser"] == "gd")]
-        fitted = done(trained(of_descent), 1.0)
+        fitted = require_done(require_trained(of_descent), 1.0)
         if fitted.empty:
             raise not_run(
                 f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."
             )
-        side = numbers(fitted, column)
+        side = finite_numbers(fitted, column)
         if column == "test_loss":
-            side = side - numbers(fitted, "train_loss")
-        bound = numbers(fitted, bound_column)
-        lacking = numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
-        too_large = log10_step_sizes(fitted) - numbers(fitted, "theorem_step_size")
-        measured = without_exception(
+            side = side - finite_numbers(fitted, "train_loss")
+        bound = finite_numbers(fitted, bound_column)
+        lacking = finite_numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
+        too_large = log10_step_sizes(fitted) - finite_numbers(fitted, "theorem_step_size")
+        measured = judge_theorem(
             side > bound,
             fitted["seed"],
             details={"measured over the bound, most": float((side / bound).max())},
         )
-        return vacuous_where_missed(
+        return check_requirements(
             measured,
             {
                 "decades of heads missing": lacking,

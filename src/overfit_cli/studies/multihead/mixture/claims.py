@@ -6,14 +6,14 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, done, numbers
+from overfit_cli.claims.cells import Selection, Values, finite_numbers, require_done
 from overfit_cli.claims.rules import (
     FALLING,
-    WITHOUT_EXCEPTION,
+    THEOREM_RULE,
     Margin,
-    judged,
+    judge_estimate,
+    judge_theorem,
     rank_correlation,
-    without_exception,
 )
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.stats.intervals import mean_estimate
@@ -53,11 +53,11 @@ def _speed(cells: pd.DataFrame, settings: Values, margin: Margin, preset: str) -
 def _margin_of_one(cells: pd.DataFrame, steps: int, preset: str) -> Measurement:
     """Measure which share of γ_attn one head has after some steps."""
     settings = {**CONSTANT, "heads": 1, "training_steps": steps}
-    chosen = done(
+    chosen = require_done(
         Selection(MultiheadMixtureParameters, at=settings, alike=_FREE, preset=preset).of(cells)
     )
-    return judged(
-        mean_estimate(numbers(chosen, "margin_share").groupby(chosen["seed"]).mean()),
+    return judge_estimate(
+        mean_estimate(finite_numbers(chosen, "margin_share").groupby(chosen["seed"]).mean()),
         REACHED,
         note=f"The least margin over γ_attn, after {steps} steps.",
     )
@@ -65,10 +65,10 @@ def _margin_of_one(cells: pd.DataFrame, steps: int, preset: str) -> Measurement:
 
 def _margin_of_every(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure the least share of γ_attn over numbers of heads, seed by seed."""
-    chosen = done(_select(cells, NORMALISED, preset))
-    shares = numbers(chosen, "margin_share")
+    chosen = require_done(_select(cells, NORMALISED, preset))
+    shares = finite_numbers(chosen, "margin_share")
     by_heads = shares.groupby(chosen["heads"]).mean()
-    return judged(
+    return judge_estimate(
         mean_estimate(shares.groupby(chosen["seed"]).min()),
         REACHED,
         details={f"mean share, H = {heads}": float(share) for heads, share in by_heads.items()},
@@ -78,9 +78,9 @@ def _margin_of_every(cells: pd.DataFrame, preset: str) -> Measurement:
 
 def _margin_falls(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure whether the margin falls as H grows, where steps grow as √H."""
-    chosen = done(_select(cells, ROOT, preset))
-    by_heads = numbers(chosen, "margin_share").groupby(chosen["heads"]).mean()
-    return judged(
+    chosen = require_done(_select(cells, ROOT, preset))
+    by_heads = finite_numbers(chosen, "margin_share").groupby(chosen["heads"]).mean()
+    return judge_estimate(
         rank_correlation(chosen, "margin_share", "heads", "optimiser"),
         FALLING,
         details={f"mean share, H = {heads}": float(share) for heads, share in by_heads.items()},
@@ -92,11 +92,11 @@ def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure whether heads that begin at zero, each trained by itself, stay alike."""
     settings = {"separate_heads": True, "heads": (2, 5, 10, 20, 50)}
     free = {*_FREE, "optimiser", "step_rule"}
-    chosen = done(
+    chosen = require_done(
         Selection(MultiheadMixtureParameters, at=settings, vary=free, preset=preset).of(cells)
     )
-    spread = numbers(chosen, "head_spread")
-    return without_exception(
+    spread = finite_numbers(chosen, "head_spread")
+    return judge_theorem(
         spread > ALIKE_UP_TO,
         chosen["seed"],
         details={"distance of heads from their mean over its length, most": float(spread.max())},
@@ -185,7 +185,7 @@ CLAIMS = (
         "identical-heads",
         "appendix G, zero initialisation; ours",
         "From zero all heads stay alike, each trained by itself.",
-        f"{WITHOUT_EXCEPTION}: the distance of heads from their mean is at most {ALIKE_UP_TO:g} of "
+        f"{THEOREM_RULE}: the distance of heads from their mean is at most {ALIKE_UP_TO:g} of "
         "its length",
         partial(_identical),
         "heads-identical",

@@ -11,7 +11,7 @@ import torch
 from scipy.spatial import cKDTree
 
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.training import Training, finite, named_rng
+from overfit_cli.core.training import Training, drop_nonfinite, named_rng
 from overfit_cli.studies.softmax_network.diffusion.data import (
     Denoiser,
     Floats,
@@ -129,7 +129,7 @@ def train_cell(cell: DiffusionCell, training: Training) -> CellResult[SoftmaxDif
     measured |= _means(of, by_time) | _of_samples(cell, problem, samples)
     if of.is_network:
         measured |= _beside_the_theorem(of, measured)
-    return CellResult(cell, finite(measured), steps)
+    return CellResult(cell, drop_nonfinite(measured), steps)
 
 
 def _baseline(parameters: SoftmaxDiffusionParameters, problem: Problem) -> Denoiser:
@@ -183,7 +183,7 @@ def _log(
     for sample in samples[:LOGGED_SAMPLES]:
         rows.append({f"sample_{axis + 1}": value for axis, value in enumerate(sample[:2])})
     for place, row in enumerate(rows, start=1):
-        training.log(cell, steps + place, finite(row))
+        training.log(cell, steps + place, drop_nonfinite(row))
 
 
 def _means(parameters: SoftmaxDiffusionParameters, by_time: Sequence[Errors]) -> Row:
