@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from benchmarks.timing import timed
-from overfit_cli.core.classification import on_device
+from overfit_cli.core.classification import move_to_device
 from overfit_cli.studies.attention_kernel.classifier import Layer, Transformer, build_model
 from overfit_cli.studies.attention_kernel.landscape.engine import (
     Directions,
@@ -63,7 +63,7 @@ def measure(tokens: int, samples: int, points: Floats) -> str:
     )
     task = study.task(parameters, 0)
     model = build_model(parameters, task, 0, "cpu").eval()
-    batch = on_device(fixed_batch(parameters, task, 0), "cpu")
+    batch = move_to_device(fixed_batch(parameters, task, 0), "cpu")
     directions = draw_directions(model, "filter", 0, 0)
     plane = Plane(model, directions, *batch)
     together, found = timed(lambda: plane.losses(torch.from_numpy(points).float()).numpy())

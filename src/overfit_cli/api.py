@@ -15,12 +15,12 @@ from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import DeviceChoice
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.look import LEAST_DPI, checked_colour_map, read_log, read_look
+from overfit_cli.figures.look import LEAST_DPI, check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
-from overfit_cli.report.judge import Judged, judge_all, judge_cells, worth_showing
+from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
 from overfit_cli.sweeps.executors import Backend, executor_of
 from overfit_cli.sweeps.grid import Grid, grid_of_values, number, parse_shard, whole
 from overfit_cli.sweeps.load import (
@@ -252,7 +252,7 @@ def draw(
         law=None if law is None else tuple(_texts("law", law)),
         by=by,
         log=read_log(log),
-        cmap=checked_colour_map(cmap),
+        cmap=check_colour_map(cmap),
         each_seed=each_seed,
     )
     dots = None if dpi is None else whole("dpi", dpi, LEAST_DPI)
@@ -340,11 +340,11 @@ def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = No
     """
     frames = [one for one in sources if not isinstance(one, str | Path)]
     if len(frames) == len(sources) == 1 and hasattr(frames[0], "columns"):
-        return worth_showing(judge_cells(frames[0], _study_of(frames[0], study)))
+        return relevant_claims(judge_cells(frames[0], _study_of(frames[0], study)))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")
     named = [_path("directory", str(one)) for one in sources]
-    return worth_showing(judge_all(named, RESULTS))
+    return relevant_claims(judge_all(named, RESULTS))
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | str | None) -> AnyStudy:

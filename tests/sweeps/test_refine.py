@@ -13,16 +13,16 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.stats.boundaries import crossings, medians_by_row
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
-    Found,
+    CrossingEstimate,
     Point,
     Search,
-    findings,
+    crossing_estimates,
     first_points,
     next_points,
 )
+from overfit_cli.stats.crossings import crossings, medians_by_row
 from tests.command import run
 
 NS = [float(n) for n in range(2, 21)]
@@ -50,7 +50,9 @@ def world(repetition: int, *, spread: float = 0.1, noise: float = 0.0) -> Value:
     return value
 
 
-def explore(what: Search, value: Value, rounds: int = 12) -> tuple[pd.DataFrame, list[Found]]:
+def explore(
+    what: Search, value: Value, rounds: int = 12
+) -> tuple[pd.DataFrame, list[CrossingEstimate]]:
     """Run the search to its end on a known world."""
     rows: list[tuple[float, int, float, float]] = []
     points = first_points(what)
@@ -60,7 +62,7 @@ def explore(what: Search, value: Value, rounds: int = 12) -> tuple[pd.DataFrame,
         points = next_points(what, known)
         if not points:
             break
-    return known, findings(what, known)
+    return known, crossing_estimates(what, known)
 
 
 def full_grid(value: Value, seeds: int = 5) -> pd.DataFrame:

@@ -27,9 +27,9 @@ from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
-from overfit_cli.core.files import reason_of
+from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
-from overfit_cli.core.text import VERSION, BadValue, UserError, shortened, visible
+from overfit_cli.core.text import VERSION, BadValue, UserError, shorten, visible
 
 
 class Command(TyperCommand):
@@ -96,7 +96,7 @@ class Command(TyperCommand):
             option = dashed if value is None else f"--set {error.name}"
         shown = value[0] if isinstance(value, tuple) else value
         shown = f"{shown:.12g}" if isinstance(shown, float) else shown
-        said = option if shown is None else f"{option} {shortened(str(shown)) or repr('')}"
+        said = option if shown is None else f"{option} {shorten(str(shown)) or repr('')}"
         return f"{said}: {error.accepts}"
 
     def _without_last_option(self, args: list[str]) -> list[str]:
@@ -165,7 +165,7 @@ def main() -> None:
         code = _run()
     problem = output_problem()
     if problem is not None:
-        _say(f"The output can't be written ({reason_of(problem)}); the rest was done.")
+        _say(f"The output can't be written ({error_text(problem)}); the rest was done.")
     sys.exit(code or int(problem is not None))
 
 
@@ -185,7 +185,7 @@ def _run() -> int:
     except OSError as error:
         if INSTALL not in sys.argv:
             raise
-        _say(f"{INSTALL}: {error.filename} can't be written ({reason_of(error)}).")
+        _say(f"{INSTALL}: {error.filename} can't be written ({error_text(error)}).")
         code = 1
     except KeyboardInterrupt:
         # Threads of a backend may still compute; they have nothing half-written.

@@ -23,7 +23,7 @@ def compact(
     ],
 ) -> int:
     """Join the many part files of a run directory into a few."""
-    from overfit_cli.core.files import reason_of
+    from overfit_cli.core.files import error_text
     from overfit_cli.sweeps.maintain import compact_directory
     from overfit_cli.sweeps.store import RunDirectory
 
@@ -43,7 +43,7 @@ def compact(
             output.print(f"{joined.folder}: {said}.")
     except OSError as error:
         raise UserError(
-            f"DIR {path}: it can't be written to ({reason_of(error)}); every row is still there.",
+            f"DIR {path}: it can't be written to ({error_text(error)}); every row is still there.",
             exit_code=1,
         ) from error
     return 0
@@ -67,7 +67,7 @@ def merge(
     Directories of other studies, versions, code or data are refused, and so are damaged files, and
     two directories that have other numbers of one cell.
     """
-    from overfit_cli.core.files import reason_of
+    from overfit_cli.core.files import error_text
     from overfit_cli.sweeps.load import load_study_and_cells
     from overfit_cli.sweeps.maintain import merge_directories
     from overfit_cli.sweeps.store import RunDirectory
@@ -80,7 +80,7 @@ def merge(
         merged = merge_directories(sources, RunDirectory(target, "out"))
     except OSError as error:
         raise UserError(
-            f"--out {target}: it can't be written to ({reason_of(error)}); the directories are as "
+            f"--out {target}: it can't be written to ({error_text(error)}); the directories are as "
             "they were.",
             exit_code=1,
         ) from error

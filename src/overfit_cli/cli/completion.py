@@ -377,14 +377,14 @@ def assignments(
         known: the parameters.
         values: what may stand behind each name; there may be other names than of parameters.
     """
-    from overfit_cli.core.parameters import named_among
+    from overfit_cli.core.parameters import find_name
 
     name, equals, typed = incomplete.partition("=")
-    behind = values.get(named_among(known, name), ())
+    behind = values.get(find_name(known, name), ())
     if equals:
         return [f"{name}={one}" for one in in_list(typed, behind)]
     meant = [one for one in values if one.startswith(name)] or ([name] if behind else [])
-    of_one = values.get(named_among(known, meant[0]), ()) if len(meant) == 1 else ()
+    of_one = values.get(find_name(known, meant[0]), ()) if len(meant) == 1 else ()
     return [*(f"{one}=" for one in meant), *(f"{meant[0]}={value}" for value in of_one)]
 
 
@@ -406,14 +406,14 @@ def subjects(context: typer.Context, incomplete: str) -> Found:
 
     Typer hands over all words that are neither options of the command's own nor their values.
     """
-    from overfit_cli.core.parameters import named_among
+    from overfit_cli.core.parameters import find_name
     from overfit_cli.core.registry import study_names
     from overfit_cli.sweeps.presets import preset_names
 
     typed = _typed(context)
     if typed.waiting:
         known = parameters_of(typed.subject)
-        return in_list(incomplete, choices(known[named_among(known, typed.waiting)]))
+        return in_list(incomplete, choices(known[find_name(known, typed.waiting)]))
     if typed.subject:
         return [(f"--{name}", meaning) for name, meaning in _free_parameters(context)]
     files = [path.name for ending in ("*.py", "*.toml") for path in sorted(Path().glob(ending))]
@@ -477,11 +477,11 @@ def _typed(context: typer.Context) -> _Typed:
 @silently
 def _free_parameters(context: typer.Context) -> Sequence[tuple[str, str]]:
     """The parameters that can still be given as options, each with its meaning."""
-    from overfit_cli.core.parameters import named_among
+    from overfit_cli.core.parameters import find_name
 
     typed = _typed(context)
     known: Mapping[str, ParameterInfo] = parameters_of(typed.subject)
-    given = {named_among(known, one) for one in typed.given}
+    given = {find_name(known, one) for one in typed.given}
     own = {option for one in context.command.params for option in one.opts}
     return [
         (name, info.meaning)

@@ -15,7 +15,7 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import Where, read_one_of, read_path
 from overfit_cli.core.console import console, typed_command
-from overfit_cli.core.text import VERSION, UserError, nearest, plural, shortened, visible
+from overfit_cli.core.text import VERSION, UserError, nearest, plural, shorten, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,9 +243,9 @@ def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> 
     for part in () if text is None else text.split(","):
         written = part.strip()
         name = written if written in known else parameter_named(study.parameters, written)
-        said = f"--columns {shortened(written)}"
+        said = f"--columns {shorten(written)}"
         if not name:
-            raise UserError(f"--columns {shortened(text or '')}: write names with commas between.")
+            raise UserError(f"--columns {shorten(text or '')}: write names with commas between.")
         if name not in known:
             raise UserError(f"{said}: there is no column {name!r} here; {nearest(name, known)}")
         if name in found:

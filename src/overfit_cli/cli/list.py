@@ -33,12 +33,12 @@ COLUMN_HEADINGS = ("column", "symbol", "meaning")
 
 def parameter_rows(study: AnyStudy) -> list[tuple[str, ...]]:
     """Return one row per parameter, under `PARAMETER_HEADINGS`."""
-    from overfit_cli.core.parameters import describe, plain
+    from overfit_cli.core.parameters import describe, symbol_text
 
     return [
         (
             info.name,
-            plain(info.symbol),
+            symbol_text(info.symbol),
             _default(info),
             info.accepts,
             info.meaning + (f" ({info.unit})" if info.unit else ""),
@@ -55,13 +55,13 @@ def _default(info: ParameterInfo) -> str:
 
 def column_rows(study: AnyStudy, *, trajectories: bool = False) -> list[tuple[str, ...]]:
     """Return one row per measured column, of cells or of trajectories, under `COLUMN_HEADINGS`."""
-    from overfit_cli.core.parameters import plain
+    from overfit_cli.core.parameters import symbol_text
 
     columns = study.trajectory_columns if trajectories else study.columns
     return [
         (
             column.name,
-            plain(column.symbol),
+            symbol_text(column.symbol),
             column.meaning + (f" ({column.unit})" if column.unit else ""),
         )
         for column in columns
@@ -89,7 +89,7 @@ _COLOURS = {
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts as a table for the terminal."""
-    from overfit_cli.report.contents import number_in_words
+    from overfit_cli.report.contents import measured_number
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
@@ -100,7 +100,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
         table.add_row(
             visible(one.name),
             Text(verdict, style=_COLOURS[verdict]),
-            number_in_words(one.measurement),
+            measured_number(one.measurement),
         )
     return table
 

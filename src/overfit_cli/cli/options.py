@@ -17,7 +17,7 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.completion import settings, subjects
-from overfit_cli.core.text import BadValue, UserError, is_plain_number, is_text, nearest, shortened
+from overfit_cli.core.text import BadValue, UserError, is_plain_number, is_text, nearest, shorten
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
@@ -93,7 +93,7 @@ def as_option(error: UserError) -> str:
     if not isinstance(error, BadValue):
         return str(error)
     option = f"--{error.name.replace('_', '-')}"
-    shown = option if error.value is None else f"{option} {shortened(str(error.value))}"
+    shown = option if error.value is None else f"{option} {shorten(str(error.value))}"
     return f"{shown}: {error.accepts}"
 
 
@@ -106,7 +106,7 @@ def read_one_of(flag: str, text: str, names: Collection[_Name]) -> _Name:
     for name in names:
         if text == name:
             return name
-    raise UserError(f"{flag} {shortened(text)}: it takes {' or '.join(names)}.")
+    raise UserError(f"{flag} {shorten(text)}: it takes {' or '.join(names)}.")
 
 
 def read_whole(flag: str, text: str, at_least: int) -> int:
@@ -118,7 +118,7 @@ def read_whole(flag: str, text: str, at_least: int) -> int:
     accepts = f"a whole number of at least {at_least}"
     number = read_number(flag, text, accepts, whole=True)
     if not at_least <= number < 2**63:
-        raise UserError(f"{flag} {shortened(text)}: it takes {accepts}.")
+        raise UserError(f"{flag} {shorten(text)}: it takes {accepts}.")
     return int(Decimal(text))
 
 
@@ -133,7 +133,7 @@ def read_number(flag: str, text: str, accepts: str = "a number", *, whole: bool 
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or (whole and number != int(number)):
-        raise UserError(f"{flag} {shortened(text)}: it takes {accepts}.")
+        raise UserError(f"{flag} {shorten(text)}: it takes {accepts}.")
     return number
 
 
@@ -143,7 +143,7 @@ def read_path(flag: str, text: str | None) -> Path | None:
     Raises:
         UserError: if it is empty, isn't text, or no path can be so.
     """
-    from overfit_cli.core.files import reason_of
+    from overfit_cli.core.files import error_text
 
     if text is None:
         return None
@@ -154,7 +154,7 @@ def read_path(flag: str, text: str | None) -> Path | None:
     try:
         Path(text).exists()
     except OSError as error:
-        raise UserError(f"{flag} {text}: it can't be used: {reason_of(error)}.") from error
+        raise UserError(f"{flag} {text}: it can't be used: {error_text(error)}.") from error
     return Path(text)
 
 
@@ -260,7 +260,7 @@ def subject_and_settings(
     for name, flag, text in given:
         if name in texts:
             typed = f"{flag}={text}" if flag.startswith("--set ") else f"{flag} {text}"
-            raise UserError(f"{shortened(typed)}: {name} is given twice; give it once.")
+            raise UserError(f"{shorten(typed)}: {name} is given twice; give it once.")
         texts[name] = text
     flags = {name: flag for name, flag, _ in given}
     return (subjects or [DEFAULT_STUDY])[0], texts, flags

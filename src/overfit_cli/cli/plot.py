@@ -52,7 +52,7 @@ def _fits(
 ) -> bool:
     """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
     from overfit_cli.figures.draw import figure_and_data
-    from overfit_cli.figures.inputs import resolved_options, spelled_out
+    from overfit_cli.figures.inputs import resolve_options, resolve_symbols
     from overfit_cli.figures.labels import parameter_values
 
     if figure.reads == "trajectories" and not directory.logged_keys():
@@ -63,7 +63,7 @@ def _fits(
         if where:
             return False  # it lacks the parameter, or has no such cell
         raise
-    options = resolved_options(figure, spelled_out(asked, data.study), data)
+    options = resolve_options(figure, resolve_symbols(asked, data.study), data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]
     varied = {name for name, taken in values.items() if len(taken) > 1}
@@ -194,7 +194,7 @@ def plot(
     """Draw a figure of a run, or of several, with its caption beside it."""
     from overfit_cli.core.figure import FigureOptions
     from overfit_cli.figures.draw import Request, draw_figure
-    from overfit_cli.figures.look import LEAST_DPI, checked_colour_map, read_log, read_look
+    from overfit_cli.figures.look import LEAST_DPI, check_colour_map, read_log, read_look
 
     use_data(data_folder)
     from overfit_cli.figures.picture import save_with_caption
@@ -211,7 +211,7 @@ def plot(
         law=() if no_law else tuple(law) if law else None,
         by=by,
         log=read_log(log),
-        cmap=checked_colour_map(cmap),
+        cmap=check_colour_map(cmap),
         each_seed=each_seed,
     )
     dots = None if dpi is None else read_whole("--dpi", dpi, LEAST_DPI)

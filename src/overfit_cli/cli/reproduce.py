@@ -28,7 +28,7 @@ from overfit_cli.cli.options import (
 )
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import console
-from overfit_cli.core.text import MissingError, UserError, about, plural
+from overfit_cli.core.text import MissingError, UserError, duration_estimate, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,7 +73,7 @@ def reproduce(
     is named are said; the page results/report has those of every run in results/.
     """
     from overfit_cli.core.files import RESULTS
-    from overfit_cli.report.judge import read_expected
+    from overfit_cli.report.expected import read_expected
     from overfit_cli.sweeps.presets import PROFILES, reproducible
 
     use_data(data)
@@ -128,7 +128,7 @@ class Reproduction:
         remaining = self._remaining(self.executor.jobs_asked)
         for item in self.wanted:
             profile, left = item.preset.profile(self.profile), remaining.of(item.preset)
-            time = "time not known" if left is None else about(left) if left else "done"
+            time = "time not known" if left is None else duration_estimate(left) if left else "done"
             needs = f"; needs {profile.needs}" if profile.needs else ""
             self.output.print(f"{item.address}: {item.preset.name}, {time}{needs}")
         size = f"{plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
@@ -287,8 +287,8 @@ class Remaining:
         known *= (self._took + now + _PRIOR) / (expected + _PRIOR)
         unknown = sum(left is None for left in self._left.values())
         if not unknown:
-            return f"{about(known)} for all"
-        others = f", {about(known)} for the others" if known else ""
+            return f"{duration_estimate(known)} for all"
+        others = f", {duration_estimate(known)} for the others" if known else ""
         return f"time not known for {unknown} of {len(self._left)}{others}"
 
 

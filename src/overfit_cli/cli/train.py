@@ -90,7 +90,7 @@ def _train(
     grid: Grid, directory: RunDirectory, device: Literal["cpu", "cuda"], watch: Watch
 ) -> CellResult:
     """Train the grid's only cell, and keep it."""
-    from overfit_cli.core.files import reason_of
+    from overfit_cli.core.files import error_text
     from overfit_cli.core.processes import answering_interrupts
     from overfit_cli.core.training import Execution, training_conditions
     from overfit_cli.sweeps.manifest import check_data, record_run
@@ -115,7 +115,7 @@ def _train(
         directory.finish(written, replaced=True)
     except OSError as error:
         raise UserError(
-            f"{directory.path} can't be written to ({reason_of(error)}).", exit_code=1
+            f"{directory.path} can't be written to ({error_text(error)}).", exit_code=1
         ) from error
     return result
 

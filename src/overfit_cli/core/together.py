@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from overfit_cli.core.cell import Batches, Cell, Cells, P, Results
-from overfit_cli.core.training import Row, Training, finite
+from overfit_cli.core.training import Row, Training, drop_nonfinite
 
 BYTES_OF_LIBRARIES = 3e8
 """What PyTorch takes in a process before it computes anything."""
@@ -138,7 +138,7 @@ class CellsTogether(ABC, Generic[P, State, Pass]):
 
     def keep(self, row: Row) -> Row:
         """Return what is logged of a row: by default what is finite."""
-        return finite(row)
+        return drop_nonfinite(row)
 
     def train(self) -> Results[P]:
         """Take all steps, and give the results in the order in which the cells end."""

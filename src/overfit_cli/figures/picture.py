@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from overfit_cli.core.files import write_named
 from overfit_cli.core.text import BadValue
-from overfit_cli.figures.labels import typeset, wrapped
+from overfit_cli.figures.labels import typeset, wrap_text
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
 
 P = ParamSpec("P")
@@ -120,7 +120,7 @@ class Picture(Figure):
         super().__init__(figsize=size)
         if self.look.title:
             letters = int(0.7 * WIDE * size[0] / COLUMN)  # they are larger than others
-            title = wrapped(self.look.title, letters)
+            title = wrap_text(self.look.title, letters)
             self.suptitle(title, x=0.01, ha="left", fontsize="large")
 
     def draw(self, renderer: Any) -> None:

@@ -768,7 +768,7 @@ def executor_of(
     address = addresses.get(own)
     if not address:
         raise UserError(f"--backend {backend}: it requires {own} ADDRESS, the cluster's.")
-    most, there = None if jobs < 0 else jobs, resolve_device(device, here=False)
+    most, there = None if jobs < 0 else jobs, resolve_device(device, local=False)
     if backend == "dask":
         return Dask(address, most, there)
 

@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from overfit_cli.core.files import (
     SET_ASIDE,
-    locked,
+    error_text,
+    lock_folder,
     read_bounded,
-    reason_of,
     set_aside,
     write_whole,
 )
@@ -90,7 +90,7 @@ def record_run(
         UserError: if another study has been run into the directory meanwhile.
     """
     study = grid.study
-    with locked(directory):
+    with lock_folder(directory):
         if is_unreadable(directory):
             set_aside(directory / MANIFEST, directory / SET_ASIDE)
         before = read_manifest(directory)
@@ -293,7 +293,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        reason = reason_of(error)
+        reason = error_text(error)
     except ValidationError as error:
         reason = _in_words(error)
     warnings.warn(

@@ -21,11 +21,11 @@ from overfit_cli.core.registry import find_study
 from overfit_cli.core.text import (
     BadValue,
     UserError,
-    as_numbered,
     is_text,
     most_alike,
+    natural_key,
     nearest,
-    shortened,
+    shorten,
 )
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _sentence(error: ValidationError) -> str:
 def _quoted(value: object) -> str:
     """What a file holds somewhere, as far as a sentence can carry it."""
     try:
-        return shortened(repr(value))
+        return shorten(repr(value))
     except ValueError:  # a number of thousands of digits
         return "a number too long to show"
 
@@ -218,7 +218,7 @@ class Reproducible:
 def everything() -> list[Reproducible]:
     """Return every preset, by paper and figure."""
     found = [Reproducible(one, find_study(one.content.study).paper) for one in all_presets()]
-    return sorted(found, key=lambda one: (as_numbered(one.address), one.preset.name))
+    return sorted(found, key=lambda one: (natural_key(one.address), one.preset.name))
 
 
 def reproducible(names: Sequence[str]) -> list[Reproducible]:
@@ -254,7 +254,7 @@ def _unknown(name: str, known: Collection[str], papers: Sequence[str]) -> str:
     close = most_alike(name, known)
     takes = f"it takes a paper ({', '.join(sorted(set(papers)))}), a figure of one or a preset"
     hint = f"did you mean {close!r}?" if close else f"{takes}: `reproduce --dry-run` lists all."
-    return f"{shortened(name)!r} is neither a paper nor one of its figures; {hint}"
+    return f"{shorten(name)!r} is neither a paper nor one of its figures; {hint}"
 
 
 DEFAULT_STUDY = "benign-vit"

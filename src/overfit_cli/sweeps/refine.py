@@ -13,10 +13,10 @@ from overfit_cli.core.parameters import Value, build, describe
 from overfit_cli.core.text import BadValue
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
-    Found,
+    CrossingEstimate,
     Point,
     Search,
-    findings,
+    crossing_estimates,
     first_points,
     next_points,
 )
@@ -141,7 +141,7 @@ class Refinement:
         self._asked += points
         return self._cells(points)
 
-    def learn(self, directory: RunDirectory) -> list[Found]:
+    def learn(self, directory: RunDirectory) -> list[CrossingEstimate]:
         """Take in what the directory holds of the cells asked for; return what is known now."""
         study, cells = load_study_and_cells(directory)
         points = {
@@ -157,7 +157,7 @@ class Refinement:
             [(*points[key], value) for key, value in zip(rows["key"], values, strict=True)],
             columns=["y", "seed", "x", "value"],
         )
-        return findings(self.search, self._known)
+        return crossing_estimates(self.search, self._known)
 
     def _cells(self, points: Sequence[Point]) -> list[Cell]:
         study = self.grid.study

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.files import reason_of
+from overfit_cli.core.files import error_text
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import UserError, duration, plural
 from overfit_cli.core.training import Execution
-from overfit_cli.stats.boundaries import CONFIDENCE
 from overfit_cli.stats.boundary_search import (
-    Found,
+    CONFIDENCE,
+    CrossingEstimate,
 )
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid, Shard
@@ -165,7 +165,7 @@ class Runner:
             record_run(self.directory.path, plan.grid, how, read, self.command)
         except OSError as error:
             raise UserError(
-                f"{self.directory.path} can't be written to ({reason_of(error)})."
+                f"{self.directory.path} can't be written to ({error_text(error)})."
             ) from error
 
     def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
@@ -230,7 +230,7 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
     Returns:
         What all rounds did together.
     """
-    total, reused, found = Summary(), 0, list[Found]()
+    total, reused, found = Summary(), 0, list[CrossingEstimate]()
     recorded = False
     settings: dict[str, int | float] = {"refine": rounds, "tolerance": refinement.search.tolerance}
     for number in range(rounds + 1):
@@ -278,7 +278,7 @@ def _done(refinement: Refinement, total: Summary, reused: int) -> str:
     )
 
 
-def _in_words(refinement: Refinement, found: Sequence[Found]) -> list[str]:
+def _in_words(refinement: Refinement, found: Sequence[CrossingEstimate]) -> list[str]:
     """What is known of the boundary, and what isn't."""
     search, target = refinement.search, refinement.target
     crossing = [one for one in found if one.crossing_seeds]

@@ -24,9 +24,9 @@ from overfit_cli.core.cell import CellResult
 from overfit_cli.core.files import (
     SET_ASIDE,
     TEMPORARY_PREFIX,
-    locked,
+    error_text,
+    lock_folder,
     make_folder,
-    reason_of,
     set_aside,
 )
 from overfit_cli.core.study import AnyStudy
@@ -110,7 +110,7 @@ class PartFolder:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            raise UserError(f"{self.path}: it can't be read ({reason_of(error)}).") from error
+            raise UserError(f"{self.path}: it can't be read ({error_text(error)}).") from error
 
     def add(self, table: pa.Table) -> str:
         """Write a part and return its name.
@@ -178,7 +178,7 @@ class PartFolder:
             if listed == before:
                 break
         else:
-            with contextlib.suppress(OSError), locked(self.path.parent):
+            with contextlib.suppress(OSError), lock_folder(self.path.parent):
                 listed = self.names()
                 seen |= {name: look(self.path / name) for name in listed if name not in seen}
         found = {self.path / name: seen[name] for name in listed if name in seen}
@@ -419,7 +419,7 @@ class RunDirectory:
         for folder in (self.path, self.cells.path, self.trajectories.path):
             make_folder(folder, self.name)
         try:
-            with locked(self.path):
+            with lock_folder(self.path):
                 for folder in (self.path, self.cells.path, self.trajectories.path):
                     for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
                         leftover.unlink(missing_ok=True)
@@ -427,7 +427,7 @@ class RunDirectory:
         except OSError as error:
             raise self.error(
                 f"the directory can't be put in order ({error.filename or 'it'}: "
-                f"{reason_of(error)})."
+                f"{error_text(error)})."
             ) from error
 
     def write(self, study: AnyStudy, results: Sequence[CellResult]) -> list[str]:
@@ -446,7 +446,7 @@ class RunDirectory:
         """Write rows of cells and of their trajectories, as `write` does."""
         if cells is None:
             return []
-        with locked(self.path):
+        with lock_folder(self.path):
             # Trajectories first: a cell that is there has its trajectory.
             names = [self.trajectories.add(steps)] if steps is not None and steps.num_rows else []
             return [*names, self.cells.add(cells)]
@@ -463,7 +463,7 @@ class RunDirectory:
         """
         folders = (self.cells, self.trajectories)
         if replaced or any(folder.has_strangers(written) for folder in folders):
-            with locked(self.path):
+            with lock_folder(self.path):
                 for sentence in self._tidy():
                     warnings.warn(sentence, UserWarning, stacklevel=2)
 

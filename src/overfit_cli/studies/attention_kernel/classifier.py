@@ -30,11 +30,11 @@ from overfit_cli.core.classification import (
     gradient_steps,
     loss_and_accuracy,
     minibatches,
-    on_device,
+    move_to_device,
     train_with_evaluations,
 )
 from overfit_cli.core.matrix_products import Linear
-from overfit_cli.core.training import Training, named_rng, without_nan
+from overfit_cli.core.training import Training, drop_nan, named_rng
 from overfit_cli.studies.attention_kernel.attention import attend
 from overfit_cli.studies.attention_kernel.parameters import KERNELS, ClassifierParameters, Kernel
 
@@ -257,7 +257,7 @@ def training_steps(
 
     def loss_of(rows: Rows) -> Tensor:
         model.train()
-        tokens, labels, mask = on_device(train.take(rows), device)
+        tokens, labels, mask = move_to_device(train.take(rows), device)
         return functional.cross_entropy(model(tokens, mask), labels)
 
     return gradient_steps(make_optimiser(model, parameters), loss_of, minibatch_rows)
@@ -271,7 +271,7 @@ def evaluate(model: Transformer, test: Examples, device: str) -> Evaluation:
 
     def logits_of(part: Examples) -> Tensor:
         nonlocal active
-        tokens, _, mask = on_device(part, device)
+        tokens, _, mask = move_to_device(part, device)
         hidden = model.hidden(tokens, mask)  # (samples, hidden)
         active = active | (hidden > 0).any(0)
         logits: Tensor = model.classes(hidden)  # (samples, classes)
@@ -295,7 +295,7 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
         partial(training.log, cell),
     )
     measured = {} if course.reason else course.measured()
-    measurements = without_nan({**measured, "shortcut_accuracy": task.shortcut})
+    measurements = drop_nan({**measured, "shortcut_accuracy": task.shortcut})
     return CellResult(cell, measurements, course.steps, course.reason)
 
 

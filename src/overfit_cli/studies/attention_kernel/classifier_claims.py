@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from overfit_cli.claims.cells import numbers, trained
-from overfit_cli.claims.comparison import BestSetting, Comparison, Place, unless_at_edge
-from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.claims.cells import finite_numbers, require_trained
+from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
+from overfit_cli.claims.rules import Margin, judge_estimate, share_of_seeds
 from overfit_cli.core.claim import Claim, Measurement, Verdict, not_run
 from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.text import plural
@@ -210,12 +210,12 @@ class ClassifierClaims:
         )
 
     def _head_alive(self, cells: pd.DataFrame) -> Measurement:
-        ended = trained(cells)[cells["status"] == "done"]
+        ended = require_trained(cells)[cells["status"] == "done"]
         if ended.empty:
             raise not_run("None of the cells is done.")
-        dead = numbers(ended, "silent_head") == 1
+        dead = finite_numbers(ended, "silent_head") == 1
         places = ended["kernel"] + " at " + ended["learning_rate"].map("{:g}".format)
-        return judged(
+        return judge_estimate(
             share_of_seeds(~dead, ended["seed"]),
             ALIVE,
             details={
@@ -241,7 +241,7 @@ def _loss_difference(first: BestSetting, second: BestSetting, cells: pd.DataFram
         chosen=_count_tried(first, second),
         more=BEST_KERNELS.at_shared_values(cells, (first.name, second.name)),
     )
-    return unless_at_edge(measured, first, second)
+    return check_edge(measured, first, second)
 
 
 def _accuracy_difference(
@@ -254,7 +254,7 @@ def _accuracy_difference(
         f"Final test accuracy: {first.in_words()}, less {second.in_words()}, seed by seed.",
         chosen=_count_tried(first, second),
     )
-    return unless_at_edge(measured, first, second)
+    return check_edge(measured, first, second)
 
 
 def _difference(
@@ -273,7 +273,7 @@ def _difference(
         for name, number in (("mean", values.mean()), ("deviation", values.std()))
     }
     estimate = mean_estimate(first - second, level_of_each(chosen))
-    return judged(estimate, margin, details=details | dict(more or {}), note=note)
+    return judge_estimate(estimate, margin, details=details | dict(more or {}), note=note)
 
 
 def _count_tried(first: BestSetting, second: BestSetting) -> int:

@@ -15,16 +15,22 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import STEP_LIMIT, Selection, done, numbers, trained
-from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
+from overfit_cli.claims.cells import (
+    STEP_LIMIT,
+    Selection,
+    finite_numbers,
+    require_done,
+    require_trained,
+)
+from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
 from overfit_cli.claims.rules import (
-    WITHOUT_EXCEPTION,
+    THEOREM_RULE,
     Margin,
-    around,
-    from_logarithms,
-    judged,
-    vacuous_where_missed,
-    without_exception,
+    check_requirements,
+    exponentiate,
+    judge_estimate,
+    judge_theorem,
+    tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
@@ -59,7 +65,7 @@ def bound_claims(prefix: str, trajectories: str, at_random: str) -> tuple[Claim,
             source=f"Deora et al. 2024, {_SOURCES[name]}",
             statement=f"{_IN_WORDS[name]}, "
             + ("at every step of training." if zero else "at random weights of any size."),
-            holds_where=f"{WITHOUT_EXCEPTION}{'' if zero else f'; {DRAWS} cells or more'}",
+            holds_where=f"{THEOREM_RULE}{'' if zero else f'; {DRAWS} cells or more'}",
             measure=_judge_bound(BOUNDS[name], zero, preset),
             figure="certificates",
             preset=preset,
@@ -76,7 +82,7 @@ def _judge_bound(
 
     def measure(cells: pd.DataFrame) -> Measurement:
         certified = cells["certify"].astype(bool) & (cells["initialisation"] == initial)
-        ended = done(trained(cells[certified]), 1.0)
+        ended = require_done(require_trained(cells[certified]), 1.0)
         if ended.empty:
             raise not_run(
                 f"It needs cells with certify=true and initialisation={initial}, as in "
@@ -86,8 +92,8 @@ def _judge_bound(
             raise not_run(
                 f"It takes {DRAWS} cells with random weights, and there are {len(ended)}."
             )
-        ratios = pd.DataFrame({name: numbers(ended, name) for name in columns})
-        return without_exception(
+        ratios = pd.DataFrame({name: finite_numbers(ended, name) for name in columns})
+        return judge_theorem(
             (ratios > 1 + ROUND_OFF).any(axis=1),
             ended["seed"],
             details={
@@ -122,7 +128,7 @@ def theorem_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
             name=f"{prefix}-theorem{number}",
             source=f"Deora et al. 2024, Theorem {number}",
             statement=statement,
-            holds_where=f"H and η meet the theorem's requirements, and {WITHOUT_EXCEPTION}",
+            holds_where=f"H and η meet the theorem's requirements, and {THEOREM_RULE}",
             measure=_theorem(number, column, preset),
             figure="certificates",
             preset=preset,
@@ -137,23 +143,23 @@ def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], 
     def measure(cells: pd.DataFrame) -> Measurement:
         from_zero = (cells["initialisation"] == "zero") & (cells["trained"] == "all")
         of_descent = cells[from_zero & (cells["optimiser"] == "gd")]
-        fitted = done(trained(of_descent), 1.0)
+        fitted = require_done(require_trained(of_descent), 1.0)
         if fitted.empty:
             raise not_run(
                 f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."
             )
-        side = numbers(fitted, column)
+        side = finite_numbers(fitted, column)
         if column == "test_loss":
-            side = side - numbers(fitted, "train_loss")
-        bound = numbers(fitted, bound_column)
-        lacking = numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
-        too_large = log10_step_sizes(fitted) - numbers(fitted, "theorem_step_size")
-        measured = without_exception(
+            side = side - finite_numbers(fitted, "train_loss")
+        bound = finite_numbers(fitted, bound_column)
+        lacking = finite_numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
+        too_large = log10_step_sizes(fitted) - finite_numbers(fitted, "theorem_step_size")
+        measured = judge_theorem(
             side > bound,
             fitted["seed"],
             details={"measured over the bound, most": float((side / bound).max())},
         )
-        return vacuous_where_missed(
+        return check_requirements(
             measured,
             {
                 "decades of heads missing": lacking,
@@ -179,8 +185,8 @@ SOONER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
 QUICKER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
 BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
 _HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
-ROOT = around(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
-LINEAR = around(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+ROOT = tolerance_margin(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+LINEAR = tolerance_margin(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
 
 LEAST_SPAN = 10
 """By which factor the numbers of heads must be apart, at least."""
@@ -214,7 +220,7 @@ def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
     if powers is None:
         raise inconclusive("No seed has cells that all come to the target loss.")
     middle = complete.groupby("heads")["steps_to_target"].median()
-    return judged(
+    return judge_estimate(
         powers["heads"],
         margin,
         details={
@@ -242,7 +248,7 @@ def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
         UndecidedError: `inconclusive` where something else than training ended a cell, or one has
             no number of steps though its loss isn't above the target.
     """
-    ended = done(trained(cells), 1.0)
+    ended = require_done(require_trained(cells), 1.0)
     without = ended["steps_to_target"].isna()
     above_target = ended["train_loss"].astype(float) >= ended["target_loss"]
     if (lost := int((without & ~above_target).sum())) > 0:
@@ -260,8 +266,8 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
     if finite.empty:
         raise inconclusive("No seed has both settings come to the target loss.")
     of_seeds = finite.map(math.log).groupby(pairs["seed"]).mean()
-    return judged(
-        from_logarithms(mean_estimate(of_seeds)),
+    return judge_estimate(
+        exponentiate(mean_estimate(of_seeds)),
         SOONER,
         details={
             "pairs of cells": len(pairs),
@@ -299,14 +305,14 @@ def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -
 
 def _contour(cells: pd.DataFrame, chosen: Selection, margin: Margin) -> Measurement:
     """Measure the power of H in the step size that takes `STEPS` steps, seed by seed."""
-    grid = trained(chosen.of(cells))
+    grid = require_trained(chosen.of(cells))
     if grid["heads"].max() < LEAST_SPAN * grid["heads"].min():
         raise inconclusive(f"It needs numbers of heads that are a factor of {LEAST_SPAN} apart.")
     crossing = contour(grid, "learning_rate", "heads", "steps_to_target", STEPS)
     if crossing is None:
         raise inconclusive(f"No seed takes {STEPS} steps at some step size for every H.")
     local = crossing.local_powers().items()
-    return judged(
+    return judge_estimate(
         mean_estimate(crossing.powers),
         margin,
         details={
@@ -367,12 +373,12 @@ def _second(
     chosen = _count_spent_steps(selection.of(cells))
     double, single = BEST.pair(chosen, list(model.model_fields), (2, 1))
     measured = judge(double, single, _all_at_best(chosen))
-    return unless_at_edge(measured, double, single)
+    return check_edge(measured, double, single)
 
 
 def _count_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
     """Take cells whose steps were spent before the target loss for done, after all their steps."""
-    spent = trained(cells)["reason"] == STEP_LIMIT
+    spent = require_trained(cells)["reason"] == STEP_LIMIT
     steps = cells["steps_to_target"].mask(spent, cells["steps"])
     status = cells["status"].mask(spent, "done")
     return cells.assign(steps_to_target=steps, status=status, spent=spent)
@@ -394,8 +400,8 @@ def _all_at_best(chosen: pd.DataFrame) -> list[BestSetting]:
 
 def _quicker(double: BestSetting, single: BestSetting, settings: list[BestSetting]) -> Measurement:
     steps = np.log(double.column("steps_to_target")) - np.log(single.column("steps_to_target"))
-    measured = judged(
-        from_logarithms(mean_estimate(steps, _level(double, single))),
+    measured = judge_estimate(
+        exponentiate(mean_estimate(steps, _level(double, single))),
         QUICKER,
         details=_details(settings, "steps_to_target") | _spent_counts(settings),
         note=f"Geometric means over seeds; H = {double.in_words()}, H = {single.in_words()}.",
@@ -404,7 +410,7 @@ def _quicker(double: BestSetting, single: BestSetting, settings: list[BestSettin
 
 
 def _better(double: BestSetting, single: BestSetting, settings: list[BestSetting]) -> Measurement:
-    return judged(
+    return judge_estimate(
         mean_estimate(
             double.column("test_error") - single.column("test_error"), _level(double, single)
         ),

@@ -15,8 +15,8 @@ from overfit_cli.core.figure import (
     LINES,
     Figure,
     FigureOptions,
-    by_name,
-    drawn_by,
+    collect_figures,
+    lazy_drawing,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
@@ -191,19 +191,19 @@ class MultiheadStudy(Study[P]):
         """Draw the problem of a seed's cells."""
 
     def figures(self) -> Mapping[str, Figure]:
-        return by_name(
+        return collect_figures(
             Figure(
                 name="heads",
                 title="Losses, norms, attention and margins against the step, a line for each H",
                 reads="trajectories",
-                draw=drawn_by("overfit_cli.studies.multihead.figures:draw_heads"),
+                draw=lazy_drawing("overfit_cli.studies.multihead.figures:draw_heads"),
                 source=self.source_of_heads,
             ),
             Figure(
                 name="certificates",
                 title="What is measured over each bound, and margins side by side",
                 reads="cells",
-                draw=drawn_by("overfit_cli.studies.multihead.figures:draw_certificates"),
+                draw=lazy_drawing("overfit_cli.studies.multihead.figures:draw_certificates"),
                 source="Deora et al. 2024, sections 3 to 5",
             ),
             replace(

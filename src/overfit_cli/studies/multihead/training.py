@@ -16,7 +16,7 @@ from torch import Tensor
 
 from overfit_cli.core.cell import Cell, CellResult, Results
 from overfit_cli.core.together import CellState, CellsTogether
-from overfit_cli.core.training import Row, Training, failure, finite, logged_steps
+from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
 from overfit_cli.studies.multihead import theory
 from overfit_cli.studies.multihead.engine import (
     Gradients,
@@ -280,7 +280,7 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
         if settings.optimiser == "gd" and step > 0:
             measured |= self._theorems(index, step, settings.step_size, row["train_loss"])
         reason = failure(row["train_loss"], settings.epsilon) if settings.epsilon else ""
-        return CellResult(state.cell, finite(measured), step, reason)
+        return CellResult(state.cell, drop_nonfinite(measured), step, reason)
 
     def _theorems(self, index: int, step: int, step_size: float, loss: float) -> dict[str, float]:
         """Theorems 1 and 2 for one cell, with the last step as their target θ."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import check_alike
-from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import median_estimate
@@ -60,7 +60,7 @@ def _rougher(
 
 def _judge_networks(by_network: pd.Series[float], table: pd.DataFrame, meaning: str) -> Measurement:
     means = table.mean()
-    return judged(
+    return judge_estimate(
         median_estimate(by_network),
         ROUGHER,
         details={

@@ -29,8 +29,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.classification import Examples, Task, minibatches, on_device
-from overfit_cli.core.files import cache_folder, fingerprint, locked, write_whole
+from overfit_cli.core.classification import Examples, Task, minibatches, move_to_device
+from overfit_cli.core.files import cache_folder, fingerprint, lock_folder, write_whole
 from overfit_cli.core.training import Training, failure, named_rng
 from overfit_cli.studies.attention_kernel.classifier import (
     Layer,
@@ -119,7 +119,7 @@ def train_once(
     with contextlib.ExitStack() as stack:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
+            stack.enter_context(lock_folder(folder))
         if not _load(model, folder / FILE, device):
             model = build()  # what failed to load may have changed some of the weights
             train(model)
@@ -271,7 +271,7 @@ def losses_around(model: Transformer, cell: Cell[P], batch: Examples, device: st
     """Return the function that evaluates L(W_Q + a d₁, W_K + b d₂) at points (a, b)."""
     parameters = cell.parameters
     directions = draw_directions(model, parameters.directions, cell.seed, parameters.pair)
-    plane = Plane(model, directions, *on_device(batch, device))
+    plane = Plane(model, directions, *move_to_device(batch, device))
     dtype = getattr(torch, parameters.dtype)
 
     def losses(points: Floats) -> Floats:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.labels import short_settings, split_by, varying_parameters
+from overfit_cli.figures.labels import short_settings, split_settings, varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import DIVERGING, PAGE
 
@@ -47,7 +47,7 @@ def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
     names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
     rows = [
         _surface(cells_of_one.iloc[0], names, data)
-        for _, cells_of_one in split_by(replace(data, cells=first_cells), [*names, "kernel"])
+        for _, cells_of_one in split_settings(replace(data, cells=first_cells), [*names, "kernel"])
     ]
     figure: Picture = draw_surfaces(rows, (*DIRECTIONS, r"$\Delta L$"))
     figure.facts.append(

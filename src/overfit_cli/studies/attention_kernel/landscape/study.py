@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
-from overfit_cli.core.figure import Figure, by_name, drawn_by
+from overfit_cli.core.figure import Figure, collect_figures, lazy_drawing
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel.classifier_study import TransformerStudy
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
@@ -19,7 +19,7 @@ LANDSCAPE = Figure(
     title="The loss around a network under each kernel, as a surface and as contours",
     source="Song et al. 2024, figure 4",
     reads="trajectories",
-    draw=drawn_by("overfit_cli.studies.attention_kernel.landscape.figures:draw_landscape"),
+    draw=lazy_drawing("overfit_cli.studies.attention_kernel.landscape.figures:draw_landscape"),
 )
 
 
@@ -51,7 +51,7 @@ class KernelLandscape(TransformerStudy[P]):
     progress_columns = ()
 
     def figures(self) -> Mapping[str, Figure]:
-        return by_name(LANDSCAPE)
+        return collect_figures(LANDSCAPE)
 
     def claims(self) -> Sequence[Claim]:
         from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS

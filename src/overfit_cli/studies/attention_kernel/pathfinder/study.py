@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
-from overfit_cli.core.figure import Figure, drawn_by
+from overfit_cli.core.figure import Figure, lazy_drawing
 from overfit_cli.studies.attention_kernel.classifier_study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
@@ -14,7 +14,7 @@ SAMPLES = Figure(
     name="samples",
     title="Images of both labels",
     reads="cells",
-    draw=drawn_by("overfit_cli.studies.attention_kernel.pathfinder.figures:draw_samples"),
+    draw=lazy_drawing("overfit_cli.studies.attention_kernel.pathfinder.figures:draw_samples"),
 )
 
 

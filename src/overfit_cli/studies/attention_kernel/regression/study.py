@@ -11,7 +11,14 @@ from dataclasses import replace
 
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.figure import CURVES, LINES, Figure, FigureOptions, by_name, drawn_by
+from overfit_cli.core.figure import (
+    CURVES,
+    LINES,
+    Figure,
+    FigureOptions,
+    collect_figures,
+    lazy_drawing,
+)
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
@@ -182,12 +189,12 @@ _STEP_OVERHEAD = 2e4
 _DEMO_BYTES = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
 _PANELS = "target,heads,value_gap,trained"
 
-FIGURES = by_name(
+FIGURES = collect_figures(
     replace(
         CURVES,
         title="Loss against steps at each kernel's best step size, with floors and bounds",
         options=FigureOptions(value="train_loss,floor,bound_paper,bound_corrected", by=_PANELS),
-        draw=drawn_by("overfit_cli.figures.curves:draw_best_curves"),
+        draw=lazy_drawing("overfit_cli.figures.curves:draw_best_curves"),
     ),
     replace(
         LINES,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.together import CellState, CellsTogether
-from overfit_cli.core.training import Row, Training, logged_steps, without_nan
+from overfit_cli.core.training import Row, Training, drop_nan, logged_steps
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, theory
 from overfit_cli.studies.attention_kernel.regression import lemmas as measures
@@ -143,10 +143,10 @@ class _LayersTogether(CellsTogether[P, _LayerState, Step]):
             measured = {name: values[index] for name, values in self._initial.items()}
             diverged = int(self._counts.diverged[index])
             if diverged >= 0:
-                yield CellResult(cell, without_nan(measured), diverged, "diverged")
+                yield CellResult(cell, drop_nan(measured), diverged, "diverged")
             else:
                 measured |= self._final_measurements(index, now.out, measured)
-                yield CellResult(cell, without_nan(measured), step)
+                yield CellResult(cell, drop_nan(measured), step)
 
     def _final_measurements(
         self, index: int, out: ForwardPass, initial: dict[str, float]

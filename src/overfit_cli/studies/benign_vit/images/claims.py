@@ -8,14 +8,14 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, done, positive
+from overfit_cli.claims.cells import Selection, positive_numbers, require_done
 from overfit_cli.claims.rules import (
     FALLING,
     LEAST_VALUES,
     Margin,
+    exponentiate,
     falls,
-    from_logarithms,
-    judged_together,
+    judge_estimates,
 )
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
@@ -54,7 +54,7 @@ def _transition(cells: pd.DataFrame) -> Measurement:
     if any(least[axis] > first[axis] or largest[axis] < last[axis] for axis in _AXES):
         ranges = " and ".join(f"{axis} from {first[axis]:g} to {last[axis]:g}" for axis in _AXES)
         raise not_run(f"It needs a grid of {ranges} or beyond, as in `overfit sweep fig2`.")
-    return judged_together(
+    return judge_estimates(
         {
             "test loss at the least N and ratio": (_typical_loss(grid, least), HARMFUL),
             "test loss at the largest N and ratio": (_typical_loss(grid, largest), BENIGN),
@@ -66,8 +66,10 @@ def _transition(cells: pd.DataFrame) -> Measurement:
 
 def _typical_loss(grid: pd.DataFrame, end: pd.Series[float]) -> Estimate:
     """The geometric mean over seeds of the test loss at a corner of the grid."""
-    corner = done(grid[(grid["n"] == end["n"]) & (grid["snr"] == end["snr"])])
-    return from_logarithms(mean_estimate(np.log(positive(corner, "test_loss")), level_of_each(2)))
+    corner = require_done(grid[(grid["n"] == end["n"]) & (grid["snr"] == end["snr"])])
+    return exponentiate(
+        mean_estimate(np.log(positive_numbers(corner, "test_loss")), level_of_each(2))
+    )
 
 
 def _falls(axis: str, second_axis: str, words: str) -> Claim:
@@ -76,7 +78,9 @@ def _falls(axis: str, second_axis: str, words: str) -> Claim:
         source="Jiang et al. 2024, figure 2c",
         statement=f"On images too, the test loss falls as {words} grows.",
         holds_where=FALLING.in_words("the mean rank correlation"),
-        measure=lambda cells: falls(done(GRID.of(cells), 0.1), "test_loss", axis, second_axis),
+        measure=lambda cells: falls(
+            require_done(GRID.of(cells), 0.1), "test_loss", axis, second_axis
+        ),
         figure="heatmap",
         preset="fig2",
     )

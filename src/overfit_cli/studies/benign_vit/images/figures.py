@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import describe, of_row
+from overfit_cli.core.parameters import describe, parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import BadValue
 from overfit_cli.figures.labels import brief
@@ -43,7 +43,7 @@ def draw_images(data: FigureData, options: FigureOptions) -> Picture:
 
 def _row(cell: pd.Series, data: FigureData) -> ImageRow:
     """The images of a cell, and its grey levels."""
-    parameters = of_row(BenignVitImagesParameters, cell)
+    parameters = parameters_from_row(BenignVitImagesParameters, cell)
     task = image_task(parameters, int(cell["seed"]))
     _check(task.collections, data)
     share = parameters.snr / (1 + parameters.snr)

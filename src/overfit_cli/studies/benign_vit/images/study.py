@@ -7,7 +7,14 @@ from dataclasses import replace
 
 from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, by_name, drawn_by
+from overfit_cli.core.figure import (
+    CURVES,
+    HEATMAP,
+    Figure,
+    FigureOptions,
+    collect_figures,
+    lazy_drawing,
+)
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.together import BYTES_OF_LIBRARIES
@@ -22,7 +29,7 @@ _LOGGED = (
     Column("train_error", "training error"),
     Column("test_error", "test error"),
 )
-_FIGURES = by_name(
+_FIGURES = collect_figures(
     replace(
         HEATMAP,
         title="Test loss over samples and signal-to-noise ratio",
@@ -34,7 +41,7 @@ _FIGURES = by_name(
         title="Training images at the least and the greatest signal-to-noise ratio",
         source="Jiang et al. 2024, figures 2a and 2b",
         reads="cells",
-        draw=drawn_by("overfit_cli.studies.benign_vit.images.figures:draw_images"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.images.figures:draw_images"),
     ),
     replace(CURVES, title="Training and test loss against gradient steps"),
 )

@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from overfit_cli.core.matrix_products import added_product
+from overfit_cli.core.matrix_products import add_product
 from overfit_cli.studies.benign_vit.vit.data import draw
 from overfit_cli.studies.benign_vit.vit.parameters import (
     REALISATIONS_KEPT,
@@ -312,8 +312,8 @@ class TokenSpace:
         self.C_q.view(by_sample).baddbmm_(B, self.k.view(by_sample))
         self.C_k.view(by_sample).baddbmm_(B.mT, self.q.view(by_sample))
         self.C_v += b.view(cells, -1)
-        self.q = added_product(self.q0, self.G, self.C_q)  # (cells, rows, width)
-        self.k = added_product(self.k0, self.G, self.C_k)  # (cells, rows, width)
+        self.q = add_product(self.q0, self.G, self.C_q)  # (cells, rows, width)
+        self.k = add_product(self.k0, self.G, self.C_k)  # (cells, rows, width)
         self.v = self.moved_values(self.v0, self.G)  # (cells, rows)
         self.steps += self.stride
 

@@ -21,9 +21,9 @@ from overfit_cli.core.figure import (
     HEATMAP,
     Figure,
     FigureOptions,
-    by_name,
-    drawn_by,
-    fitted_by,
+    collect_figures,
+    lazy_check,
+    lazy_drawing,
 )
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import plural
@@ -186,7 +186,7 @@ _PANELS = "label_flip,epsilon,sigma_p_tilde,d"
 _GRID = FigureOptions(x="snr", y="n", value="test_loss")
 _CUT = replace(_GRID, threshold=FIGURE_1_THRESHOLD)
 
-FIGURES = by_name(
+FIGURES = collect_figures(
     replace(
         HEATMAP,
         title="Test loss over samples and signal-to-noise ratio",
@@ -212,16 +212,16 @@ FIGURES = by_name(
         title="Attention, inner products and values against gradient steps",
         source="Jiang et al. 2024, figures 3 and 4",
         reads="trajectories",
-        draw=drawn_by("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
-        fits=fitted_by("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
     ),
     Figure(
         name="scaling",
         title="Steps to fit against what the theorems' T depends on",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         reads="cells",
-        draw=drawn_by("overfit_cli.studies.benign_vit.vit.figures:draw_scaling"),
-        fits=fitted_by("overfit_cli.studies.benign_vit.vit.figures:has_step_powers"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_scaling"),
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_step_powers"),
     ),
     Figure(
         name="dimension",
@@ -230,8 +230,8 @@ FIGURES = by_name(
         reads="cells",
         options=FigureOptions(threshold=FIGURE_1_THRESHOLD),
         accepts=frozenset({"threshold"}),
-        draw=drawn_by("overfit_cli.studies.benign_vit.vit.figures:draw_dimension"),
-        fits=fitted_by("overfit_cli.studies.benign_vit.vit.figures:has_dimensions"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dimension"),
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dimensions"),
     ),
     replace(CURVES, title="Training and test loss against gradient steps"),
 )

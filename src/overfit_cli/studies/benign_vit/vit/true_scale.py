@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from overfit_cli.core.matrix_products import added_product
+from overfit_cli.core.matrix_products import add_product
 from overfit_cli.studies.benign_vit.vit.engine import (
     ForwardPass,
     TokenProjections,
@@ -109,8 +109,8 @@ class TrueScaleTokens:
         G = stacked([test.G[:, : self._rows] for test in tests])  # (cells, test rows, rows)
         q0 = stacked([test.q[:, :width] for test in tests])  # (cells, test rows, width)
         k0 = stacked([test.k[:, :width] for test in tests])  # (cells, test rows, width)
-        q = added_product(q0, G, state.C_q).view(by_sample)  # (cells · samples, tokens, width)
-        k = added_product(k0, G, state.C_k).view(by_sample)  # (cells · samples, tokens, width)
+        q = add_product(q0, G, state.C_q).view(by_sample)  # (cells · samples, tokens, width)
+        k = add_product(k0, G, state.C_k).view(by_sample)  # (cells · samples, tokens, width)
         outside = stacked([each.test_scores_outside(width) for each in self._projections])
         outside = outside.flatten(0, 1)  # (cells · samples, tokens, tokens)
         products = torch.baddbmm(outside, q, k.mT)  # q̃ k̃ᵀ, (cells · samples, tokens, tokens)

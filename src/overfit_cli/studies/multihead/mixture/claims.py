@@ -11,16 +11,22 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, done, numbers, trained
+from overfit_cli.claims.cells import (
+    Selection,
+    Values,
+    finite_numbers,
+    require_done,
+    require_trained,
+)
 from overfit_cli.claims.rules import (
     FALLING,
-    WITHOUT_EXCEPTION,
+    THEOREM_RULE,
     Margin,
-    around,
-    judged,
+    judge_estimate,
+    judge_theorem,
+    mark_vacuous,
     rank_correlation,
-    vacuous,
-    without_exception,
+    tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.intervals import mean_estimate
@@ -60,11 +66,11 @@ def _speed(cells: pd.DataFrame, settings: Values, margin: Margin, preset: str) -
 def _margin_of_one(cells: pd.DataFrame, steps: int, preset: str) -> Measurement:
     """Measure which share of γ_attn one head has after some steps."""
     settings = {**CONSTANT, "heads": 1, "training_steps": steps}
-    chosen = done(
+    chosen = require_done(
         Selection(MultiheadMixtureParameters, at=settings, alike=_FREE, preset=preset).of(cells)
     )
-    return judged(
-        mean_estimate(numbers(chosen, "margin_share").groupby(chosen["seed"]).mean()),
+    return judge_estimate(
+        mean_estimate(finite_numbers(chosen, "margin_share").groupby(chosen["seed"]).mean()),
         REACHED,
         note=f"The least margin over γ_attn, after {steps} steps.",
     )
@@ -72,10 +78,10 @@ def _margin_of_one(cells: pd.DataFrame, steps: int, preset: str) -> Measurement:
 
 def _margin_of_every(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure the least share of γ_attn over numbers of heads, seed by seed."""
-    chosen = done(_select(cells, NORMALISED, preset))
-    shares = numbers(chosen, "margin_share")
+    chosen = require_done(_select(cells, NORMALISED, preset))
+    shares = finite_numbers(chosen, "margin_share")
     by_heads = shares.groupby(chosen["heads"]).mean()
-    return judged(
+    return judge_estimate(
         mean_estimate(shares.groupby(chosen["seed"]).min()),
         REACHED,
         details={f"mean share, H = {heads}": float(share) for heads, share in by_heads.items()},
@@ -85,9 +91,9 @@ def _margin_of_every(cells: pd.DataFrame, preset: str) -> Measurement:
 
 def _margin_falls(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure whether the margin falls as H grows, where steps grow as √H."""
-    chosen = done(_select(cells, ROOT, preset))
-    by_heads = numbers(chosen, "margin_share").groupby(chosen["heads"]).mean()
-    return judged(
+    chosen = require_done(_select(cells, ROOT, preset))
+    by_heads = finite_numbers(chosen, "margin_share").groupby(chosen["heads"]).mean()
+    return judge_estimate(
         rank_correlation(chosen, "margin_share", "heads", "optimiser"),
         FALLING,
         details={f"mean share, H = {heads}": float(share) for heads, share in by_heads.items()},
@@ -99,11 +105,11 @@ def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure whether heads that begin at zero, each trained by itself, stay alike."""
     settings = {"separate_heads": True, "heads": (2, 5, 10, 20, 50)}
     free = {*_FREE, "optimiser", "step_rule"}
-    chosen = done(
+    chosen = require_done(
         Selection(MultiheadMixtureParameters, at=settings, vary=free, preset=preset).of(cells)
     )
-    spread = numbers(chosen, "head_spread")
-    return without_exception(
+    spread = finite_numbers(chosen, "head_spread")
+    return judge_theorem(
         spread > ALIKE_UP_TO,
         chosen["seed"],
         details={"distance of heads from their mean over its length, most": float(spread.max())},
@@ -145,8 +151,8 @@ def _margin_claim(steps: int, preset: str) -> Claim:
     )
 
 
-STATED = around(0.5, 0.1, "up to a fifth", fewest_seeds=10)
-EXPECTED = around(0.25, 0.05, "up to a fifth", fewest_seeds=10)
+STATED = tolerance_margin(0.5, 0.1, "up to a fifth", fewest_seeds=10)
+EXPECTED = tolerance_margin(0.25, 0.05, "up to a fifth", fewest_seeds=10)
 NEAR = Margin(least=0.99, because="an angle of 8°", fewest_seeds=10)
 _PAPER = "Deora et al. 2024"
 _LATER_WORK = "Tarzanagh et al. 2023 and Vasudeva et al. 2024"
@@ -157,7 +163,7 @@ _DIRECTIONS_CERTIFIED = "heads-machine"
 def _after_first_phase(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells that were held to what is said of the first phase."""
     with_phase = cells["certify"].astype(bool) & (cells["first_phase"] != "none")
-    ended = done(trained(cells[with_phase]), 1.0)
+    ended = require_done(require_trained(cells[with_phase]), 1.0)
     if ended.empty:
         raise not_run(f"It needs cells after a first phase, as in `overfit sweep {_CERTIFIED}`.")
     return ended
@@ -166,8 +172,8 @@ def _after_first_phase(cells: pd.DataFrame) -> pd.DataFrame:
 def _coefficient(cells: pd.DataFrame, margin: Margin) -> Measurement:
     """Measure what the first phase puts on the oracle classifier, over ζ."""
     chosen = _after_first_phase(cells)
-    coefficients = numbers(chosen, "first_coefficient")
-    return judged(
+    coefficients = finite_numbers(chosen, "first_coefficient")
+    return judge_estimate(
         mean_estimate(coefficients.groupby(chosen["seed"]).mean()),
         margin,
         details={
@@ -181,8 +187,10 @@ def _coefficient(cells: pd.DataFrame, margin: Margin) -> Measurement:
 def _good(cells: pd.DataFrame) -> Measurement:
     """Measure P1 and P2 of Definition 1 with the bounds that Proposition 2 states for them."""
     chosen = _after_first_phase(cells)
-    ratios = pd.DataFrame({name: numbers(chosen, name) for name in ("good_norm", "good_output")})
-    return without_exception(
+    ratios = pd.DataFrame(
+        {name: finite_numbers(chosen, name) for name in ("good_norm", "good_output")}
+    )
+    return judge_theorem(
         (ratios > 1).any(axis=1),
         chosen["seed"],
         details={
@@ -199,22 +207,22 @@ def _tangent(cells: pd.DataFrame) -> Measurement:
     It says something where γ⋆ is positive, and there are as many heads as that takes.
     """
     chosen = _after_first_phase(cells)
-    achieved, stated = numbers(chosen, "ntk_margin"), numbers(chosen, "gamma_tangent")
+    achieved, stated = finite_numbers(chosen, "ntk_margin"), finite_numbers(chosen, "gamma_tangent")
     needed = chosen.get("tangent_heads", pd.Series(np.nan, chosen.index)).astype(float)
     met = (stated > 0) & (np.log10(chosen["heads"].astype(float)) >= needed)
-    without = numbers(chosen, "gamma_tangent_without")
-    measured = without_exception(
+    without = finite_numbers(chosen, "gamma_tangent_without")
+    measured = judge_theorem(
         met & (achieved < stated / 2),
         chosen["seed"],
         details={
             "largest margin, median": float(achieved.median()),
-            "its dual bound, median": float(numbers(chosen, "ntk_margin_bound").median()),
+            "its dual bound, median": float(finite_numbers(chosen, "ntk_margin_bound").median()),
             "margin of section 5.2's θ⋆, median": float(
-                numbers(chosen, "ntk_margin_constructed").median()
+                finite_numbers(chosen, "ntk_margin_constructed").median()
             ),
             "γ⋆, median": float(stated.median()),
-            "γ_lin, median": float(numbers(chosen, "gamma_linear").median()),
-            "γ_attn": float(numbers(chosen, "gamma_attention").median()),
+            "γ_lin, median": float(finite_numbers(chosen, "gamma_linear").median()),
+            "γ_attn": float(finite_numbers(chosen, "gamma_attention").median()),
         },
     )
     if met.all():
@@ -222,7 +230,7 @@ def _tangent(cells: pd.DataFrame) -> Measurement:
     negative = stated <= 0
     hopeless = without <= 0
     samples = _samples_needed(chosen)
-    return vacuous(
+    return mark_vacuous(
         measured,
         f"γ⋆ is negative in {int(negative.sum())} of {len(chosen)} cells, and elsewhere it takes "
         "more heads: it says nothing there.",
@@ -235,7 +243,10 @@ def _tangent(cells: pd.DataFrame) -> Measurement:
 
 def _samples_needed(chosen: pd.DataFrame) -> pd.Series[float]:
     """The n₁ for which γ⋆ would be positive, where one is: P falls as the root of n₁."""
-    without, stated = numbers(chosen, "gamma_tangent_without"), numbers(chosen, "gamma_tangent")
+    without, stated = (
+        finite_numbers(chosen, "gamma_tangent_without"),
+        finite_numbers(chosen, "gamma_tangent"),
+    )
     possible = without > 0
     ratio = ((without - stated) / without)[possible]
     needed: pd.Series[float] = chosen["first_samples"][possible] * ratio**2
@@ -245,15 +256,18 @@ def _samples_needed(chosen: pd.DataFrame) -> pd.Series[float]:
 def _optimal(cells: pd.DataFrame) -> Measurement:
     """Measure attention and margin of θ_opt where the noise is as small as Proposition 3 asks."""
     chosen = _after_first_phase(cells)
-    small = chosen[numbers(chosen, "optimal_noise") <= 1]
+    small = chosen[finite_numbers(chosen, "optimal_noise") <= 1]
     if small.empty:
-        least = float(numbers(chosen, "optimal_noise").min())
+        least = float(finite_numbers(chosen, "optimal_noise").min())
         raise inconclusive(
             f"In no cell is the noise as small as required: it is {least:.2g} times that or more. "
             "A smaller sigma has less."
         )
-    missed, margin = numbers(small, "optimal_missed"), numbers(small, "optimal_margin")
-    return without_exception(
+    missed, margin = (
+        finite_numbers(small, "optimal_missed"),
+        finite_numbers(small, "optimal_margin"),
+    )
+    return judge_theorem(
         (missed > 1) | (margin > 1) | (margin <= 0),  # below 0 where the measured margin is
         small["seed"],
         details={
@@ -268,7 +282,7 @@ def _direction(cells: pd.DataFrame, trained: str) -> Measurement:
     """Measure the cosine at the last step, at each seed's worst H."""
     settings = {"optimiser": "gradient-normalised", "trained": trained, "machine": True}
     alike = set(MultiheadMixtureParameters.model_fields) - {"heads"} - set(settings)
-    chosen = done(
+    chosen = require_done(
         Selection(
             MultiheadMixtureParameters,
             at={**settings, "first_phase": "positive"},
@@ -277,13 +291,13 @@ def _direction(cells: pd.DataFrame, trained: str) -> Measurement:
             preset=_DIRECTIONS_CERTIFIED,
         ).of(cells)
     )
-    without = (numbers(chosen, "machine_margin") <= 0).groupby(chosen["seed"]).any()
+    without = (finite_numbers(chosen, "machine_margin") <= 0).groupby(chosen["seed"]).any()
     solvable = chosen[~chosen["seed"].map(without)]
     if solvable.empty:
         raise inconclusive("On no seed does some W separate the best tokens from the others.")
-    cosines = numbers(solvable, "machine_cosine")
+    cosines = finite_numbers(solvable, "machine_cosine")
     by_heads = cosines.groupby(solvable["heads"])
-    return judged(
+    return judge_estimate(
         mean_estimate(cosines.groupby(solvable["seed"]).min()),
         NEAR,
         details={
@@ -342,21 +356,21 @@ FIRST_PHASE_CLAIMS = (
         "good-initialisation",
         f"{_PAPER}, Definition 1 and Proposition 2",
         "After the first phase norms of heads (P1) and outputs (P2) are as small as stated.",
-        WITHOUT_EXCEPTION,
+        THEOREM_RULE,
         partial(_good),
     ),
     _first_phase_claim(
         "tangent-margin",
         f"{_PAPER}, Definition 1, Proposition 2 and equation 7",
         "After the first phase the tangent kernel separates the data with the margin γ⋆/2 (P3).",
-        f"γ⋆ is positive, H as large as stated (its constant taken for 1), and {WITHOUT_EXCEPTION}",
+        f"γ⋆ is positive, H as large as stated (its constant taken for 1), and {THEOREM_RULE}",
         partial(_tangent),
     ),
     _first_phase_claim(
         "proposition3",
         f"{_PAPER}, Proposition 3",
         "Γ_ε W_opt puts all but ε of softmax on relevant tokens; θ_opt has the margin γ_attn(ε).",
-        f"{WITHOUT_EXCEPTION}, where Z_μ and Z_ν are at most S²/8",
+        f"{THEOREM_RULE}, where Z_μ and Z_ν are at most S²/8",
         partial(_optimal),
     ),
 )
@@ -427,7 +441,7 @@ CLAIMS = (
         "identical-heads",
         "appendix G, zero initialisation; ours",
         "From zero all heads stay alike, each trained by itself.",
-        f"{WITHOUT_EXCEPTION}: the distance of heads from their mean is at most {ALIKE_UP_TO:g} of "
+        f"{THEOREM_RULE}: the distance of heads from their mean is at most {ALIKE_UP_TO:g} of "
         "its length",
         partial(_identical),
         "heads-identical",

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
-from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
+from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
@@ -52,9 +52,9 @@ def slope_in_heads(
     # The choice of a step size favours what is as good at many of them.
     level = level_of_each(max(len(setting.tried) for setting in settings))
     note = f"By how much the {MEANINGS[column]} grows with a doubling of H, seed by seed."
-    measured = judged(mean_estimate(slopes, level), margin, details=details, note=note)
+    measured = judge_estimate(mean_estimate(slopes, level), margin, details=details, note=note)
     for fewer in settings[:-1]:
-        measured = unless_at_edge(measured, settings[-1], fewer)
+        measured = check_edge(measured, settings[-1], fewer)
     return measured
 
 

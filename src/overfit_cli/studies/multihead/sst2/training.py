@@ -21,10 +21,10 @@ from overfit_cli.core.classification import (
     gradient_steps,
     loss_and_accuracy,
     minibatches,
-    on_device,
+    move_to_device,
     train_with_evaluations,
 )
-from overfit_cli.core.training import Training, named_rng, torch_draws, without_nan
+from overfit_cli.core.training import Training, drop_nan, named_rng, torch_draws
 from overfit_cli.studies.multihead.sst2.data import sst2_folder
 from overfit_cli.studies.multihead.sst2.engine import build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
@@ -68,7 +68,7 @@ def train_cell(cell: Sst2Cell, task: Task, training: Training) -> Sst2Result:
     course = train_with_evaluations(steps, evaluate, *length, partial(training.log, cell))
     measured = {"shortcut_accuracy": task.shortcut}
     if not course.reason:
-        half = without_nan({"steps_to_half": course.steps_to(TARGET)})
+        half = drop_nan({"steps_to_half": course.steps_to(TARGET)})
         measured |= course.measured() | {"mean_train_loss": course.mean_train_loss()} | half
     return CellResult(cell, measured, course.steps, course.reason)
 
@@ -77,6 +77,6 @@ def logits_of(model: nn.Module, examples: Examples, device: str) -> Tensor:
     """Return a RoBERTa's logits, shape (sentences, classes)."""
     longest = int(examples.row_lengths.max())  # padding beyond it would only cost time
     cut = Examples(examples.tokens[:, :longest], examples.labels, examples.lengths)
-    tokens, _, mask = on_device(cut, device)  # tokens and mask: (sentences, longest)
+    tokens, _, mask = move_to_device(cut, device)  # tokens and mask: (sentences, longest)
     logits: Tensor = model(input_ids=tokens, attention_mask=mask).logits  # (sentences, 2)
     return logits

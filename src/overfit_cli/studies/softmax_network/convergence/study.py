@@ -18,9 +18,9 @@ from overfit_cli.core.figure import (
     LINES,
     Figure,
     FigureOptions,
-    by_name,
-    drawn_by,
-    fitted_by,
+    collect_figures,
+    lazy_check,
+    lazy_drawing,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
@@ -214,44 +214,44 @@ class SoftmaxConvergence(Study[P]):
 
     def figures(self) -> Mapping[str, Figure]:
         networks, folder = "activation", "overfit_cli.studies.softmax_network.convergence.figures"
-        return by_name(
+        return collect_figures(
             replace(
                 HEATMAP,
                 title="Steps to ε, or another column, over n and m, with the widths that suffice",
                 options=FigureOptions(x="n", y="m", value="steps_to_epsilon", by=networks),
-                draw=drawn_by(f"{folder}:draw_diagram"),
-                fits=fitted_by(f"{folder}:has_grid"),
+                draw=lazy_drawing(f"{folder}:draw_diagram"),
+                fits=lazy_check(f"{folder}:has_grid"),
             ),
             Figure(
                 name="table1",
                 title="Steps, sufficient width and condition number against n, by activation",
                 reads="cells",
-                draw=drawn_by(f"{folder}:draw_table1"),
-                fits=fitted_by(f"{folder}:has_grid"),
+                draw=lazy_drawing(f"{folder}:draw_table1"),
+                fits=lazy_check(f"{folder}:has_grid"),
                 source="Cao et al. 2024, Table 1",
             ),
             Figure(
                 name="kernel-drift",
                 title="How far kernels and weights move, against m",
                 reads="cells",
-                draw=drawn_by(f"{folder}:draw_kernel_drift"),
-                fits=fitted_by(f"{folder}:has_widths"),
+                draw=lazy_drawing(f"{folder}:draw_kernel_drift"),
+                fits=lazy_check(f"{folder}:has_widths"),
                 source="Cao et al. 2024, Lemmas 5.1 and 5.3",
             ),
             Figure(
                 name="ntk-gap",
                 title="Networks less kernel regression at test inputs, against m and over steps",
                 reads="trajectories",
-                draw=drawn_by(f"{folder}:draw_ntk_gap"),
-                fits=fitted_by(f"{folder}:has_widths"),
+                draw=lazy_drawing(f"{folder}:draw_ntk_gap"),
+                fits=lazy_check(f"{folder}:has_widths"),
                 source="Cao et al. 2024, Theorem F.2",
             ),
             Figure(
                 name="eigenvalues",
                 title="Smallest eigenvalues of the tangent kernel against n/m and d",
                 reads="cells",
-                draw=drawn_by(f"{folder}:draw_eigenvalues"),
-                fits=fitted_by(f"{folder}:has_dimensions"),
+                draw=lazy_drawing(f"{folder}:draw_eigenvalues"),
+                fits=lazy_check(f"{folder}:has_dimensions"),
             ),
             replace(
                 BOUNDARY,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.together import CellState, CellsTogether
-from overfit_cli.core.training import Row, Training, failure, finite, logged_steps
+from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
 from overfit_cli.studies.softmax_network.convergence.engine import (
@@ -169,7 +169,7 @@ class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
         state = self.cells[index]
         cell = state.cell
         if not row:
-            return CellResult(cell, finite(state.first), step, "diverged")
+            return CellResult(cell, drop_nonfinite(state.first), step, "diverged")
         square = 2 * row["train_loss"]
         reason = failure(square, cell.parameters.epsilon)
         measured = {**row, **state.first, **state.largest, "rate_ratio": state.rate_ratio}
@@ -190,7 +190,7 @@ class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
                 shift_change(net, self._comparison.inputs[index][None])
             )
         measured |= _stated_columns(cell.parameters, measured, math.sqrt(state.residual))
-        return CellResult(cell, finite(measured), step, reason)
+        return CellResult(cell, drop_nonfinite(measured), step, reason)
 
 
 def _at_step(

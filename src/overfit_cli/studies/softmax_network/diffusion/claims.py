@@ -11,15 +11,22 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, done, numbers, positive, trained
+from overfit_cli.claims.cells import (
+    Selection,
+    Values,
+    finite_numbers,
+    positive_numbers,
+    require_done,
+    require_trained,
+)
 from overfit_cli.claims.rules import (
     Margin,
-    from_logarithms,
-    judged,
-    judged_together,
-    vacuous_where_missed,
-    within_a_factor,
-    without_exception,
+    check_requirements,
+    exponentiate,
+    factor_margin,
+    judge_estimate,
+    judge_estimates,
+    judge_theorem,
 )
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.stats.boundaries import scaling_exponents
@@ -28,7 +35,7 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiff
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 
 FALLS = Margin(most=0.0, because="0 is no fall")
-ALIKE = within_a_factor(1.0, 2.0, "a factor of two")
+ALIKE = factor_margin(1.0, 2.0, "a factor of two")
 
 MIXTURE, DIGITS, DESCENT = ("softmax-scores", "softmax-scores-digits", "softmax-scores-gd")
 
@@ -43,8 +50,8 @@ def _cells(cells: pd.DataFrame, models: Sequence[str], **fixed: object) -> pd.Da
     """The cells of some models; those of one model differ in n and in the seed alone."""
     values: Values = {"model": tuple(models), "target": "mixture", **fixed}
     preset = DIGITS if values["target"] == "digits" else MIXTURE
-    chosen = done(
-        trained(
+    chosen = require_done(
+        require_trained(
             Selection(
                 SoftmaxDiffusionParameters,
                 at=values,
@@ -64,7 +71,7 @@ def power_of_n(cells: pd.DataFrame, model: Activation, target: str) -> Measureme
     columns = WEIGHTINGS if target == "mixture" else ("denoising_loss",)
     held = _cells(cells, [model], target=target)
     for column in columns:
-        positive(held, column)
+        positive_numbers(held, column)
     powers = {
         column: scaling_exponents(held, ["n"], column, level_of_each(len(columns)))
         for column in columns
@@ -72,13 +79,13 @@ def power_of_n(cells: pd.DataFrame, model: Activation, target: str) -> Measureme
     exponents = {name: (power["n"], FALLS) for name, power in powers.items() if power is not None}
     if not exponents:
         raise not_run("It takes several n.")
-    return judged_together(exponents, note="The power of n, seed by seed.")
+    return judge_estimates(exponents, note="The power of n, seed by seed.")
 
 
 def _ratios(cells: pd.DataFrame, models: tuple[str, str], column: str) -> pd.Series[float]:
     """Logarithms of a column's ratio between two models at the largest n, by seed."""
     largest = cells[cells["n"] == cells["n"].max()]
-    positive(largest, column)
+    positive_numbers(largest, column)
     table = largest.pivot(index="seed", columns="model", values=column).astype(float)
     ratios: pd.Series[float] = (np.log(table[models[0]]) - np.log(table[models[1]])).dropna()
     if ratios.empty:
@@ -96,11 +103,11 @@ def _judge_ratios(
     """Judge the ratios of columns between two models at the largest n, all together."""
     level = level_of_each(len(columns))
     ratios = {
-        column: (from_logarithms(mean_estimate(_ratios(cells, models, column), level)), margin)
+        column: (exponentiate(mean_estimate(_ratios(cells, models, column), level)), margin)
         for column in columns
     }
     note = f"{models[0]} over {models[1]} at n = {cells['n'].max()}, geometric means over seeds"
-    return judged_together(ratios, note=f"{note}{addition}.")
+    return judge_estimates(ratios, note=f"{note}{addition}.")
 
 
 def ratio_of_models(
@@ -126,8 +133,8 @@ def value_at_n(
     """Measure a column at the largest n of a sweep, or at the smallest."""
     held = _cells(cells, [model], **fixed)
     n = held["n"].min() if smallest else held["n"].max()
-    values = numbers(held[held["n"] == n], column)
-    return judged(mean_estimate(values), margin, note=f"At n = {n}.")
+    values = finite_numbers(held[held["n"] == n], column)
+    return judge_estimate(mean_estimate(values), margin, note=f"At n = {n}.")
 
 
 def optimisers(cells: pd.DataFrame) -> Measurement:
@@ -148,15 +155,18 @@ def optimisers(cells: pd.DataFrame) -> Measurement:
 def theorem(cells: pd.DataFrame) -> Measurement:
     """Measure by how many decades Theorem 6.6's requirements and its bound are missed."""
     held = _cells(cells, ["softmax"], **AS_IN_THE_PAPER)
-    excess, missing = numbers(held, "bound_over_error"), numbers(held, "width_missing")
-    measured = without_exception(
+    excess, missing = (
+        finite_numbers(held, "bound_over_error"),
+        finite_numbers(held, "width_missing"),
+    )
+    measured = judge_theorem(
         excess < 0, held["seed"], details={"decades of 1/(λ√n) over the error, least": excess.min()}
     )
-    return vacuous_where_missed(
+    return check_requirements(
         measured,
         {
             "decades of hidden units missing": missing,
-            "decades by which steps are too large": numbers(held, "step_size_beyond"),
+            "decades by which steps are too large": finite_numbers(held, "step_size_beyond"),
         },
         "there are too few hidden units, or steps are too large",
     )

@@ -13,9 +13,9 @@ from overfit_cli.core.figure import (
     LINES,
     Figure,
     FigureOptions,
-    by_name,
-    drawn_by,
-    fitted_by,
+    collect_figures,
+    lazy_check,
+    lazy_drawing,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.together import BYTES_OF_LIBRARIES
@@ -149,21 +149,21 @@ class SoftmaxDiffusion(Study[P]):
 
     def figures(self) -> Mapping[str, Figure]:
         folder = "overfit_cli.studies.softmax_network.diffusion.figures"
-        return by_name(
+        return collect_figures(
             Figure(
                 name="score",
                 title="Score errors against time and against n, for each model",
                 reads="trajectories",
-                draw=drawn_by(f"{folder}:draw_score"),
-                fits=fitted_by(f"{folder}:has_errors"),
+                draw=lazy_drawing(f"{folder}:draw_score"),
+                fits=lazy_check(f"{folder}:has_errors"),
                 source="Cao et al. 2024, section 6",
             ),
             Figure(
                 name="samples",
                 title="Samples of each model and the target's density",
                 reads="trajectories",
-                draw=drawn_by(f"{folder}:draw_samples"),
-                fits=fitted_by(f"{folder}:has_planes"),
+                draw=lazy_drawing(f"{folder}:draw_samples"),
+                fits=lazy_check(f"{folder}:has_planes"),
                 source="Cao et al. 2024, section 6",
             ),
             replace(HEATMAP, options=FigureOptions(by="model")),

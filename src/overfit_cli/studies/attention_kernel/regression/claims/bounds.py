@@ -13,12 +13,18 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, done, numbers, trained
+from overfit_cli.claims.cells import (
+    Selection,
+    Values,
+    finite_numbers,
+    require_done,
+    require_trained,
+)
 from overfit_cli.claims.rules import (
-    FEWEST_WITHOUT_EXCEPTION,
-    WITHOUT_EXCEPTION,
-    vacuous,
-    without_exception,
+    FEWEST_SEEDS_OF_THEOREM,
+    THEOREM_RULE,
+    judge_theorem,
+    mark_vacuous,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
@@ -47,13 +53,13 @@ def _is_wide(cells: pd.DataFrame) -> pd.Series[bool]:
 
 def _lambda_b(cells: pd.DataFrame) -> Measurement:
     """Measure whether λ_B is above zero wherever D ≥ N n/H."""
-    chosen = done(_SIZES.of(cells))
+    chosen = require_done(_SIZES.of(cells))
     chosen = chosen[chosen["d"] * chosen["heads"] >= chosen["n"] * chosen["tokens"]]
     if chosen.empty:
         raise not_run("It needs cells with D ≥ N n/H.")
-    smallest = numbers(chosen, "lambda_b")
+    smallest = finite_numbers(chosen, "lambda_b")
     by_heads = smallest.groupby(chosen["heads"]).min()
-    return without_exception(
+    return judge_theorem(
         smallest <= ZERO,
         chosen["seed"],
         details={
@@ -65,15 +71,15 @@ def _lambda_b(cells: pd.DataFrame) -> Measurement:
 
 def _delta(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is above zero wherever D d ≥ N n²."""
-    chosen = done(_SIZES.of(cells))
+    chosen = require_done(_SIZES.of(cells))
     chosen = chosen[_is_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d ≥ N n².")
-    smallest = numbers(chosen, "delta")
+    smallest = finite_numbers(chosen, "delta")
     narrow = chosen["d_h"] < chosen["tokens"]
     dependent = ~narrow & (chosen["d"] < chosen["n"] * chosen["tokens"])
     others = smallest[~narrow & ~dependent]
-    return without_exception(
+    return judge_theorem(
         smallest <= ZERO,
         chosen["seed"],
         note="A token's scores depend on its query in at most min(n, d) directions, so the rank of "
@@ -92,18 +98,18 @@ def _delta(cells: pd.DataFrame) -> Measurement:
 
 def _delta_needs(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is zero wherever D d < N n²; it can't be otherwise."""
-    chosen = done(_SIZES.of(cells))
+    chosen = require_done(_SIZES.of(cells))
     chosen = chosen[~_is_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d < N n².")
-    smallest = numbers(chosen, "delta")
+    smallest = finite_numbers(chosen, "delta")
     why = (
         "A matrix of N n² rows and fewer columns can't have full row rank: this is linear algebra."
     )
-    measured = without_exception(smallest > ZERO, chosen["seed"], details={"cells": len(chosen)})
+    measured = judge_theorem(smallest > ZERO, chosen["seed"], details={"cells": len(chosen)})
     if measured.verdict == "fails":
         return measured
-    return vacuous(measured, why, {"largest δ": float(smallest.max())})
+    return mark_vacuous(measured, why, {"largest δ": float(smallest.max())})
 
 
 def _claim(
@@ -117,7 +123,7 @@ def _claim(
         name=f"sizes-{name}",
         source=f"{SOURCE}, {source}",
         statement=statement,
-        holds_where=f"{WITHOUT_EXCEPTION}; {symbol} is zero up to {ZERO:g}",
+        holds_where=f"{THEOREM_RULE}; {symbol} is zero up to {ZERO:g}",
         measure=measure,
         preset=_PRESET,
     )
@@ -234,7 +240,7 @@ LEMMAS = (
 
 def _judge_lemma(cells: pd.DataFrame, lemma: Lemma, preset: str) -> Measurement:
     """Measure whether a left side is ever on the wrong side of its right side, and how near."""
-    chosen = trained(selection(lemma.values, preset, any_target=True).of(cells))
+    chosen = require_trained(selection(lemma.values, preset, any_target=True).of(cells))
     ratio = chosen[lemma.column].astype(float)
     ratio = ratio[(chosen["status"] == "done") | ratio.notna()]
     if (missing := int(ratio.isna().sum())) or ratio.empty:
@@ -245,7 +251,7 @@ def _judge_lemma(cells: pd.DataFrame, lemma: Lemma, preset: str) -> Measurement:
     below = lemma.column == FROM_BELOW
     with np.errstate(divide="ignore"):
         near = 1 / ratio if below else ratio  # above 1 where the bound is broken
-    measured = without_exception(
+    measured = judge_theorem(
         near > 1 + ROUNDING,
         chosen.loc[ratio.index, "seed"],
         details={
@@ -256,11 +262,11 @@ def _judge_lemma(cells: pd.DataFrame, lemma: Lemma, preset: str) -> Measurement:
         },
     )
     biting = chosen.loc[ratio.index[near > LOOSE], "seed"].nunique()
-    if measured.verdict == "fails" or biting >= FEWEST_WITHOUT_EXCEPTION:
+    if measured.verdict == "fails" or biting >= FEWEST_SEEDS_OF_THEOREM:
         return measured
     with np.errstate(divide="ignore"):
         decades = -float(np.log10(near.max()))
-    return vacuous(
+    return mark_vacuous(
         measured,
         f"The bound is too loose to be broken: on {plural(biting, 'seed')} cells come within a "
         f"factor of {1 / LOOSE:g} of it.",
@@ -274,7 +280,7 @@ def _lemma_claim(lemma: Lemma) -> Claim:
         name=lemma.name,
         source=f"{SOURCE}, appendix, {lemma.source}",
         statement=lemma.statement,
-        holds_where=f"{WITHOUT_EXCEPTION}, and on as many some cell comes within a factor of "
+        holds_where=f"{THEOREM_RULE}, and on as many some cell comes within a factor of "
         f"{1 / LOOSE:g} of the bound",
         measure=partial(_judge_lemma, lemma=lemma, preset=preset),
         preset=preset,

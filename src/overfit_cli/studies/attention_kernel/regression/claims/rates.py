@@ -11,14 +11,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, numbers, trained
+from overfit_cli.claims.cells import Selection, Values, finite_numbers, require_trained
 from overfit_cli.claims.rules import (
-    FEWEST_WITHOUT_EXCEPTION,
-    WITHOUT_EXCEPTION,
+    FEWEST_SEEDS_OF_THEOREM,
+    THEOREM_RULE,
     Margin,
-    judged,
-    vacuous,
-    without_exception,
+    judge_estimate,
+    judge_theorem,
+    mark_vacuous,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.text import plural
@@ -74,8 +74,8 @@ def selection(values: Values, preset: str, *, any_target: bool = False) -> Selec
 def reached_zero(cells: pd.DataFrame) -> pd.Series[bool]:
     """Return which cells' losses went to zero; that of one that diverged did not."""
     zero = pd.Series(False, index=cells.index)
-    ended = trained(cells)[cells["status"] == "done"]
-    zero[ended.index] = numbers(ended, "relative_loss") < ZERO
+    ended = require_trained(cells)[cells["status"] == "done"]
+    zero[ended.index] = finite_numbers(ended, "relative_loss") < ZERO
     return zero
 
 
@@ -87,7 +87,7 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
     reached = _zero_by_seed(chosen)
     count = int(reached.sum(axis=1).max())
     share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
-    measured = judged(
+    measured = judge_estimate(
         share,
         ON_MOST_DRAWS,
         details={
@@ -149,7 +149,7 @@ def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softma
         source=f"{SOURCE}, {wording}{corrected}",
         statement=f"With {_TRAINED[trained]} trained and H = {' or '.join(map(str, numbers))}, "
         f"{subject} is at most (1 − ηα)^t of its start, α = {_CONSTANTS[kind, trained]}.",
-        holds_where=f"{WITHOUT_EXCEPTION} (at step sizes small enough to descend, and where the "
+        holds_where=f"{THEOREM_RULE} (at step sizes small enough to descend, and where the "
         f"bound ends below {BITES:g} of the start)",
         measure=partial(_bound, kind=kind, values=values, theorem=theorem),
         figure="curves",
@@ -167,18 +167,18 @@ def _wording(kernel: KernelName, theorem: int) -> tuple[str, str, str]:
 def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Measurement:
     """Measure whether any step of a cell whose step size is stable lies above the bound."""
     chosen = selection(values, f"kernel-theorem{theorem}").of(cells)
-    stable = trained(chosen)[numbers(chosen, "stability") <= 1]
+    stable = require_trained(chosen)[finite_numbers(chosen, "stability") <= 1]
     if theorem == 2:
         stable = cells_meeting("8", stable)
     if stable.empty:
         raise inconclusive("No cell has a step size small enough to descend.")
-    steps, rate = numbers(stable, "steps"), numbers(stable, f"rate_{kind}")
+    steps, rate = finite_numbers(stable, "steps"), finite_numbers(stable, f"rate_{kind}")
     limit = np.exp(steps * np.log1p(-(stable["learning_rate"] * rate).clip(upper=1 - 1e-16)))
     diverged = stable["status"] != "done"
     steps_above = pd.Series(0.0, index=stable.index)
-    steps_above[~diverged] = numbers(stable[~diverged], f"violations_{kind}")
+    steps_above[~diverged] = finite_numbers(stable[~diverged], f"violations_{kind}")
     broken = diverged | (steps_above > 0)
-    measured = without_exception(
+    measured = judge_theorem(
         broken,
         stable["seed"],
         details={
@@ -191,30 +191,30 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
             "loss at the end over the start, most": float(stable["relative_loss"].max()),
         },
     )
-    if theorem == 2 and numbers(stable, "condition_8").max() > 0:
+    if theorem == 2 and finite_numbers(stable, "condition_8").max() > 0:
         return unless_condition("8", stable, measured)
     biting = stable.loc[limit <= BITES, "seed"].nunique()
-    if broken.any() or biting >= FEWEST_WITHOUT_EXCEPTION:
+    if broken.any() or biting >= FEWEST_SEEDS_OF_THEOREM:
         return measured
     why = (
         f"On {plural(biting, 'seed')} the bound falls below {BITES:g} of the start: elsewhere it "
         "can't be broken."
     )
-    return vacuous(measured, why, {"seeds on which the bound bites": biting})
+    return mark_vacuous(measured, why, {"seeds on which the bound bites": biting})
 
 
 def cells_meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that meet condition (8) or (12); all of them where none does."""
-    met = numbers(cells, f"condition_{name}") <= 0
+    met = finite_numbers(cells, f"condition_{name}") <= 0
     return cells[met] if met.any() else cells
 
 
 def unless_condition(name: str, cells: pd.DataFrame, measured: Measurement) -> Measurement:
     """Return a theorem's measurement; a vacuous one where the cells miss its condition."""
-    decades = numbers(cells, f"condition_{name}")
+    decades = finite_numbers(cells, f"condition_{name}")
     if decades.max() <= 0:
         return measured
-    return vacuous(
+    return mark_vacuous(
         measured,
         f"Condition ({name}) isn't met, so the theorem says nothing of these cells.",
         {f"decades by which ({name}) is missed, median": float(decades.median())},
@@ -226,8 +226,8 @@ def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Cla
 
     def measure(cells: pd.DataFrame) -> Measurement:
         chosen = selection(values, preset, any_target=True).of(cells)
-        decades = numbers(chosen, f"condition_{name}")
-        return without_exception(
+        decades = finite_numbers(chosen, f"condition_{name}")
+        return judge_theorem(
             decades > 0,
             chosen["seed"],
             details={
@@ -241,7 +241,7 @@ def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Cla
         name=f"condition-{name}",
         source=f"{SOURCE}, Theorem {theorem}",
         statement=f"The initial weights meet condition ({name}), which Theorem {theorem} requires.",
-        holds_where=WITHOUT_EXCEPTION,
+        holds_where=THEOREM_RULE,
         measure=measure,
         preset=preset,
     )

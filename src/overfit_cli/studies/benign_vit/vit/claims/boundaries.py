@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import done, numbers
+from overfit_cli.claims.cells import finite_numbers, require_done
 from overfit_cli.claims.rules import (
-    around,
-    from_logarithms,
-    judged,
-    judged_together,
-    within_a_factor,
+    exponentiate,
+    factor_margin,
+    judge_estimate,
+    judge_estimates,
+    tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import Boundary
@@ -35,9 +35,11 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     why_no_boundary,
 )
 
-SAME = within_a_factor(1.0, 1.25, "as fig1-contour's", 5)
+SAME = factor_margin(1.0, 1.25, "as fig1-contour's", 5)
 
-PROPORTIONAL = around(1.0, 0.15, "powers of 0.85 and 1.15 would show as a factor of 1.5 over 16", 5)
+PROPORTIONAL = tolerance_margin(
+    1.0, 0.15, "powers of 0.85 and 1.15 would show as a factor of 1.5 over 16", 5
+)
 
 LEAST_SPAN = {"d": 1000.0, "sigma_p_tilde": 2.0}
 """By which factor the ends of an axis must be apart."""
@@ -62,7 +64,7 @@ def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame]
             )
         if why := why_no_boundary(cells, axis):
             raise not_run(f"The boundary can't be found: {why}.")
-        numbers(done(cells, MOST_FAILED), "test_loss")
+        finite_numbers(require_done(cells, MOST_FAILED), "test_loss")
         return judge(boundaries(cells, axis, FIGURE_1_THRESHOLD))
 
     return measure
@@ -76,7 +78,7 @@ def _judge_change(number: BySeed, words: str) -> OfBoundaries:
             f"change to d = {d:.3g}": (factor, SAME)
             for d, factor in changes(series, number).items()
         }
-        measured = judged_together(each, note=f"{words}, over that at the smallest d.")
+        measured = judge_estimates(each, note=f"{words}, over that at the smallest d.")
         medians = {
             f"median at d = {boundary.at:.3g}": float(number(boundary).median())
             for boundary in series
@@ -107,7 +109,7 @@ def _exponent(series: list[Boundary]) -> Measurement:
     last = series[-1]
     if last.fit is None:
         raise inconclusive(f"At d = {last.at:.3g} fewer than three medians cross the threshold.")
-    return judged(
+    return judge_estimate(
         last.fit.exponent,
         EXPONENT,
         details={
@@ -133,7 +135,7 @@ def _judge_balance(number: BySeed, words: str) -> OfBoundaries:
             / balance
             for boundary, balance in zip(series, balances, strict=True)
         }
-        return judged(
+        return judge_estimate(
             power_along(series, number, balances),
             PROPORTIONAL,
             details={**medians, **ratios, **counts(series)},
@@ -159,9 +161,7 @@ def changes(series: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]
     level = level_of_each(len(logs.columns) - 1)
     estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
     later = [boundary.at for boundary in series[1:]]
-    return {
-        value: from_logarithms(estimate(logs[value] - logs.iloc[:, 0], level)) for value in later
-    }
+    return {value: exponentiate(estimate(logs[value] - logs.iloc[:, 0], level)) for value in later}
 
 
 def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import done, positive, varying
-from overfit_cli.claims.rules import Margin, around, judged
+from overfit_cli.claims.cells import positive_numbers, require_done
+from overfit_cli.claims.rules import Margin, judge_estimate, tolerance_margin
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.core.parameters import of_rows
+from overfit_cli.core.parameters import map_parameters
 from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.stats.intervals import Estimate, level_of_each
@@ -63,8 +64,8 @@ def fitted_powers(
         UndecidedError: `not run` where a needed axis doesn't vary; `inconclusive`, where cells
             failed, have no positive value, or don't tell the axes apart.
     """
-    fitted = done(cells)
-    positive(fitted, value)
+    fitted = require_done(cells)
+    positive_numbers(fitted, value)
     varied = varying(fitted, axes)
     constant = [name for name in needed if name not in varied]
     if constant:
@@ -101,7 +102,7 @@ def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
 def meeting_the_condition(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that meet all items of Condition 4.1."""
     drawn = cells[cells["initialisation"] == "condition"]
-    meets = of_rows(
+    meets = map_parameters(
         BenignVitParameters, drawn, lambda cell: all_met(condition_items(cell, cell.output_scale))
     )
     chosen: pd.DataFrame = drawn[np.array(meets, dtype=bool)]
@@ -129,7 +130,7 @@ def _claim(regime: Regime, axis: str) -> Claim:
             )
         return _judge_power(scaling, axis, margin, regime)
 
-    margin = around(theorem, TOLERANCE, "T hides logarithms")
+    margin = tolerance_margin(theorem, TOLERANCE, "T hides logarithms")
     scales = f"scales as {symbol}^{theorem:g}" if theorem else f"doesn't depend on {symbol}"
     return Claim(
         name=f"steps-{regime}-{axis.replace('_', '-')}",
@@ -157,7 +158,7 @@ def _judge_power(scaling: StepScaling, axis: str, margin: Margin, regime: Regime
         )
     if axis not in scaling.exponents:
         raise inconclusive("No seed has cells that tell the axes apart.")
-    return judged(
+    return judge_estimate(
         scaling.exponents[axis],
         margin,
         details={
@@ -177,7 +178,7 @@ def _least_missed(cells: pd.DataFrame) -> float:
     def worst(cell: BenignVitParameters) -> float:
         return max(item.decades for item in condition_items(cell, cell.output_scale))
 
-    return float(min(of_rows(BenignVitParameters, cells, worst)))
+    return float(min(map_parameters(BenignVitParameters, cells, worst)))
 
 
 STEPS = tuple(_claim(regime, axis) for regime, axes in STEP_POWERS.items() for axis in axes)
