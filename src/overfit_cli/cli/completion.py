@@ -347,7 +347,7 @@ def _named_run(context: typer.Context) -> Path | None:
     for one in context.command.params:
         if getattr(one, "metavar", "") in ("DIR", "A") and not {"--out", "--data"} & set(one.opts):
             given = context.params.get(one.name or "")
-            named = [given] if isinstance(given, str) else given
+            named = [given] if isinstance(given, str | Path) else given
             if named:
                 return Path(named[0])
     return None

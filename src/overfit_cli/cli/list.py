@@ -16,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import read_one_of
 from overfit_cli.core.console import console
 from overfit_cli.core.text import visible
 
@@ -134,12 +133,11 @@ Entry = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
 def list_everything(
-    asked: Annotated[
-        str | None,
+    kind: Annotated[
+        Kind | None,
         typer.Argument(
             metavar="KIND",
-            help="studies, presets, figures or claims.  [default: all]",
-            autocompletion=completion.one_of(*Kind),
+            help="What to list.  [default: all]",
         ),
     ] = None,
     study: Annotated[
@@ -154,7 +152,6 @@ def list_everything(
     """List studies, presets, figures and claims, one per line; in full for one study."""
     from overfit_cli.core.registry import find_study, installed_studies
 
-    kind = None if asked is None else Kind(read_one_of("KIND", asked, [*Kind]))
     output = console()
     if study is not None:
         for name, line, more in _ENTRIES[kind or Kind.STUDIES]([find_study(study)]):

@@ -9,15 +9,15 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.completion import settings, subjects
-from overfit_cli.core.text import BadValue, UserError, is_plain_number, is_text, nearest, shortened
+from overfit_cli.core.files import set_data_folder
+from overfit_cli.core.text import BadValue, UserError, is_plain_number, nearest, shortened
+from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, usable_path
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
@@ -32,7 +32,7 @@ TYPED = "overfit.typed"
 
 
 DataFolder = Annotated[
-    str | None,
+    Path | None,
     typer.Option("--data", metavar="DIR", help="Folder of real data.  [default: $OVERFIT_DATA]"),
 ]
 # A command that takes any option takes what follows it for an argument: all of it comes here.
@@ -41,7 +41,7 @@ SubjectAndParameters = Annotated[
     typer.Argument(
         metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
         hidden=True,
-        autocompletion=subjects,
+        autocompletion=completion.subjects,
     ),
 ]
 Settings = Annotated[
@@ -50,7 +50,7 @@ Settings = Annotated[
         "--set",
         metavar="NAME=RANGE",
         help="Set any parameter; needed if an option has its name.",
-        autocompletion=settings,
+        autocompletion=completion.settings,
     ),
 ]
 Where = Annotated[
@@ -71,21 +71,13 @@ Strict = Annotated[
     ),
 ]
 Expect = Annotated[
-    str | None,
+    Path | None,
     typer.Option(metavar="FILE.toml", help="File of expected verdicts, such as a verdicts.toml."),
 ]
 DeviceName = Annotated[
-    str,
-    typer.Option(
-        "--device",
-        metavar="auto|cpu|cuda",
-        help="Device to train on.",
-        autocompletion=completion.one_of("auto", "cpu", "cuda"),
-    ),
+    DeviceChoice,
+    typer.Option("--device", metavar="auto|cpu|cuda", help="Device to train on."),
 ]
-
-
-_Name = TypeVar("_Name", bound=str)
 
 
 def as_option(error: UserError) -> str:
@@ -96,32 +88,7 @@ def as_option(error: UserError) -> str:
     return f"{option} {shortened(str(error.value))}: {error.accepts}"
 
 
-def read_one_of(flag: str, text: str, names: Collection[_Name]) -> _Name:
-    """Read one of several names.
-
-    Raises:
-        UserError: if the text is none of them.
-    """
-    for name in names:
-        if text == name:
-            return name
-    raise UserError(f"{flag} {shortened(text)}: it takes {' or '.join(names)}.")
-
-
-def read_whole(flag: str, text: str, at_least: int) -> int:
-    """Read a whole number.
-
-    Raises:
-        UserError: if the text is none, or is below `at_least`.
-    """
-    accepts = f"a whole number of at least {at_least}"
-    number = read_number(flag, text, accepts, whole=True)
-    if not at_least <= number < 2**63:
-        raise UserError(f"{flag} {shortened(text)}: it takes {accepts}.")
-    return int(Decimal(text))
-
-
-def read_number(flag: str, text: str, accepts: str = "a number", *, whole: bool = False) -> float:
+def read_number(flag: str, text: str, accepts: str = "a number") -> float:
     """Read a finite number.
 
     Raises:
@@ -131,7 +98,7 @@ def read_number(flag: str, text: str, accepts: str = "a number", *, whole: bool 
         number = float(text) if is_plain_number(text) else math.nan
     except ValueError:
         number = math.nan
-    if not math.isfinite(number) or (whole and number != int(number)):
+    if not math.isfinite(number):
         raise UserError(f"{flag} {shortened(text)}: it takes {accepts}.")
     return number
 
@@ -140,50 +107,33 @@ def read_path(flag: str, text: str | None) -> Path | None:
     """Return the path that `text` names; None where none is given.
 
     Raises:
-        UserError: if it is empty, isn't text, or no path can be so.
+        BadValue: if it is empty, isn't text, or no path can be so.
     """
-    from overfit_cli.core.files import reason_of
-
-    if text is None:
-        return None
-    if not text.strip():
-        raise UserError(f"{flag} '': give a path.")
-    if not is_text(text):
-        raise UserError(f"{flag} {text}: the name isn't text; it takes a path in UTF-8.")
-    try:
-        Path(text).exists()
-    except OSError as error:
-        raise UserError(f"{flag} {text}: it can't be used: {reason_of(error)}.") from error
-    return Path(text)
+    return None if text is None else usable_path(flag.lstrip("-"), text)
 
 
-def use_data(text: str | None) -> None:
+def use_data(path: Path | None) -> None:
     """Take the folder that `--data` names, if it names one.
 
     Raises:
         UserError: if there is nothing there.
     """
-    from overfit_cli.core.files import set_data_folder
-
-    path = read_path("--data", text)
     if path is not None:
         set_data_folder(path)
 
 
-_BACKENDS = ("loky", "threading", "dask", "ray")
 Jobs = Annotated[
-    str,
+    int,
     typer.Option(
         metavar="N", help="Cells to train at the same time; -1 means one per core, or all workers."
     ),
 ]
 BackendName = Annotated[
-    str,
+    Backend,
     typer.Option(
         "--backend",
-        metavar="|".join(_BACKENDS),
+        metavar="loky|threading|dask|ray",
         help="Processes (loky) or threads of this machine, or a cluster.",
-        autocompletion=completion.one_of(*_BACKENDS),
     ),
 ]
 Scheduler = Annotated[
@@ -201,35 +151,16 @@ Address = Annotated[
 
 
 def read_executor(
-    backend: str, jobs: str, device: str, scheduler: str | None, address: str | None
+    backend: Backend, jobs: int, device: DeviceChoice, scheduler: str | None, address: str | None
 ) -> Executor:
-    """Return who trains, as the options say it.
+    """Return what trains the cells, as the options say it.
 
     Raises:
         UserError: if one of them isn't taken, or no cluster answers.
     """
-    from overfit_cli.core.training import DeviceChoice
-    from overfit_cli.sweeps.executors import Backend, executor_of
+    from overfit_cli.sweeps.executors import executor_of
 
-    return executor_of(
-        read_one_of("--backend", backend, get_args(Backend)),
-        read_jobs(jobs),
-        read_one_of("--device", device, get_args(DeviceChoice)),
-        {"--scheduler": scheduler, "--address": address},
-    )
-
-
-def read_jobs(text: str) -> int:
-    """Return the number of jobs that is asked for; -1 for as many as there is room for.
-
-    Raises:
-        UserError: if the text is no such number.
-    """
-    accepts = "a whole number of at least 1, or -1 for one per core"
-    asked = int(read_number("--jobs", text, accepts, whole=True))
-    if asked < -1 or asked == 0:
-        raise UserError(f"--jobs {text}: it takes {accepts}.")
-    return asked
+    return executor_of(backend, number_of_jobs(jobs), device, scheduler=scheduler, address=address)
 
 
 def subject_and_settings(
