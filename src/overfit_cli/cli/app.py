@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import typer
@@ -18,7 +19,7 @@ from typer.core import TyperCommand, TyperOption
 
 from overfit_cli.cli.compact_and_merge import compact, merge
 from overfit_cli.cli.compare import compare
-from overfit_cli.cli.completion import answer, is_asking, parameter_options
+from overfit_cli.cli.completion import parameter_options
 from overfit_cli.cli.export import export
 from overfit_cli.cli.list import list_everything
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED
@@ -136,10 +137,9 @@ class Command(TyperCommand):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the options that begin so, and the parameters of the study that do."""
-        return [
-            *super().shell_complete(ctx, incomplete),
-            *parameter_options(ctx, incomplete),
-        ]
+        parameters = parameter_options(ctx, incomplete) if incomplete.startswith("-") else []
+        offered = [SimpleNamespace(value=option, help=meaning) for option, meaning in parameters]
+        return [*super().shell_complete(ctx, incomplete), *offered]
 
 
 def _check_texts(parameter: Any, given: Any) -> None:
@@ -205,8 +205,6 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
     make_streams_patient()
     end_quickly()
-    if is_asking():
-        sys.exit(answer(lambda: app(prog_name=NAME, standalone_mode=False)))
     with warnings.catch_warnings():
         warnings.showwarning = _notes()
         code = _run()

@@ -125,7 +125,7 @@ def export(
             metavar="A,B,...",
             help="Parameters and measured columns.  [default: all; in LaTeX the parameters that "
             "vary and the study's main column]",
-            autocompletion=completion.lists_of_columns,
+            autocompletion=completion.columns,
         ),
     ] = None,
     where: Where = None,
