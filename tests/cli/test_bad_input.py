@@ -140,7 +140,7 @@ RANGES = [
     ("sweep --set learning_rat=3", ["learning_rat", "did you mean 'learning_rate'"]),
     ("sweep --set n", ["--set n", "NAME=VALUE"]),
     ("sweep --set =3", ["--set =3", "NAME=VALUE"]),
-    ("sweep --n 2 --set n=3", ["--set n=3", "given twice"]),
+    ("sweep --n 2 --set n=3", ["--n and --set n: n is given twice; give it once."]),
     ("sweep --n 1:5000 --snr 1:2:5000 --seeds 9", ["225000000", "up to 5000000"]),
     (
         "sweep --set d=1000000 --set d_h=1000000",

@@ -22,7 +22,7 @@ from overfit_cli.cli.compare import compare
 from overfit_cli.cli.completion import parameter_options
 from overfit_cli.cli.export import export
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED
+from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED, warn_of_parameter
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
@@ -68,6 +68,8 @@ class Command(TyperCommand):
             text = texts.get(error.param.name) if error.param else None
             if error.param is None or text is None:
                 raise
+            if texts.get("words"):
+                warn_of_parameter(ctx, texts["words"], error.param.opts[0])
             refused = BadValue(error.param.name, text, f"it takes {_accepted(error.param)}.")
             raise UserError(self._as_typed(refused, ctx)) from error
         except BadValue as error:

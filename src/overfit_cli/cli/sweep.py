@@ -18,11 +18,10 @@ from overfit_cli.cli.options import (
     Scheduler,
     Settings,
     SubjectAndParameters,
-    by_name,
-    check_parameters,
-    own_options,
+    declared_options,
     read_executor,
-    subject_and_settings,
+    read_words,
+    texts_by_name,
     use_data,
 )
 from overfit_cli.core.console import console, next_lines
@@ -128,9 +127,8 @@ def sweep(
     from overfit_cli.sweeps.store import RunDirectory
 
     began = time.monotonic()
-    own = own_options(context)
-    typed, texts, flags = subject_and_settings(words or [], settings or [], own)
-    chosen = find_subject(typed, profile)
+    subject, given = read_words(context, words, settings)
+    chosen = find_subject(subject, profile)
     if show_help:
         _print_help(context, chosen)
         return 0
@@ -139,8 +137,7 @@ def sweep(
     from overfit_cli.sweeps.runner import Runner, outline
     from overfit_cli.sweeps.runner import refine as run_rounds
 
-    texts, flags = by_name(texts, flags, chosen.study)
-    check_parameters(flags, chosen.study, own, context)
+    texts = texts_by_name(context, given, chosen.study)
     use_data(data)
     grid = grid_of(chosen, seeds, texts)
     refinement = refinement_of(grid, refine, threshold, tolerance)
@@ -174,12 +171,12 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
     """The command's help, and the study's parameters."""
     from overfit_cli.cli.list import parameter_table
 
-    output, own = console(), own_options(context)
+    output, declared = console(), declared_options(context)
     for line in context.get_help().splitlines():
         output.print(line)
     output.print(parameter_table(chosen.study))
     for name in chosen.study.parameters.model_fields:
-        if f"--{name.replace('_', '-')}" in own:
+        if f"--{name.replace('_', '-')}" in declared:
             output.print(
                 f"For the parameter {name} write --set {name}=RANGE: "
                 f"--{name.replace('_', '-')} is an option of overfit."

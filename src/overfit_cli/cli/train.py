@@ -14,10 +14,8 @@ from overfit_cli.cli.options import (
     DeviceName,
     Settings,
     SubjectAndParameters,
-    by_name,
-    check_parameters,
-    own_options,
-    subject_and_settings,
+    read_words,
+    texts_by_name,
     use_data,
 )
 from overfit_cli.core.console import console, next_lines
@@ -60,11 +58,9 @@ def train(
     from overfit_cli.sweeps.store import RunDirectory
     from overfit_cli.sweeps.worker import FOUND_HERE
 
-    own = own_options(context)
-    typed, texts, flags = subject_and_settings(words or [], settings or [], own)
-    chosen = find_subject(typed)
-    texts, flags = by_name(texts, flags, chosen.study)
-    check_parameters(flags, chosen.study, own, context)
+    subject, given = read_words(context, words, settings)
+    chosen = find_subject(subject)
+    texts = texts_by_name(context, given, chosen.study)
     use_data(data)
     seeds = (whole_number("seed", seed, 0),)
     check_seeds(chosen.study, seeds, "seed")
