@@ -777,13 +777,13 @@ def executor_of(
     own = ADDRESSES.get(backend)
     for other, name in ADDRESSES.items():
         if name != own and given[name] is not None:
-            raise BadValue(name, given[name], f"it requires the backend {other}.")
+            raise BadValue(name, given[name], f"it requires --backend {other}.")
     if own is None:
         here = resolve_device(device)
         return Local(jobs_on(here, jobs), "loky" if backend == "loky" else "threading", here)
     cluster = given[own]
     if not cluster:
-        raise BadValue("backend", backend, f"it requires {own}, where its cluster answers.")
+        raise BadValue("backend", backend, f"it requires --{own} ADDRESS, the cluster's.")
     most, there = None if jobs < 0 else jobs, resolve_device(device, here=False)
     if backend == "dask":
         return Dask(cluster, most, there)
