@@ -212,14 +212,14 @@ def test_it_goes_on_after_a_kill_and_asks_for_the_same_cells(tmp_path: Path) -> 
 
 
 BAD = [
-    (("--refine=x",), ["--refine x", "at least 0"]),
+    (("--refine=x",), ["--refine x", "a whole number"]),
     (("--refine=-1",), ["--refine -1", "at least 0"]),
     (("--refine=1.5",), ["--refine 1.5", "a whole number"]),
     (("--refine=2", "--tolerance=0"), ["--tolerance 0", "above 0"]),
-    (("--refine=2", "--tolerance=x"), ["--tolerance x", "above 0"]),
+    (("--refine=2", "--tolerance=x"), ["--tolerance x", "a finite number"]),
     (("--refine=2", "--tolerance=nan"), ["--tolerance nan", "above 0"]),
     (("--refine=2", "--tolerance=inf"), ["--tolerance inf", "above 0"]),
-    (("--tolerance=0.1",), ["--tolerance 0.1", "--refine ROUNDS"]),
+    (("--tolerance=0.1",), ["--tolerance 0.1", "requires refine"]),
     (("--refine=2", "--snr=1,2"), ["--snr", "at least 3 values of snr", "there are 2"]),
     (("--refine=2", "--set=label_flip=0,0.1"), ["--refine", "label_flip varies too"]),
 ]

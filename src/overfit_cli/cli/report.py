@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, read_path, use_data
+from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, use_data
 from overfit_cli.core.console import console
 from overfit_cli.core.files import make_folder
 from overfit_cli.core.text import plural
@@ -196,7 +196,7 @@ def _nothing_in_words(runs: Sequence[LoadedRun], *, nothing: bool) -> Iterator[s
 
 def report(
     sources: Annotated[
-        list[str] | None,
+        list[Path] | None,
         typer.Option(
             "--from",
             metavar="DIR",
@@ -207,7 +207,7 @@ def report(
         ),
     ] = None,
     out: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             metavar="DIR",
             help="Folder for index.html, report.md, claims.json, junit.xml and verdicts.toml.  "
@@ -223,8 +223,5 @@ def report(
     from overfit_cli.core.files import RESULTS
 
     use_data(data_folder)
-    named = [path for source in sources or [] if (path := read_path("--from", source))]
-    folder = read_path("--out", out) or RESULTS / "report"
-    expected = read_path("--expect", expect)
-    asked = Asked(named, where or [])
-    return write_and_say(console(), asked, folder, "out", expect=expected, strict=strict)
+    asked, folder = Asked(sources or [], where or []), out or RESULTS / "report"
+    return write_and_say(console(), asked, folder, "out", expect=expect, strict=strict)

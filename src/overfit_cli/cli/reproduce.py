@@ -22,13 +22,12 @@ from overfit_cli.cli.options import (
     Scheduler,
     Strict,
     read_executor,
-    read_one_of,
-    read_path,
     use_data,
 )
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import console
 from overfit_cli.core.text import MissingError, UserError, duration_estimate, plural
+from overfit_cli.core.values import ProfileName
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,14 +47,9 @@ def reproduce(
         ),
     ] = None,
     profile: Annotated[
-        str,
-        typer.Option(
-            metavar="quick|paper",
-            help="Size of the presets.",
-            autocompletion=completion.one_of("quick", "paper"),
-        ),
+        ProfileName, typer.Option(metavar="quick|paper", help="Size of the presets.")
     ] = "quick",
-    jobs: Jobs = "-1",
+    jobs: Jobs = -1,
     backend: BackendName = "loky",
     scheduler: Scheduler = None,
     address: Address = None,
@@ -74,14 +68,12 @@ def reproduce(
     """
     from overfit_cli.core.files import RESULTS
     from overfit_cli.report.expected import read_expected
-    from overfit_cli.sweeps.presets import PROFILES, reproducible
+    from overfit_cli.sweeps.presets import reproducible
 
     use_data(data)
-    read_one_of("--profile", profile, PROFILES)
     wanted = reproducible(names or [])
-    expected = read_path("--expect", expect)
-    if expected is not None:
-        read_expected(expected)  # a name that is wrong is said before hours of training
+    if expect is not None:
+        read_expected(expect)  # a name that is wrong is said before hours of training
     with read_executor(backend, jobs, device, scheduler, address) as executor:
         reproduction = Reproduction(console(), wanted, profile, executor)
         if dry_run:
@@ -93,7 +85,7 @@ def reproduce(
     presets = frozenset(item.preset.name for item in wanted) if names else None
     asked = Asked(presets=presets, directories=reproduction.directories, profile=profile)
     folder = RESULTS / "report"
-    code = write_and_say(console(), asked, folder, "the report", expect=expected, strict=strict)
+    code = write_and_say(console(), asked, folder, "the report", expect=expect, strict=strict)
     for sentence in reproduction.left_out:
         console().print(sentence)
     return code or int(reproduction.failed)

@@ -20,12 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from overfit_cli.core.text import BadValue
+from overfit_cli.core.values import DeviceChoice
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import Cell
-
-
-DeviceChoice = Literal["auto", "cpu", "cuda"]
 
 
 def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu", "cuda"]:

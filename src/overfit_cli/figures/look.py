@@ -19,6 +19,7 @@ from cycler import Cycler, cycler
 from pydantic import JsonValue
 
 from overfit_cli.core.text import BadValue, UserError, is_text, nearest, shorten
+from overfit_cli.core.values import whole_number
 from overfit_cli.figures.picture import Look
 from overfit_cli.figures.record import LookRecord
 from overfit_cli.figures.style import COLUMN, PAGE
@@ -41,9 +42,8 @@ def read_look(title: str | None, size: str | None, dpi: int | None, style: Path 
     if title is not None:
         _check_title(title)
     width, height = (None, None) if size is None else _read_size(size)
-    if dpi is not None and not LEAST_DPI <= dpi <= MOST_DPI:
-        accepts = f"it takes a whole number of at least {LEAST_DPI} and up to {MOST_DPI}."
-        raise BadValue("dpi", dpi, accepts)
+    if dpi is not None:
+        dpi = whole_number("dpi", dpi, LEAST_DPI, MOST_DPI)
     settings = {} if style is None else _read_style(style)
     resolution = {} if dpi is None else {"dpi": dpi}
     return Look(title=title or "", width=width, height=height, settings=settings, **resolution)

@@ -37,8 +37,9 @@ from overfit_cli.core.processes import (
     safe_path,
     start_worker,
 )
-from overfit_cli.core.text import VERSION, UserError, plural
-from overfit_cli.core.training import Device, DeviceChoice, resolve_device
+from overfit_cli.core.text import VERSION, BadValue, UserError, plural
+from overfit_cli.core.training import Device, resolve_device
+from overfit_cli.core.values import Backend, DeviceChoice
 from overfit_cli.sweeps.worker import Task, TaskRecord, Work, run_task, unable
 
 if TYPE_CHECKING:
@@ -736,40 +737,44 @@ def _knock(address: str) -> None:
         pass
 
 
-Backend = Literal["loky", "threading", "dask", "ray"]
-ADDRESSES = {"dask": "--scheduler", "ray": "--address"}
-"""The option that names the cluster of a backend that has one."""
+ADDRESSES = {"dask": "scheduler", "ray": "address"}
+"""What names the cluster of a backend that has one."""
 
 
 def executor_of(
-    backend: Backend, jobs: int, device: DeviceChoice, addresses: Mapping[str, str | None]
+    backend: Backend,
+    jobs: int,
+    device: DeviceChoice,
+    *,
+    scheduler: str | None = None,
+    address: str | None = None,
 ) -> Executor:
     """Return the executor of a backend, connected to its cluster where it has one.
 
     Args:
-        backend: which.
+        backend: the kind of executor.
         jobs: how many tasks to run at a time, on a cluster at most; -1 for as many as there is
             room for.
         device: what cells train on. `auto` is this machine's GPU where it has one, and the
             processor on a cluster.
-        addresses: by option; None for those that aren't given.
+        scheduler, address: where the cluster of dask, of ray answers; None where it isn't given.
 
     Raises:
         UserError: if an address is missing, or of another backend, or nothing answers there, or
             this machine should have a GPU and has none.
     """
+    given = {"scheduler": scheduler, "address": address}
     own = ADDRESSES.get(backend)
-    for one, flag in ADDRESSES.items():
-        if flag != own and addresses.get(flag) is not None:
-            raise UserError(f"{flag} {addresses[flag]}: it requires --backend {one}.")
+    for other, name in ADDRESSES.items():
+        if name != own and given[name] is not None:
+            raise BadValue(name, given[name], f"it requires --backend {other}.")
     if own is None:
         here = resolve_device(device)
         return Local(jobs_on(here, jobs), "loky" if backend == "loky" else "threading", here)
-    address = addresses.get(own)
-    if not address:
-        raise UserError(f"--backend {backend}: it requires {own} ADDRESS, the cluster's.")
+    cluster = given[own]
+    if not cluster:
+        raise BadValue("backend", backend, f"it requires {own}=ADDRESS, the cluster's.")
     most, there = None if jobs < 0 else jobs, resolve_device(device, local=False)
     if backend == "dask":
-        return Dask(address, most, there)
-
-    return Ray(address, most, there)
+        return Dask(cluster, most, there)
+    return Ray(cluster, most, there)

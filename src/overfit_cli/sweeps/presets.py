@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -27,6 +27,7 @@ from overfit_cli.core.text import (
     nearest,
     shorten,
 )
+from overfit_cli.core.values import ProfileName, valid_choice
 
 if TYPE_CHECKING:
     from overfit_cli.core.parameters import Value
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 1 << 20
-PROFILES = ("quick", "paper")
+PROFILES = get_args(ProfileName)
 EXPECTED_VERDICTS = "expected-verdicts.toml"
 """What lies among the presets and is none: the verdicts of their quick profiles."""
 
@@ -108,9 +109,7 @@ class Preset:
         Raises:
             UserError: if there is no such profile.
         """
-        if name not in PROFILES:
-            raise BadValue("profile", name, f"it is one of {', '.join(PROFILES)}.")
-        chosen: Profile = getattr(self.content, name)
+        chosen: Profile = getattr(self.content, valid_choice("profile", name, PROFILES))
         return chosen.model_copy(update={"set": {**self.content.set, **chosen.set}})
 
     @property

@@ -11,6 +11,7 @@ import pandas as pd
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import Value, build, describe
 from overfit_cli.core.text import BadValue
+from overfit_cli.core.values import finite_number, whole_number
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
     CrossingEstimate,
@@ -196,3 +197,28 @@ class Refinement:
                 f"are {len(coarse)}.",
             )
         return coarse
+
+
+def refinement_of(
+    grid: Grid, rounds: int | None, threshold: float | None, tolerance: float | None
+) -> Refinement | None:
+    """Return the refinement of a grid; None without rounds.
+
+    Args:
+        grid: the coarse grid.
+        rounds: how many rounds follow it.
+        threshold: the value at which a cell changes sides; None for the study's own.
+        tolerance: how accurate the boundary is to be, as ± along its axis; None for the default.
+
+    Raises:
+        UserError: for a number that isn't taken, or without a boundary to refine.
+    """
+    if rounds is None:
+        for name, given in (("threshold", threshold), ("tolerance", tolerance)):
+            if given is not None:
+                raise BadValue(name, given, "it requires refine, the number of rounds.")
+        return None
+    whole_number("refine", rounds, 0)
+    level = None if threshold is None else finite_number("threshold", threshold)
+    half_width = None if tolerance is None else finite_number("tolerance", tolerance, above=0)
+    return Refinement(grid, boundary_target(grid, level), half_width)
