@@ -298,7 +298,7 @@ def test_the_time_left_is_corrected_by_the_speed_of_this_machine(
 ) -> None:
     """Two presets of ten minutes; the first takes twenty, which counts beside five as expected."""
     clock = [0.0]
-    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("overfit_cli.cli.reproduce.time.monotonic", lambda: clock[0])
     for number in (1, 2):
         write_preset(shipped, f"p{number}", minutes=10)
     both = [preset for name in ("p1", "p2") if (preset := find_preset(name))]
@@ -309,7 +309,7 @@ def test_the_time_left_is_corrected_by_the_speed_of_this_machine(
         assert left.after(0.5) == "1 of 2: about 22 min 30 s for all"  # 15 × (10 + 5) / (5 + 5)
         clock[0] = 1200.0
     assert left.in_words() == "about 16 min 40 s for all"  # 10 × (20 + 5) / (10 + 5)
-    assert left.of(both[0]) == 0.0
+    assert left.seconds(both[0]) == 0.0
 
 
 def test_presets_of_unknown_time_are_counted_and_no_total_is_told(

@@ -14,7 +14,8 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import describe, parse_value
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, make_grid
-from overfit_cli.sweeps.plan import estimate, make_plan
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.speed import estimate
 from overfit_cli.sweeps.store import Contents, Known, RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY, sweep_toy

@@ -23,8 +23,9 @@ from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.text import UserError, about, duration, plural, size
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.load import load_headlines
-from overfit_cli.sweeps.plan import Plan, estimate
+from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.run import Summary
+from overfit_cli.sweeps.speed import Speed, cost_of, estimate
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.terminal import phase_diagram
 
@@ -257,6 +258,7 @@ class Progress:
         executor: what trains it.
         directory: where the cells are that don't run again.
         output: where to show it.
+        speed: of the tasks that have finished.
         of_all: says what is left of several sweeps, after a share of this one's work; None where
             there is no other.
 
@@ -270,17 +272,18 @@ class Progress:
         executor: Executor,
         directory: RunDirectory,
         output: Console,
+        speed: Speed,
         of_all: Callable[[float], str] | None = None,
     ) -> None:
         self._plan, self._executor, self._of_all = plan, executor, of_all
+        self._speed = speed
         self._directory, self._output = directory, output
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
         self.cells = self._failed = self._batches = 0
         cells = [cell for batch in plan.batches for cell in batch]
         self._cell_of = {cell.key: cell for cell in cells}
-        self._work = sum(plan.grid.study.cost(cell) for cell in cells)
-        self._work_done = 0.0
+        self._cost, self._cost_done = cost_of(plan.grid.study, cells), 0.0
         self._diagram: SweepDiagram | None = None
         self._live: Live | None = None
 
@@ -303,11 +306,10 @@ class Progress:
     def add(self, record: TaskRecord) -> None:
         """Take in a finished task, and show it."""
         cells = [self._cell_of[key] for key, _ in record.headlines]
-        work = sum(self._plan.grid.study.cost(cell) for cell in cells)
         self.cells += len(cells)
         self._failed += record.reasons.total()
         self._batches += len(record.batches)
-        self._work_done += work
+        self._cost_done += cost_of(self._plan.grid.study, cells)
         if self._diagram is not None:
             self._diagram.headline = record.headline or self._diagram.headline
             for cell, (_, headline) in zip(cells, record.headlines, strict=True):
@@ -350,7 +352,7 @@ class Progress:
     def _sentence(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
         now = self._time() if self.cells else self._waits_for()
-        of_all = f"; {self._of_all(self._work_done / self._work)}" if self._of_all else ""
+        of_all = f"; {self._of_all(self._cost_done / self._cost)}" if self._of_all else ""
         return f"{self.count()}{failed}; {now}{of_all}"
 
     def _waits_for(self) -> str:
@@ -363,20 +365,22 @@ class Progress:
         return f"waiting for {plural(self._executor.jobs, 'worker')} to start and train {first}"
 
     def _time(self) -> str:
-        """The time so far and, by the cost of what is done and what is left, the time left."""
-        elapsed = time.monotonic() - self._began
-        so_far = f"{duration(elapsed)} so far"
-        if self._work_done <= 0 or self._batches == len(self._plan.batches):
+        """The time so far, and the time left at the speed of the finished tasks."""
+        so_far = f"{duration(time.monotonic() - self._began)} so far"
+        batches = len(self._plan.batches) - self._batches
+        if not batches:
             return so_far
-        left = elapsed * max(0.0, self._work - self._work_done) / self._work_done
-        about = f"about {duration(left)}" if left >= 1 else "less than 1 s"
-        return f"{so_far}, {about} left"
+        cost = max(0.0, self._cost - self._cost_done)
+        left = self._speed.time(cost, min(self._executor.jobs, batches))
+        if left is None:
+            return so_far
+        return f"{so_far}, {f'about {duration(left)}' if left >= 1 else 'less than 1 s'} left"
 
     def _picture(self) -> RenderableType:
         line = Table.grid(padding=(0, 1))
         sentence = Text(self._sentence())
         if self.cells:
-            bar = ProgressBar(total=self._work, completed=self._work_done, width=20)
+            bar = ProgressBar(total=self._cost, completed=self._cost_done, width=20)
             line.add_row(bar, sentence)
         else:
             line.add_row(sentence)

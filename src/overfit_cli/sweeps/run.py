@@ -16,17 +16,9 @@ from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, training_conditions
 from overfit_cli.sweeps.executors import Executor, Lost
 from overfit_cli.sweeps.plan import Plan
+from overfit_cli.sweeps.speed import MOST_BATCHES, Speed, cost_of, task_size
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import (
-    MOST_BATCHES,
-    Batch,
-    Task,
-    TaskInterrupted,
-    TaskRecord,
-    TaskSize,
-    Work,
-    record_of,
-)
+from overfit_cli.sweeps.worker import Batch, Task, TaskInterrupted, TaskRecord, Work, record_of
 
 CHANCES = 3
 """How often a batch may be in flight when a worker is killed before its cells count as failed."""
@@ -69,6 +61,7 @@ def execute(
     executor: Executor,
     *,
     data: Mapping[str, str] | None = None,
+    speed: Speed | None = None,
     on_record: Callable[[TaskRecord], None] = lambda record: None,
 ) -> Summary:
     """Run the plan's batches; what is finished is on disk when this returns or raises.
@@ -79,6 +72,7 @@ def execute(
         execution: device, logging, and whether the first failed cell ends it.
         executor: what trains them.
         data: fingerprints of the data that was read for it, to which workers are held.
+        speed: takes in the time of each task before `on_record` is called.
         on_record: called in this process after each task.
 
     Raises:
@@ -89,7 +83,8 @@ def execute(
     began = time.monotonic()
     # A cell that is trained in this process may change the folder.
     absolute = RunDirectory(directory.path.absolute(), directory.flag)
-    run = _Run(plan, Work(plan.grid.study, execution, data or {}), executor)
+    work = Work(plan.grid.study, execution, data or {})
+    run = _Run(plan, work, executor, speed or Speed())
     problems, written = [], set[str]()
 
     def write(record: TaskRecord) -> str:
@@ -136,13 +131,13 @@ class _Run:
     Setting `stop` hands out no further task; those in flight end and are kept.
     """
 
-    def __init__(self, plan: Plan, work: Work, executor: Executor) -> None:
+    def __init__(self, plan: Plan, work: Work, executor: Executor, speed: Speed) -> None:
         self.summary = Summary()
         self.stop = threading.Event()
         self._work, self._executor = work, executor
         self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
-        self._costs = [sum(work.study.cost(cell) for cell in batch) for batch in plan.batches]
-        self._size = TaskSize(executor.jobs)
+        self._costs = [cost_of(work.study, batch) for batch in plan.batches]
+        self._speed = speed
         self._strikes: Counter[int] = Counter()
         self._losses = 0
 
@@ -159,11 +154,10 @@ class _Run:
                     yield event
 
     def _learn(self, record: TaskRecord) -> None:
-        """Take a finished task's batches off those that wait, and learn from its time."""
-        for index in record.batches:
-            del self._waiting[index]
-        cost = sum(self._costs[index] for index in record.batches)
-        self._size.learn(cost, record.seconds)
+        """Take a finished task's batches off those that wait, and take in its time."""
+        for number in record.batches:
+            del self._waiting[number]
+        self._speed.add(sum(self._costs[number] for number in record.batches), record.seconds)
 
     def _tasks(self) -> Iterator[Task]:
         """The batches that wait, a task at a time.
@@ -171,19 +165,21 @@ class _Run:
         A batch that was with a killed worker may be the culprit: half of those that were so most
         often go alone.
         """
-        most = max(self._strikes[index] for index in self._waiting)
-        suspects = [index for index in self._waiting if most and self._strikes[index] == most]
-        if suspects:
+        strikes = max(self._strikes[number] for number in self._waiting)
+        if strikes:
+            suspects = [number for number in self._waiting if self._strikes[number] == strikes]
             yield self._task(suspects[: (len(suspects) + 1) // 2])
             return
-        waiting, at = list(self._waiting), 0
-        costs = [self._costs[index] for index in waiting]
+        numbers, start = list(self._waiting), 0
+        costs = [self._costs[number] for number in numbers]
         left = sum(costs)
-        while at < len(waiting) and not self.stop.is_set():
-            end = at + self._size.choose(costs[at : at + MOST_BATCHES], left)
-            left -= sum(costs[at:end])
-            yield self._task(waiting[at:end])
-            at = end
+        while start < len(numbers) and not self.stop.is_set():
+            finished = len(self._costs) - len(self._waiting)
+            coming = costs[start : start + MOST_BATCHES]
+            end = start + task_size(coming, left, self._executor.jobs, self._speed, finished)
+            left -= sum(costs[start:end])
+            yield self._task(numbers[start:end])
+            start = end
 
     def _task(self, numbers: Sequence[int]) -> Task:
         return [(number, self._waiting[number]) for number in numbers]
@@ -201,8 +197,8 @@ class _Run:
             )
         self._strikes.update(lost.batches)
         if len(lost.batches) == 1:
-            [index] = lost.batches
-            if self._strikes[index] >= CHANCES:
-                batch = self._waiting.pop(index)
+            [number] = lost.batches
+            if self._strikes[number] >= CHANCES:
+                batch = self._waiting.pop(number)
                 failures = [CellResult(cell, reason="worker killed") for cell in batch]
-                yield record_of(self._work.study, [index], failures)
+                yield record_of(self._work.study, [number], failures)

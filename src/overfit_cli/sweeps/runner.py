@@ -34,6 +34,7 @@ from overfit_cli.sweeps.progress import (
 )
 from overfit_cli.sweeps.refine import Refinement
 from overfit_cli.sweeps.run import Summary, execute
+from overfit_cli.sweeps.speed import Speed
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work
 
@@ -174,9 +175,9 @@ class Runner:
         Raises:
             KeyboardInterrupt: when interrupted, after a sentence about what is kept.
         """
-        executor = self.executor_for(plan)
+        executor, speed = self.executor_for(plan), Speed()
         with blaming(plan.grid.study, "the cost of a cell"):
-            progress = Progress(plan, executor, self.directory, self.output, self.of_all)
+            progress = Progress(plan, executor, self.directory, self.output, speed, self.of_all)
         try:
             with progress.shown():
                 return execute(
@@ -185,6 +186,7 @@ class Runner:
                     self.execution,
                     executor,
                     data=read,
+                    speed=speed,
                     on_record=progress.add,
                 )
         except KeyboardInterrupt:
