@@ -24,7 +24,6 @@ ALLOWED = frozenset(
         "studies/attention_kernel/text/data.py",
         "studies/benign_vit/images/data.py",
         "studies/benign_vit/images/figures.py",
-        "sweeps/executors.py",
         "sweeps/manifest.py",
         "sweeps/store.py",
     }

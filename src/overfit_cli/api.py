@@ -21,7 +21,7 @@ from overfit_cli.functions.function_study import study_of_function
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, worth_showing
-from overfit_cli.sweeps.executors import Backend, executor_of
+from overfit_cli.sweeps.clusters import Backend, executor_of
 from overfit_cli.sweeps.grid import Grid, grid_of_values, number, parse_shard, whole
 from overfit_cli.sweeps.load import (
     chosen_cells,
@@ -117,12 +117,12 @@ def sweep(
     _check_texts(scheduler=scheduler, address=address, shard=shard)
     part = parse_shard(shard, refined=refinement is not None)
     asked = -1 if jobs == -1 else whole("jobs", jobs, 1)
-    addresses = {"--scheduler": scheduler, "--address": address}
     with executor_of(
         _one_of("backend", backend, Backend),
         asked,
         _one_of("device", device, DeviceChoice),
-        addresses,
+        scheduler=scheduler,
+        address=address,
     ) as executor:
         runner = Runner(
             output=console(quiet=quiet),

@@ -203,19 +203,20 @@ Address = Annotated[
 def read_executor(
     backend: str, jobs: str, device: str, scheduler: str | None, address: str | None
 ) -> Executor:
-    """Return who trains, as the options say it.
+    """Return the executor that the options ask for.
 
     Raises:
         UserError: if one of them isn't taken, or no cluster answers.
     """
     from overfit_cli.core.training import DeviceChoice
-    from overfit_cli.sweeps.executors import Backend, executor_of
+    from overfit_cli.sweeps.clusters import Backend, executor_of
 
     return executor_of(
         read_one_of("--backend", backend, get_args(Backend)),
         read_jobs(jobs),
         read_one_of("--device", device, get_args(DeviceChoice)),
-        {"--scheduler": scheduler, "--address": address},
+        scheduler=scheduler,
+        address=address,
     )
 
 

@@ -18,7 +18,15 @@ from overfit_cli.sweeps.executors import Executor, Lost
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.speed import MOST_BATCHES, Speed, cost_of, task_size
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import Batch, Task, TaskInterrupted, TaskRecord, Work, record_of
+from overfit_cli.sweeps.worker import (
+    KEPT,
+    Batch,
+    Task,
+    TaskInterrupted,
+    TaskRecord,
+    Work,
+    record_of,
+)
 
 CHANCES = 3
 """How often a batch may be in flight when a worker is killed before its cells count as failed."""
@@ -191,8 +199,7 @@ class _Run:
         if self._losses > MOST_LOSSES:
             raise UserError(
                 f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
-                "--jobs need less. What is finished is kept, and the same command goes on from "
-                "there.",
+                f"--jobs need less. {KEPT}",
                 exit_code=1,
             )
         self._strikes.update(lost.batches)

@@ -6,23 +6,36 @@ failed. A task's rows return as tables, which the process that the user started 
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
+import os
+import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cloudpickle
+
 from overfit_cli.core.cell import Cell, CellResult, taken_columns
+from overfit_cli.core.files import DATA_VARIABLE
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import MissingError, visible
+from overfit_cli.core.text import VERSION, MissingError, UserError, visible
 from overfit_cli.core.training import Execution, Training, training_conditions
+from overfit_cli.functions.function_study import FunctionStudy, SentFunction, packed
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+VERSIONS = f"overfit {VERSION} on Python {sys.version_info.major}.{sys.version_info.minor}"
+"""The versions that the processes of a sweep must share."""
 
 LONGEST_REASON = 200
 FOUND_HERE = ("error: ", "diverged: ")
@@ -242,11 +255,13 @@ def run_task(work: Work, task: Task) -> TaskRecord:
     return replace(record_of(study, numbers, results), seconds=seconds)
 
 
+KEPT = "What is finished is kept, and the same command goes on from there."
+
+
 def unable(task: Task, why: str) -> TaskRecord:
     """Return the record of a task that this process can't train at all, for a reason."""
-    kept = "What is finished is kept, and the same command goes on from there."
     numbers = tuple(number for number, _ in task)
-    return TaskRecord(numbers, (), Counter(), problem=f"{why} {kept}")
+    return TaskRecord(numbers, (), Counter(), problem=f"{why} {KEPT}")
 
 
 def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:
@@ -277,3 +292,82 @@ def _first_measurement(results: Sequence[CellResult]) -> str:
     """The first column of the first cell that is done; empty where none is."""
     done = (result.measurements for result in results if not result.reason)
     return next((name for measurements in done for name in measurements), "")
+
+
+def pickled_work(work: Work) -> bytes:
+    """Return a sweep's work with its function's files and the path of its data, to be sent.
+
+    Raises:
+        Exception: whatever pickling something in the study raises.
+    """
+    study = packed(work.study) if isinstance(work.study, FunctionStudy) else work.study
+    folder = os.environ.get(DATA_VARIABLE, "")
+    pickled: bytes = cloudpickle.dumps((study, work.execution, work.data, folder))
+    return pickled
+
+
+def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskRecord:
+    """Train a task in this process of a cluster.
+
+    Args:
+        versions: of overfit and Python in the process that sent it.
+        pickled: the work, from `pickled_work`.
+        pickled_task: its batches.
+
+    Raises:
+        UserError: if this process has other versions.
+    """
+    if versions != VERSIONS:
+        raise UserError(f"a worker has {VERSIONS}, and this is {versions}")
+    task: Task = cloudpickle.loads(pickled_task)
+    sent, execution, data, folder = _unpickled(pickled)
+    os.environ[DATA_VARIABLE] = folder if folder and Path(folder).exists() else _OWN_DATA
+    if not os.environ[DATA_VARIABLE]:
+        del os.environ[DATA_VARIABLE]
+    # The path that imports are found on is global: cells of functions with files train in turn.
+    with _IMPORTS if isinstance(sent, SentFunction) else contextlib.nullcontext():
+        study: AnyStudy = sent.study() if isinstance(sent, SentFunction) else sent
+        work = Work(study, execution, data)
+        if problem := _missing_device(execution) or _problem_with_data(work, task):
+            return unable(task, problem)
+        return run_task(work, task)
+
+
+_IMPORTS = threading.Lock()
+_OWN_DATA = os.environ.get(DATA_VARIABLE, "")
+"""The data folder of this process, for sweeps that name none."""
+
+
+@functools.lru_cache(maxsize=4)
+def _unpickled(pickled: bytes) -> tuple[Any, Execution, Mapping[str, str], str]:
+    unpickled: tuple[Any, Execution, Mapping[str, str], str] = cloudpickle.loads(pickled)
+    return unpickled
+
+
+def _missing_device(execution: Execution) -> str:
+    """A sentence where this machine lacks the GPU of the sweep; empty where it doesn't."""
+    if execution.device != "cuda":
+        return ""
+    import torch
+
+    return "" if torch.cuda.is_available() else "A worker has no CUDA device."
+
+
+def _problem_with_data(work: Work, task: Task) -> str:
+    """How the data here differs from what the sweep has read; empty where it doesn't.
+
+    A worker keeps what it has read, so it notices too that a file has changed since.
+    """
+    if not work.data:
+        return ""
+    try:
+        read = work.study.prepare([cell for _, batch in task for cell in batch])
+    except UserError as error:
+        return f"A worker lacks what {work.study.name} needs: {error}"
+    for name, fingerprint in read.items():
+        if work.data.get(name) != fingerprint:
+            return (
+                f"A worker has other data than this process: its {name} held something else when "
+                "it was read."
+            )
+    return ""
