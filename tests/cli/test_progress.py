@@ -194,7 +194,7 @@ def toy_plan(folder: Path, **texts: str) -> Plan:
 def drawn(diagram: SweepDiagram) -> list[str]:
     console = Console(file=io.StringIO(), width=80)
     with console.capture() as captured:
-        console.print(diagram.drawn(80, 24))
+        console.print(diagram.render(80, 24))
     return captured.get().splitlines()
 
 

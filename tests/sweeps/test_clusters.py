@@ -25,7 +25,7 @@ from overfit_cli.sweeps.worker import VERSIONS, Work, pickled_work, run_remotely
 from tests.clusters import DaskCluster, dask_cluster
 from tests.command import TOY, environment, run, start, wait_for
 from tests.studies.benign_vit.test_images import write_mnist
-from tests.toy_runs import rows
+from tests.toy_runs import rows, toy_cells
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2", "--trajectories")
 SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
@@ -240,6 +240,14 @@ def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
     assert record.problem.startswith(said)
     assert bool(record.problem) == bool(said)
     assert (0 if record.cells is None else record.cells.num_rows) == (0 if said else 1)
+
+
+def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    pickled = pickled_work(Work(find_study("toy"), Execution("cuda")))
+    record = run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, toy_cells())]))
+    assert record.problem.startswith("A worker has no CUDA device. What is finished is kept")
+    assert record.cells is None
 
 
 @pytest.mark.slow

@@ -74,9 +74,9 @@ def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
     directory.contents = lambda **asked: Contents(known, ())  # type: ignore[method-assign]
     plan = make_plan(grid, directory, "cpu", outlined=True)
     assert 500 < len(plan.cells) <= 2000
-    assert plan.of_all(len(plan.cells)) == grid.size == 40_000
-    assert plan.of_all(plan.done) == pytest.approx(20_000, rel=0.02)
-    assert plan.of_all(plan.to_run) == pytest.approx(20_000, rel=0.02)
+    assert plan.total(len(plan.cells)) == grid.size == 40_000
+    assert plan.total(plan.done) == pytest.approx(20_000, rel=0.02)
+    assert plan.total(plan.to_run) == pytest.approx(20_000, rel=0.02)
 
 
 def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ class Reproduction:
         output: where it is said what is done.
         wanted: the presets, with the names that they have in their papers.
         profile: `quick` or `paper`.
-        executor: what trains the cells.
+        executor: the workers that train the cells.
         directories: the run directories of the presets that were run.
         left_out: a sentence for each preset that could not be run.
         failed: whether a cell failed, a figure could not be drawn, or a preset could not be run.
@@ -125,14 +125,14 @@ class Reproduction:
         """Say what would run, and how long it takes on this many jobs."""
         from overfit_cli.sweeps.progress import jobs_in_words
 
-        remaining = self._remaining(self.executor.jobs_asked)
+        time_left = self._measure_time(self.executor.requested_jobs)
         for item in self.wanted:
-            profile, left = item.preset.profile(self.profile), remaining.seconds(item.preset)
+            profile, left = item.preset.profile(self.profile), time_left.seconds(item.preset)
             time = "time not known" if left is None else about(left) if left else "done"
             needs = f"; needs {profile.needs}" if profile.needs else ""
             self.output.print(f"{item.address}: {item.preset.name}, {time}{needs}")
         size = f"{plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
-        self.output.print(f"{size}: {remaining.in_words()}.")
+        self.output.print(f"{size}: {time_left.sentence()}.")
 
     def run(self) -> None:
         """Run and draw one preset after the other; what can't be run is left out and said.
@@ -143,14 +143,14 @@ class Reproduction:
         """
         from overfit_cli.core.files import RESULTS
 
-        remaining = self._remaining(self.executor.jobs)
+        time_left = self._measure_time(self.executor.jobs)
         for number, item in enumerate(self.wanted, start=1):
             position = f"{number} of {len(self.wanted)}"
-            self.output.print(f"[{position}] {item.address}: {remaining.in_words()}.")
+            self.output.print(f"[{position}] {item.address}: {time_left.sentence()}.")
             directory = RESULTS / item.preset.run_name(self.profile)
-            with remaining.running(item.preset, position):
+            with time_left.running(item.preset, position):
                 try:
-                    self.failed |= self._sweep(item, directory, remaining)
+                    self.failed |= self._sweep(item, directory, time_left)
                     self.directories.append(directory)
                 except UserError as error:
                     if item.asked or error.exit_code != 2:
@@ -160,10 +160,10 @@ class Reproduction:
                 if directory in self.directories and directory.name not in later:
                     self.failed |= not _draw(self.output, self._figures(item), directory)
 
-    def _remaining(self, jobs: int) -> Remaining:
+    def _measure_time(self, jobs: int) -> TimeLeft:
         from overfit_cli.core.files import RESULTS
 
-        return Remaining([item.preset for item in self.wanted], self.profile, jobs, RESULTS)
+        return TimeLeft([item.preset for item in self.wanted], self.profile, jobs, RESULTS)
 
     def _leave_out(self, item: Reproducible, error: UserError) -> None:
         """Say why a preset isn't run: data or a package that it needs is missing, or an error."""
@@ -180,7 +180,7 @@ class Reproduction:
         names = [name for other in shared for name in other.preset.content.figures]
         return list(dict.fromkeys(names))
 
-    def _sweep(self, item: Reproducible, path: Path, remaining: Remaining) -> bool:
+    def _sweep(self, item: Reproducible, path: Path, time_left: TimeLeft) -> bool:
         """Run a preset into its directory, and return whether a cell failed."""
         from overfit_cli.cli.sweep import grid_of
         from overfit_cli.sweeps.presets import find_subject
@@ -194,7 +194,7 @@ class Reproduction:
             directory=RunDirectory(path, "run directory"),
             executor=self.executor,
             trajectories=subject.trajectories,
-            of_all=remaining.after,
+            time_left=time_left.report,
             command=["overfit", "sweep", item.preset.name, *profile],
         )
         _, summary = runner.sweep(grid_of(subject))
@@ -236,7 +236,7 @@ _PRIOR = 300.0
 presets are short, and most of their time is the start of workers."""
 
 
-class Remaining:
+class TimeLeft:
     """The time that presets still take, one after the other.
 
     The cost of a preset is the seconds that it should take; their speed corrects them.
@@ -274,10 +274,10 @@ class Remaining:
         self._advance(1.0)
         self._left[preset.name] = 0.0
 
-    def after(self, share: float) -> str:
+    def report(self, share: float) -> str:
         """Return what is left in words, after this share of the preset that runs."""
         self._advance(share)
-        return f"{self._position}: {self.in_words()}"
+        return f"{self._position}: {self.sentence()}"
 
     def _advance(self, share: float) -> None:
         """Take in the time since the last call, in which the current preset came to this share."""
@@ -287,7 +287,7 @@ class Remaining:
             self._left[self._current] = left
         self._timed_at = now
 
-    def in_words(self) -> str:
+    def sentence(self) -> str:
         """Return about how long all of them still take, or of how many that isn't known."""
         costs = [cost for cost in self._left.values() if cost is not None]
         left = self._speed.time(sum(costs)) or 0.0

@@ -59,7 +59,7 @@ def train(
     from overfit_cli.sweeps.grid import check_seeds, make_grid
     from overfit_cli.sweeps.presets import find_subject
     from overfit_cli.sweeps.store import RunDirectory
-    from overfit_cli.sweeps.worker import FOUND_HERE
+    from overfit_cli.sweeps.worker import FAILURE_PREFIXES
 
     own = own_options(context)
     typed, texts, flags = subject_and_settings(words or [], settings or [], own)
@@ -77,7 +77,7 @@ def train(
     watch = Watch(output, chosen.study)
     where = resolve_device(read_one_of("--device", device, get_args(DeviceChoice)))
     result = _train(grid, directory, where, watch)
-    if result.reason and (result.reason.startswith(FOUND_HERE) or not result.measurements):
+    if result.reason and (result.reason.startswith(FAILURE_PREFIXES) or not result.measurements):
         raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
     for line in chosen.study.summary(result).splitlines():
         output.print(line)

@@ -72,15 +72,15 @@ class Cluster(Executor, Generic[Handle]):
         return max(1, self._jobs())
 
     @property
-    def jobs_asked(self) -> int:
+    def requested_jobs(self) -> int:
         """The limit; without one, the number of tasks that run at a time now."""
         return self._limit or self.jobs
 
     @property
-    def in_words(self) -> str:
+    def description(self) -> str:
         """Its jobs and its address."""
-        jobs, where = self._jobs(), f"on {self.name} at {self.address}"
-        return f"{plural(jobs, 'job')} {where}" if jobs else f"{where}, which has no worker yet"
+        jobs, backend = self._jobs(), f"on {self.name} at {self.address}"
+        return f"{plural(jobs, 'job')} {backend}" if jobs else f"{backend}, which has no worker yet"
 
     def _jobs(self) -> int:
         """The number of tasks that run at a time; 0 where there is no worker."""

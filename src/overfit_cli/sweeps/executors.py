@@ -56,13 +56,13 @@ class Executor(ABC):
         """The number of tasks that run at a time; at least one."""
 
     @property
-    def jobs_asked(self) -> int:
+    def requested_jobs(self) -> int:
         """The number of tasks that it is to run at a time, even where workers are still missing."""
         return self.jobs
 
     @property
     @abstractmethod
-    def in_words(self) -> str:
+    def description(self) -> str:
         """Its jobs and its name, for the plan: `2 jobs on loky`."""
 
     @property
@@ -127,12 +127,12 @@ Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class Local(Executor):
-    """This machine's own workers.
+    """The workers of this machine.
 
     Args:
-        jobs: how many tasks run at a time.
+        jobs: the number of tasks that run at a time.
         backend: the joblib backend.
-        device: what cells train on.
+        device: the device that cells train on.
     """
 
     def __init__(self, jobs: int, backend: LocalBackend = "loky", device: Device = "cpu") -> None:
@@ -142,12 +142,12 @@ class Local(Executor):
 
     @property
     def jobs(self) -> int:
-        """How many tasks run at a time."""
+        """The number of tasks that run at a time."""
         return self._jobs
 
     @property
-    def in_words(self) -> str:
-        """How many jobs, and on which backend where there are several."""
+    def description(self) -> str:
+        """Its jobs, and the backend where there are several."""
         return plural(self.jobs, "job") + (f" on {self.name}" if self.jobs > 1 else "")
 
     @property
@@ -156,7 +156,7 @@ class Local(Executor):
         return self.name == "loky" and self.jobs > 1
 
     def for_batches(self, batches: int) -> Local:
-        """Return those of these workers that so many batches keep busy.
+        """Return the workers that so many batches keep busy.
 
         At least two where two were asked for: a cell that kills its worker is then a failed row,
         and in one job would be the end of this process.
@@ -173,7 +173,7 @@ class Local(Executor):
                 yield joblib.delayed(run_task)(work, task)
 
         try:
-            for record in in_parallel(self, calls(), ahead):
+            for record in run_parallel(self, calls(), ahead):
                 handed_out.difference_update(record.batches)
                 yield record
         except TerminatedWorkerError:
@@ -181,7 +181,7 @@ class Local(Executor):
 
 
 def jobs_on(device: Device, asked: int) -> int:
-    """Return how many cells to train at a time; -1 is one per core.
+    """Return the number of cells to train at a time; -1 is one per core.
 
     On a GPU that is one: a batch fills it.
     """
@@ -190,7 +190,7 @@ def jobs_on(device: Device, asked: int) -> int:
     return max(1, int(joblib.effective_n_jobs(asked)))
 
 
-def in_parallel(local: Local, calls: Iterable[Call], ahead: int) -> Iterator[Any]:
+def run_parallel(local: Local, calls: Iterable[Call], ahead: int) -> Iterator[Any]:
     """Make the calls and give their results as they come; no process outlives an interrupt.
 
     Args:

@@ -59,8 +59,8 @@ class Plan:
         """The number of cells that will run."""
         return sum(len(batch) for batch in self.batches)
 
-    def of_all(self, count: float) -> int:
-        """Return about how many of all cells a number of those looked at stands for."""
+    def total(self, count: float) -> int:
+        """Return about how many of all cells a number of the examined ones stands for."""
         return round(count / self.share)
 
 

@@ -78,7 +78,7 @@ def execute(
         plan: what to run.
         directory: where to write; it is prepared.
         execution: device, logging, and whether the first failed cell ends it.
-        executor: what trains them.
+        executor: their workers.
         data: fingerprints of the data that was read for it, to which workers are held.
         speed: takes in the time of each task before `on_record` is called.
         on_record: called in this process after each task.

@@ -87,13 +87,13 @@ def task_size(costs: Sequence[float], left: float, jobs: int, speed: Speed, fini
     if time_left is None:
         return 1
     wanted = min(TASK_SECONDS, max(LEAST_SECONDS, time_left / 2))
-    most = min(len(costs), MOST_BATCHES, MOST_GROWTH * finished)
-    total = costs[0]
-    for count in range(1, most):
-        total += costs[count]
-        if (speed.time(total) or 0.0) > wanted:
+    limit = min(len(costs), MOST_BATCHES, MOST_GROWTH * finished)
+    cost = costs[0]
+    for count in range(1, limit):
+        cost += costs[count]
+        if (speed.time(cost) or 0.0) > wanted:
             return count
-    return max(1, most)
+    return max(1, limit)
 
 
 SHORT = 1.0
@@ -152,7 +152,7 @@ def estimate(plan: Plan, jobs: int, device: Device, within: float) -> Estimate:
     """
     study = plan.grid.study
     costs = [cost_of(study, batch) for batch in plan.batches]
-    batches, cells = plan.of_all(len(plan.batches)), [*chain.from_iterable(plan.batches)]
+    batches, cells = plan.total(len(plan.batches)), [*chain.from_iterable(plan.batches)]
     busy = min(jobs, batches)
     declared = [needed for cell in cells if (needed := study.memory(cell)) is not None]
     memory = busy * max(declared) if declared else None
@@ -165,7 +165,7 @@ def estimate(plan: Plan, jobs: int, device: Device, within: float) -> Estimate:
     return Estimate(
         seconds=last.speed.time(total, busy, max(costs)),
         memory=memory or busy * last.memory or None,
-        disk=plan.of_all(len(cells)) * last.bytes_per_cell + _BYTES_PER_PART * parts,
+        disk=plan.total(len(cells)) * last.bytes_per_cell + _BYTES_PER_PART * parts,
         cut=len(timed) < len(probes),
         longest=last.speed.time(max(costs)),
     )

@@ -38,7 +38,7 @@ VERSIONS = f"overfit {VERSION} on Python {sys.version_info.major}.{sys.version_i
 """The versions that the processes of a sweep must share."""
 
 LONGEST_REASON = 200
-FOUND_HERE = ("error: ", "diverged: ")
+FAILURE_PREFIXES = ("error: ", "diverged: ")
 """How reasons begin that a study hasn't given itself."""
 
 
@@ -59,15 +59,15 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         try:
             results = iter(study.train(batch, training)) if results is None else results
             result = next(results)
-            cell = _asked_for(left, result)
+            cell = _cell_of(left, result)
             share = (time.perf_counter() - began) / len(batch)
             result = replace(result, seconds=share, trajectory=training.trajectory(cell))
-            checked = _checked(study, result)
+            checked = _check_result(study, result)
         except StopIteration:
             break
         except (Interrupted, MissingError):
             raise
-        except BaseException as error:  # whatever a study of somebody else's raises
+        except BaseException as error:  # a study may raise anything
             reason, raised = _in_one_line(error), True
             break
         del left[cell.key]
@@ -81,7 +81,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             yield CellResult(cell, {}, steps, f"error: {reason}", seconds, logged)
 
 
-def _asked_for(left: dict[str, Cell], result: object) -> Cell:
+def _cell_of(left: dict[str, Cell], result: object) -> Cell:
     """The cell that a result is of, among those that are left.
 
     Raises:
@@ -95,7 +95,7 @@ def _asked_for(left: dict[str, Cell], result: object) -> Cell:
     return left[result.cell.key]
 
 
-def _checked(study: AnyStudy, result: CellResult) -> CellResult:
+def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
     """The result, if its numbers are numbers and belong somewhere; a failed one otherwise.
 
     One that has nan for a measurement has diverged, whatever its study says; of a function, one
@@ -107,23 +107,26 @@ def _checked(study: AnyStudy, result: CellResult) -> CellResult:
     logged = {"step", *(column.name for column in study.trajectory_columns)}
     for name in result.trajectory:
         if name not in logged and not study.open_columns:
-            return _refused(replace(result, trajectory={}), f"the study logs no column {name!r}")
+            return _failed_result(
+                replace(result, trajectory={}), f"the study logs no column {name!r}"
+            )
     for name, value in result.measurements.items():
-        if name not in declared and (why := _no_column(study, name)):
-            return _refused(result, why)
+        if name not in declared and (why := _column_problem(study, name)):
+            return _failed_result(result, why)
         if result.reason or value is None:
             continue
         if isinstance(value, str) or not _is_number(value):
-            return _refused(result, f"{name} is {value!r}")
+            return _failed_result(result, f"{name} is {value!r}")
         if math.isnan(value) or (study.open_columns and math.isinf(value)):
-            others: Any = {
-                key: one if _is_finite(one) else None for key, one in result.measurements.items()
+            finite: Any = {
+                key: number if _is_finite(number) else None
+                for key, number in result.measurements.items()
             }
-            return replace(result, measurements=others, reason=f"diverged: {name} isn't finite")
+            return replace(result, measurements=finite, reason=f"diverged: {name} isn't finite")
     return result
 
 
-def _no_column(study: AnyStudy, name: object) -> str:
+def _column_problem(study: AnyStudy, name: object) -> str:
     """Why a result can't have a column of that name; empty where it can."""
     if not study.open_columns:
         return f"the study has no column {name!r}"
@@ -151,11 +154,11 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
         cell_table(study, [result])
         trajectory_table(study, [result])
     except Exception as error:  # a result may hold anything
-        return _refused(replace(result, trajectory={}, steps=0), _in_one_line(error))
+        return _failed_result(replace(result, trajectory={}, steps=0), _in_one_line(error))
     return result
 
 
-def _refused(result: CellResult, reason: str) -> CellResult:
+def _failed_result(result: CellResult, reason: str) -> CellResult:
     """A failed result, without the numbers, with the steps that were logged."""
     reason = f"error: {visible(reason)[:LONGEST_REASON]}"
     return replace(result, measurements={}, reason=reason)
@@ -164,7 +167,7 @@ def _refused(result: CellResult, reason: str) -> CellResult:
 def _in_one_line(error: BaseException) -> str:
     try:
         words = visible(" ".join(str(error).split()))
-    except Exception:  # an exception of somebody else's may not even have words
+    except Exception:  # an exception may fail to give its words
         words = ""
     return f"{type(error).__name__}: {words[:LONGEST_REASON]}" if words else type(error).__name__
 
@@ -307,7 +310,7 @@ def pickled_work(work: Work) -> bytes:
 
 
 def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskRecord:
-    """Train a task in this process of a cluster.
+    """Train a task in this process of a cluster; the arguments are those of `Cluster._submit`.
 
     Args:
         versions: of overfit and Python in the process that sent it.
@@ -320,7 +323,7 @@ def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskReco
     if versions != VERSIONS:
         raise UserError(f"a worker has {VERSIONS}, and this is {versions}")
     task: Task = cloudpickle.loads(pickled_task)
-    sent, execution, data, folder = _unpickled(pickled)
+    sent, execution, data, folder = _unpickle_work(pickled)
     os.environ[DATA_VARIABLE] = folder if folder and Path(folder).exists() else _OWN_DATA
     if not os.environ[DATA_VARIABLE]:
         del os.environ[DATA_VARIABLE]
@@ -339,9 +342,9 @@ _OWN_DATA = os.environ.get(DATA_VARIABLE, "")
 
 
 @functools.lru_cache(maxsize=4)
-def _unpickled(pickled: bytes) -> tuple[Any, Execution, Mapping[str, str], str]:
-    unpickled: tuple[Any, Execution, Mapping[str, str], str] = cloudpickle.loads(pickled)
-    return unpickled
+def _unpickle_work(pickled: bytes) -> tuple[Any, Execution, Mapping[str, str], str]:
+    contents: tuple[Any, Execution, Mapping[str, str], str] = cloudpickle.loads(pickled)
+    return contents
 
 
 def _missing_device(execution: Execution) -> str:
