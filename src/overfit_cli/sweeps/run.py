@@ -120,8 +120,6 @@ def execute(
                 run.summary.failed.update(record.reasons)
                 run.summary.seconds = time.monotonic() - began
                 on_record(record)
-                if execution.fail_fast and record.reasons:
-                    run.stop.set()
         except TaskInterrupted as interrupted:
             write(interrupted.record)
             raise
@@ -156,16 +154,21 @@ class _Run:
         while self._waiting and not self.stop.is_set():
             for event in self._executor.run(self._work, self._tasks(), ahead):
                 if isinstance(event, Lost):
-                    yield from self._after_a_kill(event)
+                    records = self._after_a_kill(event)
                 else:
-                    self._learn(event)
-                    yield event
+                    records = self._after_a_task(event)
+                for record in records:
+                    # Before its rows are written, as tasks are handed out meanwhile.
+                    if self._work.execution.fail_fast and record.reasons:
+                        self.stop.set()
+                    yield record
 
-    def _learn(self, record: TaskRecord) -> None:
+    def _after_a_task(self, record: TaskRecord) -> Iterator[TaskRecord]:
         """Take a finished task's batches off those that wait, and take in its time."""
         for number in record.batches:
             del self._waiting[number]
         self._speed.add(sum(self._costs[number] for number in record.batches), record.seconds)
+        yield record
 
     def _tasks(self) -> Iterator[Task]:
         """The batches that wait, a task at a time.
