@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -46,6 +47,12 @@ def page_name(path: Path) -> str:
 def test_generated_parts_are_what_the_code_would_write(document: Path) -> None:
     text = document.read_text()
     assert generate.regenerated(text) == text, "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_python_names_in_a_document_are_there(page: Path) -> None:
+    for name in sorted(set(re.findall(r"\boverfit_cli(?:\.\w+)+", page.read_text()))):
+        pkgutil.resolve_name(name)
 
 
 def test_no_document_has_a_gap_left_to_fill() -> None:

@@ -31,7 +31,7 @@ from overfit_cli.sweeps.load import (
     read_selections,
 )
 from overfit_cli.sweeps.part_file import cell_schema
-from overfit_cli.sweeps.presets import Subject, find_subject, sweep_name
+from overfit_cli.sweeps.presets import DEFAULT_SEEDS, Subject, find_subject, sweep_name
 from overfit_cli.sweeps.refine import Refinement, boundary_target
 from overfit_cli.sweeps.runner import Runner, outline
 from overfit_cli.sweeps.runner import refine as run_rounds
@@ -373,8 +373,8 @@ def _subject(study: object, profile: str | None) -> Subject:
         return Subject(study, study.name)
     if not callable(study):
         raise UserError(f"{study!r} is neither a function nor a study nor the name of one.")
-    found = study_of_function(study)
-    return Subject(found, found.label, seeds="3" if found.record.seeded else "1")
+    given = study_of_function(study)
+    return Subject(given, given.record.label, seeds=DEFAULT_SEEDS if given.seeded else "1")
 
 
 def _refinement(

@@ -93,7 +93,7 @@ def merge(
         f"{plural(merged.cells, 'cell')}{twice}."
     )
     study, _ = load_study_and_cells(RunDirectory(target), any_version=True)
-    if study.has_claims:
+    if study.claims():
         for line in next_lines(["report", "--from", str(target)]):
             output.print(line)
     return 0

@@ -79,8 +79,8 @@ def _arguments(reference: str) -> dict[str, ParameterInfo]:
     """The arguments of a function `FILE.py` or `FILE.py:NAME` by name, as its text tells them."""
     from overfit_cli.core.files import read_bounded
     from overfit_cli.core.parameters import ParameterInfo
-    from overfit_cli.functions.function_study import SEED
-    from overfit_cli.functions.source_files import PREFERRED
+    from overfit_cli.functions.references import PREFERRED
+    from overfit_cli.functions.signature import SEED
 
     stem, _, name = f"{reference}:".partition(".py:")
     tree = ast.parse(read_bounded(Path(f"{stem}.py"), MOST_BYTES))
@@ -109,7 +109,8 @@ def study_of_run(run: Path) -> AnyStudy:
     manifest = _manifest(run)
     if manifest.get("function") is None:
         return find_study(manifest["study"])
-    from overfit_cli.functions.function_study import FunctionRecord, FunctionStudy
+    from overfit_cli.functions.function_study import FunctionStudy
+    from overfit_cli.functions.record import FunctionRecord
 
     return FunctionStudy(FunctionRecord.model_validate(manifest["function"]))
 
@@ -137,7 +138,7 @@ def numbers_of(
 
     What a function returned is known from the files alone.
     """
-    if study.open_columns:
+    if study.identity.function is not None:
         import pyarrow.parquet as pq
 
         names = pq.read_schema(next((run / kind).glob("*.parquet"))).names

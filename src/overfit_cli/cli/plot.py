@@ -29,18 +29,16 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
     Raises:
         UserError: if no figure has the name, or no directory fits.
     """
-    from overfit_cli.core.figure import any_grid
     from overfit_cli.core.files import RESULTS
     from overfit_cli.core.registry import figures_of, installed_studies
-    from overfit_cli.sweeps.load import function_of, usable_directories
+    from overfit_cli.sweeps.load import study_in, usable_directories
 
     figures = {study.name: figures_of(study) for study in installed_studies()}
     known = {name for of_study in figures.values() for name in of_study}
     if figure not in known:
         raise UserError(f"{figure!r} is not a figure; {nearest(figure, known)}")
     for directory in usable_directories(RESULTS):
-        function = function_of(directory)
-        own = any_grid() if function else figures.get(directory.study_name() or "", {})
+        own = figures_of(study_in(directory))
         if figure in own and _fits(directory, own[figure], asked, where):
             return directory
     raise UserError(

@@ -251,7 +251,7 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
         return ["plot", name, *source]
     if len(axes) > 2:
         return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], axes), *source]
-    return ["report", *source] if chosen.study.has_claims else []
+    return ["report", *source] if chosen.study.claims() else []
 
 
 def _of_more_axes(heatmap: Figure, axes: Mapping[str, Sequence[Value]]) -> list[str]:

@@ -128,7 +128,7 @@ def _next_command(study: AnyStudy, result: CellResult, directory: RunDirectory) 
     of_steps = [one.name for one in figures_of(study).values() if one.reads == "trajectories"]
     if result.trajectory and of_steps:
         return ["plot", of_steps[0], *source]
-    return ["report", *source] if study.has_claims else []
+    return ["report", *source] if study.claims() else []
 
 
 class Watch:
@@ -142,7 +142,7 @@ class Watch:
     def __init__(self, output: Console, study: AnyStudy) -> None:
         self.output = output
         self._columns = study.progress_columns
-        self._open = study.open_columns
+        self._open = not study.trajectory_columns
         self._next = 0
         self._held: Mapping[str, float] | None = None
         self._headed = False

@@ -9,14 +9,11 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
 from overfit_cli.core.parameters import StudyParameters, as_json
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -45,6 +42,18 @@ class Paper:
     def __str__(self) -> str:
         """As it is cited: `Jiang et al. 2024`."""
         return f"{self.authors} {self.year}"
+
+
+class Identity(NamedTuple):
+    """What a run directory keeps of a study that isn't installed.
+
+    Attributes:
+        source: a digest of the code that trains; empty where the numerical version tells it apart.
+        function: the `FunctionRecord` of a plain function, from which its cells can be read.
+    """
+
+    source: str = ""
+    function: Any = None
 
 
 P = TypeVar("P", bound=StudyParameters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from overfit_cli.core.cell import (
     CellResult,
     Cells,
     Column,
+    Identity,
     P,
     Paper,
     Results,
@@ -41,7 +41,7 @@ class Study(ABC, Generic[P]):
     """What it is, in a line."""
 
     paper: Paper | None = None
-    """The paper whose experiment it is; None where it is nobody's."""
+    """The paper whose experiment it is; None where it is of no paper."""
 
     trajectory_columns: tuple[Column, ...] = ()
     """What is logged on the way, when asked for."""
@@ -52,20 +52,14 @@ class Study(ABC, Generic[P]):
     sides: tuple[str, str] = ("", "")
     """What a cell is called whose headline is up to the threshold, and above it."""
 
-    claims_in: str = ""
-    """The module that has its `CLAIMS`, which is imported when they are asked for."""
-
-    problem: str = ""
-    """Why it can't train in this process; empty where it can."""
-
     step: str = "gradient steps"
     """What its steps are, on axes."""
 
-    source_digest: str = ""
-    """A digest of the code that trains, where the numerical version doesn't tell it apart."""
+    seeded: bool = True
+    """Whether its cells depend on the seed."""
 
-    open_columns: bool = False
-    """Whether results may have other columns too: what a plain function returns isn't declared."""
+    identity: Identity = Identity()
+    """What a run directory keeps of it beside its name and version."""
 
     def __new__(cls, *args: Any, **options: Any) -> Study[P]:
         """Refuse to make a study that lacks an obligatory member, in a sentence.
@@ -114,11 +108,6 @@ class Study(ABC, Generic[P]):
         return bool(self.trajectory_columns)
 
     @property
-    def label(self) -> str:
-        """Its name in the names of run directories."""
-        return self.name
-
-    @property
     def headline(self) -> str:
         """The column shown while a sweep runs, and by figures asked for no other."""
         return self.columns[0].name if self.columns else ""
@@ -132,14 +121,21 @@ class Study(ABC, Generic[P]):
         """Return its figures by name: by default those that any grid can have."""
         return any_grid(self.threshold)
 
-    @property
-    def has_claims(self) -> bool:
-        """Whether it has claims, told without importing what measures them."""
-        return bool(self.claims_in) or type(self).claims is not Study.claims
-
     def claims(self) -> Sequence[Claim]:
         """Return the claims of the paper that its cells can decide."""
-        return importlib.import_module(self.claims_in).CLAIMS if self.claims_in else ()
+        return ()
+
+    def column_problem(self, name: object, *, logged: bool = False) -> str:
+        """Return why a result can't have a column of that name; empty where it can.
+
+        Args:
+            name: the column's name.
+            logged: whether it is a column of the trajectory.
+        """
+        columns = self.trajectory_columns if logged else self.columns
+        if any(column.name == name for column in columns):
+            return ""
+        return f"the study {'logs' if logged else 'has'} no column {name!r}"
 
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
         """Make ready what cells need from outside, such as data; called before cells are trained.

@@ -196,7 +196,7 @@ def verdicts_of(a: Side, b: Side) -> list[Verdicts]:
 
 def why_not_judged(a: Side, b: Side) -> str:
     """Return why claims aren't judged on cells of another version; empty where all are of this."""
-    if b.is_published or not (a.study.has_claims or b.study.has_claims):
+    if b.is_published or not (a.study.claims() or b.study.claims()):
         return ""
     old = [one for one in (a, b) if one.is_of_another_version]
     if not old:

@@ -12,7 +12,6 @@ import functools
 import json
 import math
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,11 +28,9 @@ from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import BadValue, UserError, most_alike, shortened
-from overfit_cli.functions.function_study import study_of_record
 from overfit_cli.stats.intervals import at_level, level_of_each
 from overfit_cli.sweeps.load import (
     chosen_cells,
-    function_of,
     load_logged_steps,
     load_study_and_cells,
     read_selections,
@@ -268,7 +265,8 @@ def judge_runs(
         profile: of which profile the run of a claim's preset comes first.
     """
     judged = []
-    for study in [*installed_studies(), *_functions([run.directory for run in runs])]:
+    studies = {study.name: study for study in (*installed_studies(), *(run.study for run in runs))}
+    for study in studies.values():
         own = [run for run in runs if (run.cells["study"] == study.name).all()]
         by_path = {run.directory.path: run for run in own}
         found = list[Judged]()
@@ -297,16 +295,10 @@ def _study_and_cells(
 
 
 def judge_run(run: LoadedRun) -> list[Judged]:
-    """Judge every claim of a run's own study by its cells, each for itself.
-
-    The claims of a function are those of its file now.
-    """
-    is_function = function_of(run.directory) is not None
-    studies = _functions([run.directory]) if is_function else [run.study]
+    """Judge every claim of a run's study by its cells, each for itself."""
     return [
-        Judged(study.name, claim, run.judge(claim), run.directory.path)
-        for study in studies
-        for claim in claims_of(study)
+        Judged(run.study.name, claim, run.judge(claim), run.directory.path)
+        for claim in claims_of(run.study)
     ]
 
 
@@ -342,20 +334,6 @@ class LoadedRun:
     @functools.cached_property
     def _logged(self) -> Frame:
         return Frame(load_logged_steps(self.directory, self.cells), self.study)
-
-
-def _functions(directories: Sequence[RunDirectory]) -> list[AnyStudy]:
-    """The functions with claims whose cells are there; warn of one that can't be loaded."""
-    found: dict[str, AnyStudy] = {}
-    for directory in directories:
-        record = function_of(directory)
-        if record is not None and record.claims and record.name not in found:
-            try:
-                found[record.name] = study_of_record(record)
-            except UserError as error:
-                said = f"{directory.path}: its claims can't be judged: {error}"
-                warnings.warn(said, UserWarning, stacklevel=2)
-    return list(found.values())
 
 
 def _judge(study: str, claim: Claim, runs: Sequence[LoadedRun], *, every: bool) -> list[Judged]:

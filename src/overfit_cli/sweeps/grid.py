@@ -27,7 +27,6 @@ from overfit_cli.core.parameters import (
 )
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import BadValue, UserError
-from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds, rounded
 
 MOST_CELLS = 5_000_000
@@ -121,7 +120,7 @@ def check_seeds(study: AnyStudy, seeds: tuple[int, ...], name: str = "seeds") ->
     Raises:
         UserError: if there is more than one, or another than 0.
     """
-    if isinstance(study, FunctionStudy) and not study.record.seeded and seeds != (0,):
+    if not study.seeded and seeds != (0,):
         raise BadValue(name, None, f"{study.name} takes no seed; give it a parameter seed: int.")
 
 

@@ -20,10 +20,10 @@ from overfit_cli.core.parameters import ParameterInfo, Value, describe, paramete
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import BadValue, UserError, nearest, shortened
-from overfit_cli.functions.function_study import FunctionRecord, FunctionStudy
+from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import planned_cells, read_manifest
-from overfit_cli.sweeps.part_file import CELLS, Refusal
+from overfit_cli.sweeps.part_file import CELLS, TRAJECTORIES, Refusal
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
@@ -47,15 +47,10 @@ def load_study_and_cells(
             lack a column, and what is said of them isn't what this version would give.
     """
     cells = directory.load_cells()
-    function = function_of(directory)
-    if function is not None:
-        known = {*CELLS.columns, *(one.name for one in function.parameters)}
-        measured = [str(name) for name in cells.columns if name not in known]
-        # What most finished cells have comes first, whatever the order of the files.
-        missing = cells.loc[cells["status"] == "done", measured].isna().sum()
-        measured.sort(key=lambda name: int(missing[name]))
-        return FunctionStudy(function, measured=measured), cells
-    study, version = find_study(str(cells["study"].iloc[0])), int(cells["version"].iloc[0])
+    study = study_in(directory, cells)
+    if study.identity.function is not None:
+        return study, cells
+    version = int(cells["version"].iloc[0])
     if version != study.version and not any_version:
         raise UserError(
             f"{directory.flag} {directory.path}: its cells are of version {version} of "
@@ -95,10 +90,36 @@ def _headlines(part: pa.Table, name: str) -> Iterator[tuple[str, str, Any]]:
     )
 
 
-def function_of(directory: RunDirectory) -> FunctionRecord | None:
-    """Return what a directory remembers of the function whose cells it holds, if a function's."""
+def study_in(
+    directory: RunDirectory,
+    cells: pd.DataFrame | None = None,
+    trajectories: pd.DataFrame | None = None,
+) -> AnyStudy:
+    """Return the study of a run directory: an installed one, or the record of a function.
+
+    Args:
+        directory: a run directory.
+        cells, trajectories: its cells and logged steps, where they are read: a function's study has
+            their columns.
+
+    Raises:
+        UserError: if the study isn't installed.
+    """
     manifest = read_manifest(directory.path)
-    return None if manifest is None else manifest.function
+    if manifest is None or manifest.function is None:
+        name = directory.study_name() if cells is None else str(cells["study"].iloc[0])
+        return find_study(name or "")
+    if cells is None:
+        return FunctionStudy(manifest.function)
+    parameters = [parameter.name for parameter in manifest.function.parameters]
+    shared = {*CELLS.columns, *parameters}
+    measured = [str(name) for name in cells.columns if name not in shared]
+    # The column with the fewest missing values comes first, whatever the order of the files.
+    missing = cells.loc[cells["status"] == "done", measured].isna().sum()
+    measured.sort(key=lambda name: int(missing[name]))
+    steps = [] if trajectories is None else [str(name) for name in trajectories.columns]
+    logged = [name for name in steps if name not in TRAJECTORIES.columns]
+    return FunctionStudy(manifest.function, measured=measured, logged=logged)
 
 
 def load_logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
@@ -124,12 +145,9 @@ def load_figure_data(directory: RunDirectory) -> FigureData:
     Raises:
         UserError: see `load_study_and_cells`.
     """
-    study, cells = load_study_and_cells(directory)
+    _, cells = load_study_and_cells(directory)
     trajectories = directory.load_trajectories()
-    if isinstance(study, FunctionStudy):
-        logged = [str(name) for name in trajectories.columns if name not in ("key", "step")]
-        measured = [one.name for one in study.columns]
-        study = FunctionStudy(study.record, measured=measured, logged=logged)
+    study = study_in(directory, cells, trajectories)
     manifest = read_manifest(directory.path)
     return FigureData(
         study,
@@ -144,7 +162,7 @@ def load_figure_data(directory: RunDirectory) -> FigureData:
 def usable_directories(root: Path) -> list[RunDirectory]:
     """Return the directories in `root` whose cells can be shown, the one written last first.
 
-    Directories with cells of another version, or of nobody knows which study, are left out with a
+    Directories with cells of another version, or of a study that can't be told, are left out with a
     warning.
     """
     found = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
@@ -153,24 +171,24 @@ def usable_directories(root: Path) -> list[RunDirectory]:
 
 
 def _is_usable(directory: RunDirectory) -> bool:
-    """Whether the study is known and has the cells' version; warn where that can't be used."""
+    """Whether the study is installed with the cells' version, or a function; warn where not."""
     try:
-        name = directory.study_name()
-        if function_of(directory) is not None:
-            return True
-        if name not in study_names():
+        name, manifest = directory.study_name(), read_manifest(directory.path)
+        if name not in study_names() and (manifest is None or manifest.function is None):
             return False
-        version = find_study(name).version
+        study = study_in(directory)
     except UserError as error:
         _leave_out(directory, str(error))
         return False
     newest = directory.newest_version()
-    if newest != version:
-        _leave_out(
-            directory,
-            f"its cells are of version {newest} of {name}, and this overfit has version {version}.",
-        )
-    return newest == version
+    if study.identity.function is not None or newest == study.version:
+        return True
+    _leave_out(
+        directory,
+        f"its cells are of version {newest} of {name}, and this overfit has version "
+        f"{study.version}.",
+    )
+    return False
 
 
 def _leave_out(directory: RunDirectory, reason: str) -> None:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from overfit_cli.core.files import SET_ASIDE, locked, set_aside, write_whole
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import UserError, plural
-from overfit_cli.functions.function_study import FunctionRecord
+from overfit_cli.functions.record import FunctionRecord
 from overfit_cli.sweeps.load import load_study_and_cells
 from overfit_cli.sweeps.manifest import MANIFEST, Manifest, Run, read_manifest
 from overfit_cli.sweeps.part_file import (

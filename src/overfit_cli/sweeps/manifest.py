@@ -32,7 +32,7 @@ from overfit_cli.core.files import (
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
-from overfit_cli.functions.function_study import FunctionRecord, FunctionStudy
+from overfit_cli.functions.record import FunctionRecord
 from overfit_cli.sweeps.grid import MOST_CELLS, Grid
 
 if TYPE_CHECKING:
@@ -103,18 +103,18 @@ def record_run(
             version=study.version,
             data={**(before.data if before else {}), **(data or {})},
             runs=(*(before.runs if before else ()), _entry(grid, settings, command)),
-            function=study.record if isinstance(study, FunctionStudy) else None,
+            function=study.identity.function,
         )
         text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(directory / MANIFEST, text.encode())
 
 
 def is_described(directory: Path, study: AnyStudy) -> bool:
-    """Whether the manifest says of a function what is known of it now; so for any other study."""
-    if not isinstance(study, FunctionStudy):
+    """Whether the manifest has a function's present record; True for an installed study."""
+    if study.identity.function is None:
         return True
     manifest = read_manifest(directory)
-    return manifest is not None and manifest.function == study.record
+    return manifest is not None and manifest.function == study.identity.function
 
 
 def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
@@ -159,7 +159,7 @@ def _entry(
 ) -> Run:
     study = grid.study
     return Run(
-        source=study.source_digest,
+        source=study.identity.source,
         values=dict(grid.values),
         axes=tuple(grid.axes),
         seeds=grid.seeds,

@@ -30,7 +30,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
-from overfit_cli.functions.function_study import FunctionRecord
+from overfit_cli.functions.record import FunctionRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def cell_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
 
     Args:
         study: the study.
-        others: columns that were measured beside the declared ones, of a study that allows it.
+        others: names of measurements; the declared ones among them are left out.
     """
     parameters = describe(study.parameters).values()
     common = list(CELLS.columns.items())
@@ -96,13 +96,13 @@ def cell_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
         *common[_BEFORE_PARAMETERS:],
         *_measured(study.columns, others),
     ]
-    return pa.schema(columns, metadata=marks(study.name, CELLS, study.source_digest))
+    return pa.schema(columns, metadata=marks(study.name, CELLS, study.identity.source))
 
 
 def trajectory_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
     """Return the schema of the study's trajectories: one row per cell and logged step."""
     columns = [*TRAJECTORIES.columns.items(), *_measured(study.trajectory_columns, others)]
-    return pa.schema(columns, metadata=marks(study.name, TRAJECTORIES, study.source_digest))
+    return pa.schema(columns, metadata=marks(study.name, TRAJECTORIES, study.identity.source))
 
 
 def _measured(declared: Sequence[Column], others: Iterable[str]) -> list[tuple[str, pa.DataType]]:
@@ -247,7 +247,7 @@ def wanted_columns(
 
 def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
     """Return the cell rows of `results`."""
-    measured = _names(study, (result.measurements for result in results))
+    measured = _names(result.measurements for result in results)
     schema = cell_schema(study, measured)
     return pa.Table.from_pylist([cell_row(result) for result in results], schema)
 
@@ -271,7 +271,7 @@ def cell_row(result: CellResult) -> dict[str, object]:
 
 def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
     """Return the logged steps of `results`; no rows where none was logged."""
-    logged = _names(study, (result.trajectory for result in results))
+    logged = _names(result.trajectory for result in results)
     schema = trajectory_schema(study, [name for name in logged if name != "step"])
     tables = []
     for result in results:
@@ -286,9 +286,9 @@ def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def _names(study: AnyStudy, rows: Iterable[Mapping[str, object]]) -> list[str]:
-    """The names that occur in rows, in their order, of a study that may have any."""
-    return list(dict.fromkeys(name for row in rows for name in row)) if study.open_columns else []
+def _names(rows: Iterable[Mapping[str, object]]) -> list[str]:
+    """The names that occur in rows, in their order."""
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def key_of_cells(cells: pd.DataFrame) -> str:

@@ -14,7 +14,7 @@ from overfit_cli.core.registry import blaming
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Device
-from overfit_cli.functions.function_study import FunctionRecord, FunctionStudy
+from overfit_cli.functions.record import FunctionRecord
 from overfit_cli.sweeps.grid import Grid, Shard
 from overfit_cli.sweeps.manifest import Run, read_manifest
 from overfit_cli.sweeps.part_file import change_of
@@ -127,7 +127,7 @@ def make_plan(
         again=frozenset(cell.key for cell in chosen if cell.key in there.cells),
         stale=round(stale / there.share),
         parameters_changed=parameters_changed,
-        of_other_source=sum(known.is_of_other_source(grid.study.source_digest) for known in left),
+        of_other_source=sum(known.is_of_other_source(grid.study.identity.source) for known in left),
         share=share,
         shard=shard,
     )
@@ -139,13 +139,11 @@ def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
     Raises:
         UserError: if the directory has cells of another file of its name.
     """
-    if not isinstance(study, FunctionStudy):
-        return ""
     manifest = read_manifest(directory.path)
-    if manifest is None or manifest.function is None:
+    if manifest is None or manifest.function is None or study.identity.function is None:
         return ""
     _check_file(study, manifest.function, manifest.runs, directory)
-    return change_of(manifest.function, study.record)
+    return change_of(manifest.function, study.identity.function)
 
 
 def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Cell]]:
@@ -168,15 +166,16 @@ def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) ->
 
 
 def _check_file(
-    study: FunctionStudy, known: FunctionRecord, runs: Sequence[Run], directory: RunDirectory
+    study: AnyStudy, before: FunctionRecord, runs: Sequence[Run], directory: RunDirectory
 ) -> None:
-    """Refuse cells of a file that is another one than theirs, though it has its name."""
-    theirs, own = (Path(one.reference.rpartition(":")[0]) for one in (known, study.record))
-    changed = bool(runs) and runs[-1].source != study.source_digest
-    if changed and theirs.is_file() and own.is_file() and not theirs.samefile(own):
+    """Refuse cells of another file of the same name."""
+    records = (before, study.identity.function)
+    earlier, present = (Path(record.reference.rpartition(":")[0]) for record in records)
+    changed = bool(runs) and runs[-1].source != study.identity.source
+    if changed and earlier.is_file() and present.is_file() and not earlier.samefile(present):
         raise UserError(
-            f"{directory.flag} {directory.path}: it holds cells of {theirs}, which is another "
-            f"file than {own}; name another directory with --out."
+            f"{directory.flag} {directory.path}: it holds cells of {earlier}, which is another "
+            f"file than {present}; name another directory with --out."
         )
 
 

@@ -284,8 +284,11 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """What it is called in the names of run directories."""
-        return self.study.label if self.preset is None else self.preset.name
+        """Its name in the names of run directories."""
+        if self.preset is not None:
+            return self.preset.name
+        function = self.study.identity.function
+        return self.study.name if function is None else function.label
 
     @property
     def trajectories(self) -> bool:
@@ -309,8 +312,8 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
         UserError: if there is none of them, or it has no profiles.
     """
     from overfit_cli.core.registry import find_study, study_names
-    from overfit_cli.functions.function_study import FunctionStudy, study_of_reference
-    from overfit_cli.functions.source_files import is_reference
+    from overfit_cli.functions.function_study import study_of_reference
+    from overfit_cli.functions.references import is_reference
 
     if not is_text(typed):
         raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
@@ -322,11 +325,11 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
         _refuse_profile(profile, find_study(typed), typed)
         return Subject(find_study(typed), typed)
     if is_reference(typed):
-        study: FunctionStudy = study_of_reference(typed)
+        study = study_of_reference(typed)
         if study.name in study_names():
             raise UserError(f"{typed}: a study {study.name!r} is installed; give it another name.")
         _refuse_profile(profile, study, typed)
-        return Subject(study, typed, seeds=DEFAULT_SEEDS if study.record.seeded else "1")
+        return Subject(study, typed, seeds=DEFAULT_SEEDS if study.seeded else "1")
     known = [*study_names(), *preset_names()]
     raise UserError(
         f"{typed!r} is neither a study nor a preset nor a file FILE.py; {nearest(typed, known)}"

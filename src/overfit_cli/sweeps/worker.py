@@ -6,12 +6,10 @@ failed. A task's rows return as tables, which the process that the user started 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 import os
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from overfit_cli.core.cell import Cell, CellResult, taken_columns
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.files import DATA_VARIABLE
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, MissingError, UserError, visible
 from overfit_cli.core.training import Execution, Training, training_conditions
-from overfit_cli.functions.function_study import FunctionStudy, SentFunction, packed
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 
 if TYPE_CHECKING:
@@ -98,42 +95,27 @@ def _cell_of(left: dict[str, Cell], result: object) -> Cell:
 def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
     """The result, if its numbers are numbers and belong somewhere; a failed one otherwise.
 
-    One that has nan for a measurement has diverged, whatever its study says; of a function, one
-    that has infinity too.
+    A result that has nan for a measurement has diverged, whatever its study says.
     """
     if result.reason:
         result = replace(result, reason=visible(str(result.reason))[:LONGEST_REASON])
-    declared = {column.name for column in study.columns}
-    logged = {"step", *(column.name for column in study.trajectory_columns)}
     for name in result.trajectory:
-        if name not in logged and not study.open_columns:
-            return _failed_result(
-                replace(result, trajectory={}), f"the study logs no column {name!r}"
-            )
+        if name != "step" and (why := study.column_problem(name, logged=True)):
+            return _failed_result(replace(result, trajectory={}), why)
     for name, value in result.measurements.items():
-        if name not in declared and (why := _column_problem(study, name)):
+        if why := study.column_problem(name):
             return _failed_result(result, why)
         if result.reason or value is None:
             continue
         if isinstance(value, str) or not _is_number(value):
             return _failed_result(result, f"{name} is {value!r}")
-        if math.isnan(value) or (study.open_columns and math.isinf(value)):
+        if math.isnan(value):
             finite: Any = {
                 key: number if _is_finite(number) else None
                 for key, number in result.measurements.items()
             }
             return replace(result, measurements=finite, reason=f"diverged: {name} isn't finite")
     return result
-
-
-def _column_problem(study: AnyStudy, name: object) -> str:
-    """Why a result can't have a column of that name; empty where it can."""
-    if not study.open_columns:
-        return f"the study has no column {name!r}"
-    if not isinstance(name, str) or not name:
-        return f"{name!r} is not a column name"
-    taken = name in taken_columns(study.parameters)
-    return f"a column can't be called {name!r}, which every row has already" if taken else ""
 
 
 def _is_number(value: object) -> bool:
@@ -238,8 +220,6 @@ def run_task(work: Work, task: Task) -> TaskRecord:
     """
     numbers = tuple(number for number, _ in task)
     study, execution = work.study, work.execution
-    if study.problem:
-        return unable(task, study.problem)
     began = time.perf_counter()
     results: list[CellResult] = []
     try:
@@ -303,9 +283,8 @@ def pickled_work(work: Work) -> bytes:
     Raises:
         Exception: whatever pickling something in the study raises.
     """
-    study = packed(work.study) if isinstance(work.study, FunctionStudy) else work.study
     folder = os.environ.get(DATA_VARIABLE, "")
-    pickled: bytes = cloudpickle.dumps((study, work.execution, work.data, folder))
+    pickled: bytes = cloudpickle.dumps((work, folder))
     return pickled
 
 
@@ -323,28 +302,23 @@ def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskReco
     if versions != VERSIONS:
         raise UserError(f"a worker has {VERSIONS}, and this is {versions}")
     task: Task = cloudpickle.loads(pickled_task)
-    sent, execution, data, folder = _unpickle_work(pickled)
+    work, folder = _unpickle_work(pickled)
     os.environ[DATA_VARIABLE] = folder if folder and Path(folder).exists() else _OWN_DATA
     if not os.environ[DATA_VARIABLE]:
         del os.environ[DATA_VARIABLE]
-    # The path that imports are found on is global: cells of functions with files train in turn.
-    with _IMPORTS if isinstance(sent, SentFunction) else contextlib.nullcontext():
-        study: AnyStudy = sent.study() if isinstance(sent, SentFunction) else sent
-        work = Work(study, execution, data)
-        if problem := _missing_device(execution) or _problem_with_data(work, task):
-            return unable(task, problem)
-        return run_task(work, task)
+    if problem := _missing_device(work.execution) or _problem_with_data(work, task):
+        return unable(task, problem)
+    return run_task(work, task)
 
 
-_IMPORTS = threading.Lock()
 _OWN_DATA = os.environ.get(DATA_VARIABLE, "")
 """The data folder of this process, for sweeps that name none."""
 
 
 @functools.lru_cache(maxsize=4)
-def _unpickle_work(pickled: bytes) -> tuple[Any, Execution, Mapping[str, str], str]:
-    contents: tuple[Any, Execution, Mapping[str, str], str] = cloudpickle.loads(pickled)
-    return contents
+def _unpickle_work(pickled: bytes) -> tuple[Work, str]:
+    unpickled: tuple[Work, str] = cloudpickle.loads(pickled)
+    return unpickled
 
 
 def _missing_device(execution: Execution) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import Figure, by_name, drawn_by
 from overfit_cli.core.training import Training
@@ -47,11 +48,16 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
         Column("loss", "loss"),
     )
     progress_columns = ()
-    claims_in = "overfit_cli.studies.attention_kernel.landscape.claims"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
         return by_name(LANDSCAPE)
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that its cells can decide."""
+        from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
+
+        return CLAIMS
 
     def task(self, parameters: KernelLandscapeParameters, seed: int) -> Task:
         """Return a cell's reviews or images."""

@@ -6,10 +6,11 @@ Columns of a cell and of its trajectory, figures, batches and cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
+from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import CURVES, LINES, Figure, FigureOptions, by_name, drawn_by
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
@@ -216,7 +217,6 @@ class KernelRegression(Study[KernelRegressionParameters]):
     headline = "relative_loss"
     columns = MEASUREMENTS
     trajectory_columns = TRAJECTORY
-    claims_in = "overfit_cli.studies.attention_kernel.regression.claims"
     progress_columns = (
         "train_loss",
         "gradient_query",
@@ -228,6 +228,12 @@ class KernelRegression(Study[KernelRegressionParameters]):
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
         return FIGURES
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that its cells can decide."""
+        from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
+
+        return CLAIMS
 
     def batches(
         self, cells: Cells[KernelRegressionParameters], device: str

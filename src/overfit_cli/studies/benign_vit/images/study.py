@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, by_name, drawn_by
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
@@ -52,11 +53,16 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
     )
     trajectory_columns = _LOGGED
     headline = "test_loss"
-    claims_in = "overfit_cli.studies.benign_vit.images.claims"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
         return _FIGURES
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that its cells can decide."""
+        from overfit_cli.studies.benign_vit.images.claims import CLAIMS
+
+        return CLAIMS
 
     def prepare(self, cells: Cells[BenignVitImagesParameters]) -> Mapping[str, str]:
         """Read once what cells need from outside: what is missing is said before a sweep runs."""

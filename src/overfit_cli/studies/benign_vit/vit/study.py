@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     BOUNDARY,
     CURVES,
@@ -259,7 +260,6 @@ class BenignVit(Study[BenignVitParameters]):
     headline = "test_loss"
     threshold = theory.FIGURE_1_THRESHOLD
     sides = ("benign", "harmful")
-    claims_in = "overfit_cli.studies.benign_vit.vit.claims"
     progress_columns = (
         "train_loss",
         "test_loss",
@@ -271,6 +271,12 @@ class BenignVit(Study[BenignVitParameters]):
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
         return FIGURES
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that its cells can decide."""
+        from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
+
+        return CLAIMS
 
     def notes(self, cells: Cells[BenignVitParameters]) -> Sequence[str]:
         """Go through Condition 4.1 where the weights are drawn as it requires."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from overfit_cli.core.claim import Claim
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.study import (
@@ -23,7 +26,6 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
     headline = "train_loss"
     columns = cell_columns(*MIXTURE_COLUMNS, *FIRST_PHASE)
     trajectory_columns = step_columns(*MIXTURE_COLUMNS)
-    claims_in = "overfit_cli.studies.multihead.mixture.claims"
     source_of_heads = "Deora et al. 2024, figures 2 and 3"
 
     def draw(self, parameters: MultiheadMixtureParameters, seed: int) -> Problem:
@@ -31,6 +33,12 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
         from overfit_cli.studies.multihead.mixture.data import draw_problem
 
         return draw_problem(parameters, seed)
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that its cells can decide."""
+        from overfit_cli.studies.multihead.mixture.claims import CLAIMS
+
+        return CLAIMS
 
 
 study = MultiheadMixture()

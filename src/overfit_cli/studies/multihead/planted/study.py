@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from overfit_cli.core.claim import Claim
 from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.study import (
@@ -22,7 +25,6 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
     headline = "train_loss"
     columns = cell_columns(*PLANTED_COLUMNS)
     trajectory_columns = step_columns(*PLANTED_COLUMNS)
-    claims_in = "overfit_cli.studies.multihead.planted.claims"
     source_of_heads = "Deora et al. 2024, figures 4 and 5"
 
     def draw(self, parameters: MultiheadPlantedParameters, seed: int) -> Problem:
@@ -30,6 +32,12 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
         from overfit_cli.studies.multihead.planted.data import draw_problem
 
         return draw_problem(parameters, seed)
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that its cells can decide."""
+        from overfit_cli.studies.multihead.planted.claims import CLAIMS
+
+        return CLAIMS
 
 
 study = MultiheadPlanted()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS
 from overfit_cli.core.figure import Figure, learning_figures
 from overfit_cli.core.files import require_extra
@@ -41,11 +42,16 @@ class MultiheadSst2(Study[P]):
         ),
     )
     trajectory_columns = TRAJECTORY_COLUMNS
-    claims_in = "overfit_cli.studies.multihead.sst2.claims"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
         return learning_figures("each number of heads", "Deora et al. 2024, figure 6")
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that its cells can decide."""
+        from overfit_cli.studies.multihead.sst2.claims import CLAIMS
+
+        return CLAIMS
 
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
         """Look for `transformers`, SST-2 and, where cells take them, the pretrained weights."""

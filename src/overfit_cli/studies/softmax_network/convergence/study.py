@@ -5,10 +5,11 @@ Columns of a cell and of its logged steps, figures, batches, cost and summary.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
+from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     BOUNDARY,
     CURVES,
@@ -216,7 +217,6 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
     headline = "steps_to_epsilon"
     columns = MEASUREMENTS
     trajectory_columns = AT_STEPS
-    claims_in = "overfit_cli.studies.softmax_network.convergence.claims"
     progress_columns = ("train_loss", "ntk_loss", "movement", "kernel_drift", "test_gap")
 
     def figures(self) -> Mapping[str, Figure]:
@@ -270,6 +270,12 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
             replace(LINES, options=FigureOptions(value="steps_to_epsilon")),
             replace(CURVES, options=FigureOptions(value="train_loss,ntk_loss", by=networks)),
         )
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that its cells can decide."""
+        from overfit_cli.studies.softmax_network.convergence.claims import CLAIMS
+
+        return CLAIMS
 
     def batches(
         self, cells: Cells[SoftmaxConvergenceParameters], device: str

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.core.cell import CellResult, Cells, Column, Results
+from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     CURVES,
     HEATMAP,
@@ -144,7 +145,6 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
         Column("sample_2", "second coordinate of a sample", label="second coordinate"),
     )
     progress_columns = ("train_loss", "validation_loss", "step_size")
-    claims_in = "overfit_cli.studies.softmax_network.diffusion.claims"
 
     def figures(self) -> Mapping[str, Figure]:
         """Return the figures by name."""
@@ -173,6 +173,12 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
                 options=FigureOptions(value="train_loss,validation_loss", by="model,optimiser"),
             ),
         )
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the claims that its cells can decide."""
+        from overfit_cli.studies.softmax_network.diffusion.claims import CLAIMS
+
+        return CLAIMS
 
     def cost(self, cell: DiffusionCell) -> float:
         """Return about how many exponentials a cell costs."""

@@ -1,0 +1,240 @@
+"""Record of a function that is a study, and the decorator `experiment`.
+
+The decorator states what a signature can't. A run directory keeps the record, so that its cells can
+be read without the function: the record rebuilds the model of the parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+
+from overfit_cli.core.cell import ROW_COLUMNS, Column
+from overfit_cli.core.claim import Claim
+from overfit_cli.core.parameters import Parameter, StudyParameters, Value
+from overfit_cli.core.registry import (
+    sides_problem,
+    text_problem,
+    threshold_problem,
+    version_problem,
+)
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_ATTRIBUTE = "__overfit__"
+_HOLDS: dict[str, Any] = {"columns": Column, "claims": Claim}
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `experiment` says of a function; see there."""
+
+    name: str | None = None
+    version: int = 1
+    title: str | None = None
+    headline: str = ""
+    threshold: float | None = None
+    sides: tuple[str, str] = ("", "")
+    columns: tuple[Column, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is of another type.
+
+        Raises:
+            TypeError: naming it.
+        """
+        problems = {
+            "name": self.name is not None and text_problem(self.name),
+            "version": version_problem(self.version),
+            "title": not isinstance(self.title, str | None) and "it takes a text",
+            "headline": not isinstance(self.headline, str) and "it takes the name of a column",
+            "threshold": threshold_problem(self.threshold),
+            "sides": sides_problem(self.sides),
+        }
+        for name, why in problems.items():
+            if why:
+                raise TypeError(f"experiment({name}={getattr(self, name)!r}): {why}")
+        for name, kind in _HOLDS.items():
+            for item in getattr(self, name):
+                if not isinstance(item, kind):
+                    words = f"it takes a list of {kind.__name__}(...)"
+                    raise TypeError(f"experiment({name}=[{item!r}]): {words}")
+
+
+def experiment(
+    *without_names: object,
+    name: str | None = None,
+    version: int = 1,
+    title: str | None = None,
+    headline: str = "",
+    threshold: float | None = None,
+    sides: tuple[str, str] = ("", ""),
+    columns: Sequence[Column] = (),
+    claims: Sequence[Claim] = (),
+) -> Callable[[Decorated], Decorated]:
+    """Decorate a function that is a study, to say what its signature doesn't.
+
+    Args:
+        name: the study's name; by default the module's and the function's.
+        version: raised when the same cell would give other numbers; cells of two aren't mixed.
+        title: what it is, in a line; by default the first line of its documentation.
+        headline: the column shown while a sweep runs; by default the first that it returns.
+        threshold: the value of the headline at which a cell changes sides.
+        sides: what a cell is called whose headline is up to the threshold, and above it.
+        columns: meaning, symbol, unit and label of columns that it returns or yields.
+        claims: what its cells can decide; `overfit report` judges them.
+
+    Raises:
+        TypeError: if one of them is of another type, or the parentheses are missing.
+    """
+    if without_names:
+        raise TypeError("it is written @experiment(...), with its parentheses and names in them")
+    for argument, value in (("columns", columns), ("claims", claims)):
+        if not isinstance(value, Iterable):
+            raise TypeError(f"experiment({argument}={value!r}): it takes a list")
+    description = Description(
+        name, version, title, headline, threshold, sides, tuple(columns), tuple(claims)
+    )
+
+    def mark(function: Decorated) -> Decorated:
+        setattr(function, _ATTRIBUTE, description)
+        return function
+
+    return mark
+
+
+def description_of(function: Callable[..., Any]) -> Description | None:
+    """Return what `experiment` says of a function; None of one that it doesn't decorate."""
+    description: Description | None = getattr(function, _ATTRIBUTE, None)
+    return description
+
+
+TYPES = {"int": int, "float": float, "bool": bool, "text": str}
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ParameterRecord(_Record):
+    """A parameter of a function: its type and its declaration.
+
+    `default` is None where the parameter must be given; `choices` are those of a `Literal`.
+    """
+
+    name: str
+    kind: Literal["int", "float", "bool", "text"]
+    choices: tuple[str | int, ...] = ()
+    default: int | float | bool | str | None = None
+    about: Parameter = Parameter()
+
+    def field(self) -> tuple[Any, Any]:
+        """Return the type and the field that pydantic's `create_model` takes."""
+        kind: Any = Literal[self.choices] if self.choices else TYPES[self.kind]
+        return kind, self.about.field(self.default, real=self.kind == "float")
+
+
+class ColumnRecord(_Record):
+    """A column that a function returns or yields; see `Column`."""
+
+    name: str
+    meaning: str = ""
+    symbol: str = ""
+    unit: str = ""
+    label: str = ""
+
+
+class FunctionRecord(_Record):
+    """A function that is a study, as a run directory keeps it.
+
+    Attributes:
+        name, version, title, headline, threshold, sides: the study's.
+        label: the study's name in the names of run directories.
+        reference: `FILE.py:NAME` or `package.module:NAME`; empty where the function has neither.
+        seeded: whether the function takes a seed.
+        parameters: in the order of the signature.
+        columns: those that `experiment` declares; the cells may have more.
+        claims: whether it has claims.
+
+    Raises:
+        ValueError: if no study can have such parameters.
+    """
+
+    name: str
+    label: str
+    version: int = 1
+    title: str = ""
+    reference: str = ""
+    headline: str = ""
+    threshold: float | None = None
+    sides: tuple[str, str] = ("", "")
+    seeded: bool = True
+    parameters: tuple[ParameterRecord, ...] = ()
+    columns: tuple[ColumnRecord, ...] = ()
+    claims: bool = False
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> FunctionRecord:
+        names = [parameter.name for parameter in self.parameters]
+        if len(set(names)) < len(names):
+            raise ValueError("two of its parameters have one name")
+        for parameter in self.parameters:
+            if why := name_problem(parameter.name):
+                raise ValueError(f"the parameter {parameter.name!r}: {why}")
+            if parameter.default is not None:
+                _check_default(parameter)
+        return self
+
+
+def name_problem(name: str) -> str:
+    """Return why no parameter can have this name; empty where one can."""
+    if not name.isidentifier() or name.startswith("_"):
+        return "a name begins with a letter"
+    if name in ROW_COLUMNS or name == "step":
+        return "every row has a column of that name"
+    return "the name is taken" if hasattr(StudyParameters, name) else ""
+
+
+def _check_default(parameter: ParameterRecord) -> None:
+    try:
+        kind, field = parameter.field()
+        model: Any = create_model("Default", __base__=StudyParameters, value=(kind, field))
+        model()
+    except (ValidationError, TypeError) as error:
+        words = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        default = f"the default of {parameter.name}, {parameter.default!r}"
+        raise ValueError(f"{default}: {words}") from None
+
+
+class FunctionParameters(StudyParameters):
+    """Base of the models of functions' parameters.
+
+    A model is made at run time, so that its instances are pickled with its record.
+    """
+
+    _record: ClassVar[FunctionRecord]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the record and the values."""
+        return _parameters_of, (self._record, self.model_dump())
+
+
+Model: TypeAlias = type[FunctionParameters]
+
+
+@functools.cache
+def parameter_model(record: FunctionRecord) -> Model:
+    """Return the model of a function's parameters."""
+    fields: dict[str, Any] = {item.name: item.field() for item in record.parameters}
+    model = create_model("FunctionParameters", __base__=FunctionParameters, **fields)
+    model._record = record
+    return model
+
+
+def _parameters_of(record: FunctionRecord, values: Mapping[str, Value]) -> FunctionParameters:
+    return parameter_model(record).model_construct(None, **values)
