@@ -1,21 +1,20 @@
-"""What a cluster costs: the same sweeps on loky, dask and ray, each with two workers here.
+"""The cost of clusters: the same sweeps on loky, dask and ray, each with two workers here.
 
-Cells do nothing but use up a processor's time. 5,000 of them take 20 ms each: tasks of about a
-second hold fifty. Forty take a second each: every task is one. The backends take turns, so that a
-drifting machine slows all alike. What is printed are wall times of the whole command, with the
-start of Python, and of the workers where those are loky's; a cluster's are there already.
+Three sweeps: 1,000 cells that use a processor for 20 ms and do nothing else, so that tasks of about
+a second hold fifty; 40 such cells of a second, so that every task is one; 200 cells of the preset
+`softmax-drift`. The backends take turns, in an order that rotates, so that a drifting machine slows
+all alike. All of it is one process, whose connections and workers stay; the first run on each
+backend, in which workers import what they need, isn't counted. Times are from the plan to the last
+row on disk.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +22,15 @@ import ray
 from distributed import LocalCluster
 
 from benchmarks.timing import timed
+from overfit_cli.core.registry import find_study
+from overfit_cli.core.training import Execution
+from overfit_cli.functions.function_study import study_of_reference
+from overfit_cli.sweeps.clusters import Dask, Ray
+from overfit_cli.sweeps.executors import Executor, Local
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.run import execute
+from overfit_cli.sweeps.store import RunDirectory
 
 FUNCTION = """
 import time
@@ -33,63 +41,92 @@ def train(n: int = 0, work: float = 0.02, seed: int = 0) -> dict[str, float]:
         pass
     return {"test_loss": float(n)}
 """
-SWEEPS = {"5,000 cells of 20 ms": (5000, 0.02), "40 cells of 1 s": (40, 1.0)}
+
+
+def busy(cells: int, seconds: float) -> Grid:
+    """Return a grid of cells that use a processor for so many seconds."""
+    study = study_of_reference("busy.py")
+    return make_grid(study, {"n": f"1:{cells}", "work": str(seconds)}, (0,))
+
+
+def drift() -> Grid:
+    """Return two thirds of the grid of the preset softmax-drift."""
+    values = {
+        "activation": "softmax,exp",
+        "initialisation": "symmetric,independent",
+        "m": "512,1024,2048,4096,8192",
+        "epsilon": "1e-6",
+    }
+    return make_grid(find_study("softmax-convergence"), values, tuple(range(10)))
+
+
+SWEEPS: dict[str, Callable[[], Grid]] = {
+    "1,000 cells of 20 ms": lambda: busy(1000, 0.02),
+    "40 cells of 1 s": lambda: busy(40, 1.0),
+    "200 cells of softmax-drift": drift,
+}
 
 
 @contextmanager
-def backends() -> Iterator[Mapping[str, Sequence[str]]]:
-    """The options of each backend, while its workers are there."""
+def executors() -> Iterator[Mapping[str, Executor]]:
+    """Start clusters of two workers, and connect to them."""
     os.environ["RAY_AUTH_MODE"] = "disabled"  # else it leaves a token in the home folder
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    address = ray.get_runtime_context().gcs_address
     try:
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-            yield {
-                "loky": ["--jobs", "2"],
-                "dask": ["--backend", "dask", "--scheduler", cluster.scheduler_address],
-                "ray": ["--backend", "ray", "--address", address],
-            }
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+            Dask(cluster.scheduler_address) as dask,
+            Ray("auto") as on_ray,
+        ):
+            yield {"loky": Local(2), "dask": dask, "ray": on_ray}
     finally:
         ray.shutdown()
 
 
-def sweep(options: Sequence[str], cells: int, seconds: float) -> float:
-    """Return the wall time of a sweep in a folder of its own."""
-    folder = Path(tempfile.mkdtemp())
-    (folder / "busy.py").write_text(FUNCTION)
-    grid = ["--n", f"1:{cells}", "--seeds", "1", "--set", f"work={seconds}"]
-    command = [sys.executable, "-m", "overfit_cli", "sweep", "busy.py", *grid, *options]
+def seconds_of(grid: Grid, executor: Executor) -> float:
+    """Return how long a sweep takes in a directory of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        directory = RunDirectory(Path(folder))
+        plan = make_plan(grid, directory, "cpu")
+        directory.prepare()
+        seconds, summary = timed(lambda: execute(plan, directory, Execution(), executor))
+    if summary.trained != len(plan.cells) or summary.restarts:
+        raise RuntimeError(f"not all cells were trained, or workers were lost: {summary}")
+    return seconds
 
-    def run() -> None:
-        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
-    try:
-        return timed(run)[0]
-    finally:
-        shutil.rmtree(folder)
+def measure(grid: Grid, backends: Mapping[str, Executor], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of each round by backend, after a round that isn't counted."""
+    names = list(backends)
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(rounds + 1):
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            took = seconds_of(grid, backends[name])
+            if number:
+                seconds[name].append(took)
+    return seconds
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each that count")
     rounds = parser.parse_args().rounds
-    with backends() as options:
-        for name, (cells, seconds) in SWEEPS.items():
-            ideal = cells * seconds / 2
-            walls: dict[str, list[float]] = {backend: [] for backend in options}
-            for _ in range(rounds):
-                for backend, how in options.items():
-                    walls[backend].append(sweep(how, cells, seconds))
-            print(f"{name}, two workers, at least {ideal:.0f} s:")
-            for backend, found in walls.items():
-                pairs = zip(found, walls["loky"], strict=True)
-                ratio = statistics.median(one / other for one, other in pairs)
-                wall = statistics.median(found)
+    with tempfile.TemporaryDirectory() as folder, executors() as backends:
+        os.chdir(folder)
+        Path("busy.py").write_text(FUNCTION)
+        for title, make in SWEEPS.items():
+            grid = make()
+            seconds = measure(grid, backends, rounds)
+            print(f"{title}, two workers:")
+            for name, times in seconds.items():
+                ratios = [own / loky for own, loky in zip(times, seconds["loky"], strict=True)]
+                median = statistics.median(times)
                 print(
-                    f"  {backend}: {wall:.1f} s ({min(found):.1f} to {max(found):.1f}), "
-                    f"{1000 * (wall - ideal) * 2 / cells:.2f} ms per cell beyond its own work, "
-                    f"{ratio:.2f} times loky's",
+                    f"  {name}: {median:.2f} s ({min(times):.2f} to {max(times):.2f}), "
+                    f"{2000 * median / grid.size:.2f} ms of a worker per cell, "
+                    f"{statistics.median(ratios):.3f} times loky's "
+                    f"({min(ratios):.3f} to {max(ratios):.3f})",
                     flush=True,
                 )
 

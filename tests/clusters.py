@@ -104,9 +104,10 @@ class RayCluster:
 
     Args:
         folder: where it writes its log.
+        env: variables of its environment.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
         self._sockets = tempfile.mkdtemp(prefix="ray-")  # their paths must be short
         port = str(free_port())
         self.address = f"127.0.0.1:{port}"
@@ -117,7 +118,7 @@ class RayCluster:
         with log.open("wb") as out:
             self._head = psutil.Popen(
                 [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", *place, *how],
-                env=environment(RAY_AUTH_MODE="disabled"),
+                env=environment(RAY_AUTH_MODE="disabled", **(env or {})),
                 stdout=out,
                 stderr=out,
                 start_new_session=True,
@@ -126,8 +127,8 @@ class RayCluster:
 
     def kill_a_worker(self) -> None:
         """Kill a process that trains."""
-        training = (one for one in self._all() if one.name().startswith("ray::run_re"))
-        next(training).kill()
+        processes = self._all()
+        next(one for one in processes if one.name().startswith("ray::run_re")).kill()
 
     def end(self) -> None:
         """End all of its processes."""
@@ -144,16 +145,16 @@ class RayCluster:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens at."""
+    """A port of this machine that is free."""
     with socket.socket() as asked:
         asked.bind(("127.0.0.1", 0))
         return int(asked.getsockname()[1])
 
 
 @contextlib.contextmanager
-def ray_cluster(folder: Path) -> Iterator[RayCluster]:
+def ray_cluster(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[RayCluster]:
     """A ray cluster of one machine with two CPUs, while inside."""
-    cluster = RayCluster(folder)
+    cluster = RayCluster(folder, env)
     try:
         yield cluster
     finally:

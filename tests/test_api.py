@@ -261,7 +261,7 @@ def test_what_cannot_be_swept_is_a_sentence(tmp_path: Path) -> None:
         (Scaled, {}, "Scaled is a class; give an object of it: Scaled()."),
         (Mean, {}, "Mean is a class; give an object of it: Mean()."),
         (scaled, {"profile": "quick"}, "profile='quick': only presets have profiles"),
-        (locked, {"jobs": 2}, "can't be sent to worker processes (TypeError: cannot pickle"),
+        (locked, {"jobs": 2}, "can't be sent to workers (TypeError: cannot pickle"),
     ]
     for study, given, words in wrong:
         with pytest.raises(UserError, match=re.escape(words)):

@@ -13,7 +13,7 @@ import overfit_cli
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps import worker
+from overfit_cli.sweeps import speed
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
@@ -41,7 +41,7 @@ def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirector
 
 def one_part_per_batch() -> AbstractContextManager[object]:
     """Have each task be one batch, however quick it is, for sweeps in this process."""
-    return mock.patch.object(worker, "SECONDS", 0.0)
+    return mock.patch.object(speed, "TASK_SECONDS", 0.0)
 
 
 def rows(path: Path) -> pd.DataFrame:

@@ -29,7 +29,7 @@ from overfit_cli.functions.function_study import study_of_function
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
-from overfit_cli.sweeps.executors import executor_of
+from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.grid import Grid, grid_of_values, parse_shard
 from overfit_cli.sweeps.load import (
     chosen_cells,

@@ -28,6 +28,7 @@ from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.load import load_headlines
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.progress import Progress, SweepDiagram, diagram_of
+from overfit_cli.sweeps.speed import Speed
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
 from tests.command import call, environment
@@ -193,7 +194,7 @@ def toy_plan(folder: Path, **texts: str) -> Plan:
 def drawn(diagram: SweepDiagram) -> list[str]:
     console = Console(file=io.StringIO(), width=80)
     with console.capture() as captured:
-        console.print(diagram.drawn(80, 24))
+        console.print(diagram.render(80, 24))
     return captured.get().splitlines()
 
 
@@ -261,23 +262,29 @@ def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_mea
 # The time that is left
 
 
-def test_the_time_left_is_that_so_far_by_the_cost_of_what_is_left(
+def test_the_time_left_is_by_the_speed_of_the_finished_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = [0.0]
+    """Two jobs; the time until the first cell, in which workers start, says nothing of the rest."""
+    clock = [30.0]
     monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
-    plan, output = toy_plan(tmp_path, n="1:4"), io.StringIO()
+    plan, output, speed = toy_plan(tmp_path, n="1:4"), io.StringIO(), Speed()
     console = Console(file=output, force_terminal=True, width=200)
-    shows = Progress(plan, Local(2), RunDirectory(tmp_path), console)
+    shows = Progress(plan, Local(2), RunDirectory(tmp_path), console, speed)
+    cost = plan.grid.study.cost(plan.cells[0])
+    clock[0] = 50.0
     with shows.shown():
-        for index, (batch, took) in enumerate(
-            zip(plan.batches, [8.0, *[4.0] * 5, 0.1, 1.0], strict=True)
+        for number, (batch, took) in enumerate(
+            zip(plan.batches, [8.0, *[4.0] * 5, 0.5, 1.0], strict=True)
         ):
-            clock[0] += took
+            clock[0] += took / 2
+            speed.add(cost * len(batch), took)
             headlines = tuple((cell.key, 0.5) for cell in batch)
-            shows.add(TaskRecord((index,), headlines, Counter(), took))
+            shows.add(TaskRecord((number,), headlines, Counter(), took))
     sentences = re.findall(r"[1-9] of 8 cells; [^,\r]* so far([^\r]*)", output.getvalue())
-    expected = [56.0, 36.0, 80 / 3, 20.0, 14.4, 28 / 3, 28.1 / 7]
+    of_one_batch = [8.0, 6.0, 16 / 3, 5.0, 4.8, 14 / 3, 28.5 / 7]
+    batches_left = [3.5, 3.0, 2.5, 2.0, 1.5, 1.0, 1.0]
+    expected = [took * left for took, left in zip(of_one_batch, batches_left, strict=True)]
     assert sentences[:8] == [*(f", about {duration(left)} left" for left in expected), ""]
 
 
@@ -286,11 +293,11 @@ def test_while_cells_run_it_is_never_nothing_that_is_left(
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
-    plan, output = toy_plan(tmp_path, n="1:4"), io.StringIO()
-    shows = Progress(
-        plan, Local(1), RunDirectory(tmp_path), Console(file=output, force_terminal=True, width=200)
-    )
+    plan, output, speed = toy_plan(tmp_path, n="1:4"), io.StringIO(), Speed()
+    console = Console(file=output, force_terminal=True, width=200)
+    shows = Progress(plan, Local(1), RunDirectory(tmp_path), console, speed)
     with shows.shown():
         clock[0] = 0.1
+        speed.add(1.0, 0.0)
         shows.add(TaskRecord((0,), tuple((cell.key, 0.5) for cell in plan.batches[0]), Counter()))
     assert "1 of 8 cells; 0.1 s so far, less than 1 s left" in output.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,20 +12,20 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import cloudpickle
 import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps import executors
-from overfit_cli.sweeps.executors import pickled_work, run_remotely
+from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.worker import Work
+from overfit_cli.sweeps.worker import VERSIONS, Work, pickled_work, run_remotely
 from tests.clusters import DaskCluster, dask_cluster
 from tests.command import TOY, environment, run, start, wait_for
 from tests.studies.benign_vit.test_images import write_mnist
-from tests.toy_runs import rows
+from tests.toy_runs import rows, toy_cells
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2", "--trajectories")
 SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
@@ -139,64 +140,51 @@ def test_a_scheduler_that_is_not_there_is_one_sentence(tmp_path: Path, address: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('__version__ = "0.0.1"', "has overfit 0.0.1, and this is "),
-        ('raise ModuleNotFoundError("no such")', "can't import overfit-cli (ModuleNotFoundError: "),
-    ],
-)
-def test_workers_of_another_version_or_without_the_package_are_named_before_anything_runs(
-    tmp_path: Path, text: str, said: str
+@pytest.mark.parametrize("studies", [False, True])
+def test_a_worker_without_a_package_ends_the_sweep_with_a_sentence(
+    tmp_path: Path, studies: bool
 ) -> None:
-    with dask_cluster(tmp_path / "cluster", "one") as own:
-        own.add("odd", with_package(tmp_path / "package", text))
-        refused = run("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path, expect=2)
-    assert f" {said}" in refused.stderr
-    assert f"Workers need Python {sys.version_info[0]}.{sys.version_info[1]} and" in refused.stderr
-    assert refused.stderr.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_workers_without_the_study_are_named_before_anything_runs(tmp_path: Path) -> None:
-    here = os.environ.get("PYTHONPATH", "")
+    """The package of the study, or this one."""
+    path = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    if not studies:
+        path = with_package(tmp_path / "package", 'raise ModuleNotFoundError("no overfit_cli")')
     with dask_cluster(tmp_path / "cluster") as own:
-        own.add("poor", {"PYTHONPATH": here})
-        refused = run("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path, expect=2)
-    assert " can't import toy_study (ModuleNotFoundError: No module named" in refused.stderr
+        own.add("poor", path)
+        refused = run("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path, expect=1)
+    lacks = "No module named 'toy_study'" if studies else "no overfit_cli"
+    assert refused.stderr.startswith(
+        f"overfit: --scheduler {own.address}: a worker can't run a task (ModuleNotFoundError: "
+        f"{lacks}); it needs overfit {overfit_cli.__version__} on Python 3."
+    )
+    assert "and the package of the study. What is finished is kept" in refused.stderr
+    assert refused.stderr.count("\n") == 1
 
 
 @pytest.mark.slow
-def test_a_worker_of_another_version_that_joins_late_ends_the_sweep_with_a_sentence(
-    tmp_path: Path,
+@pytest.mark.parametrize("lacks", ["this version", "the package"])
+def test_an_odd_worker_that_joins_late_ends_the_sweep_with_a_sentence(
+    tmp_path: Path, lacks: str
 ) -> None:
-    copied = tmp_path / "package" / "overfit_cli"
-    shutil.copytree(Path(overfit_cli.__file__).parent, copied)
-    names_version = copied / "core" / "text.py"
-    text = names_version.read_text()
-    names_version.write_text(text.replace(overfit_cli.__version__, "0.0.1"))
+    package = tmp_path / "package"
+    if lacks == "this version":
+        shutil.copytree(Path(overfit_cli.__file__).parent, package / "overfit_cli")
+        names_version = package / "overfit_cli" / "core" / "text.py"
+        text = names_version.read_text()
+        names_version.write_text(text.replace(overfit_cli.__version__, "0.0.1"))
+        path = {"PYTHONPATH": os.pathsep.join([str(package), str(TOY)])}
+        said = r"a worker has overfit 0\.0\.1 on Python 3\.\d+, and this is overfit 0"
+    else:
+        path = with_package(package, '__version__ = "0.0.1"')
+        said = r"a worker can't run a task \(ModuleNotFoundError: No module named 'overfit_cli"
     with dask_cluster(tmp_path / "cluster", "one") as own:
         process = start("sweep", "toy", *LONG, *on(own), "--out", "out", cwd=tmp_path)
         wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
-        own.add("odd", {"PYTHONPATH": os.pathsep.join([str(copied.parent), str(TOY)])})
+        own.add("odd", path)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert f"overfit: A worker has overfit 0.0.1, and this is {overfit_cli.__version__}" in errors
+    assert re.match(f"overfit: --scheduler {own.address}: {said}", errors)
     assert errors.count("\n") == 1
     assert 0 < len(rows(tmp_path / "out")) < 60
-
-
-@pytest.mark.slow
-def test_a_worker_without_the_package_that_joins_late_is_passed_over(tmp_path: Path) -> None:
-    package = with_package(tmp_path / "package", '__version__ = "0.0.1"')
-    with dask_cluster(tmp_path / "cluster", "one") as own:
-        process = start("sweep", "toy", *LONG, *on(own), "--out", "out", cwd=tmp_path)
-        wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
-        own.add("odd", package)
-        _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
-    assert len(rows(tmp_path / "out")) == 60
 
 
 def with_package(folder: Path, text: str) -> dict[str, str]:
@@ -242,16 +230,24 @@ def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
     shutil.copytree(data, tmp_path / "same")
     write_mnist(tmp_path / "other", {**counts, "t10k": 19})
     monkeypatch.setenv("OVERFIT_DATA", str(data))
-    monkeypatch.setattr(executors, "_OWN_DATA", there and str(tmp_path / there))
+    monkeypatch.setattr(worker, "_OWN_DATA", there and str(tmp_path / there))
     images = find_study("benign-vit-images")
     values = {"source": "mnist", "n": "4", "test_samples": "4"}
     cells = make_grid(images, values, (0,)).cells()
     pickled = pickled_work(Work(images, Execution(), images.prepare(cells)))
     shutil.rmtree(data)
-    record = run_remotely(overfit_cli.__version__, pickled, [(0, cells)])
+    record = run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, cells)]))
     assert record.problem.startswith(said)
     assert bool(record.problem) == bool(said)
     assert (0 if record.cells is None else record.cells.num_rows) == (0 if said else 1)
+
+
+def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    pickled = pickled_work(Work(find_study("toy"), Execution("cuda")))
+    record = run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, toy_cells())]))
+    assert record.problem.startswith("A worker has no CUDA device. What is finished is kept")
+    assert record.cells is None
 
 
 @pytest.mark.slow

@@ -14,7 +14,8 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import describe, parse_value
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, make_grid
-from overfit_cli.sweeps.plan import estimate, make_plan
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.speed import estimate
 from overfit_cli.sweeps.store import Contents, Known, RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY, sweep_toy
@@ -73,9 +74,9 @@ def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
     directory.contents = lambda **asked: Contents(known, ())  # type: ignore[method-assign]
     plan = make_plan(grid, directory, "cpu", outlined=True)
     assert 500 < len(plan.cells) <= 2000
-    assert plan.of_all(len(plan.cells)) == grid.size == 40_000
-    assert plan.of_all(plan.done) == pytest.approx(20_000, rel=0.02)
-    assert plan.of_all(plan.to_run) == pytest.approx(20_000, rel=0.02)
+    assert plan.total(len(plan.cells)) == grid.size == 40_000
+    assert plan.total(plan.done) == pytest.approx(20_000, rel=0.02)
+    assert plan.total(plan.to_run) == pytest.approx(20_000, rel=0.02)
 
 
 def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -134,8 +135,18 @@ def test_a_script_that_is_connected_stays_so(tmp_path: Path, cluster: RayCluster
         capture_output=True,
         text=True,
     )
-    assert "--address 127.0.0.1:9: this process is connected to the ray cluster at" in done.stdout
+    assert "address='127.0.0.1:9': this process is connected to the ray cluster at" in done.stdout
     assert len(rows(tmp_path / "auto")) == len(rows(tmp_path / "named")) == 2
+
+
+def test_a_worker_without_the_study_ends_the_sweep_with_a_sentence(tmp_path: Path) -> None:
+    path = os.environ.get("PYTHONPATH", "")
+    with ray_cluster(tmp_path / "cluster", {"PYTHONPATH": path}) as own:
+        refused = run("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path, expect=1)
+    assert refused.stderr.startswith(
+        f"overfit: --address {own.address}: a worker can't run a task (ModuleNotFoundError: "
+    )
+    assert refused.stderr.count("\n") == 1
 
 
 def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

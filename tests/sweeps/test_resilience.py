@@ -18,7 +18,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.processes import Interrupted, answering_interrupts, delaying_interrupts
-from overfit_cli.sweeps.executors import Local, in_parallel
+from overfit_cli.sweeps.executors import Local, run_parallel
 from tests.command import run, start, wait_for
 from tests.toy_runs import one_part_per_batch, rows
 
@@ -162,7 +162,7 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
 
 def test_results_that_nobody_takes_any_more_are_dropped_without_a_word() -> None:
     calls = (joblib.delayed(time.sleep)(0.01) for _ in range(50))
-    results = cast("Generator[None]", in_parallel(Local(2, "threading"), calls, ahead=2))
+    results = cast("Generator[None]", run_parallel(Local(2, "threading"), calls, ahead=2))
     next(results)
     results.close()
 

@@ -13,29 +13,31 @@ from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.run import CHANCES, execute
+from overfit_cli.sweeps.speed import MOST_BATCHES, MOST_GROWTH, Speed, task_size
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import MOST_BATCHES, MOST_GROWTH, TaskSize
 from tests.toy_runs import TOY, parts_in
 
 EQUAL = [1.0] * (2 * MOST_BATCHES)
 
 
-def sizes(seconds_per_work: float, batches: int, jobs: int = 2) -> list[int]:
-    """The sizes of tasks of equal batches, each learnt from before the next is chosen."""
-    size, left, found = TaskSize(jobs), batches, list[int]()
-    while left:
-        found.append(size.choose(EQUAL[:left], float(left)))
-        size.learn(found[-1], found[-1] * seconds_per_work)
-        left -= found[-1]
-    return found
+def sizes(seconds_per_batch: float, batches: int, jobs: int = 2) -> list[int]:
+    """The sizes of tasks of equal batches, each timed before the next is chosen."""
+    speed, finished, chosen = Speed(), 0, list[int]()
+    while left := batches - finished:
+        size = task_size(EQUAL[:left], float(left), jobs, speed, finished)
+        speed.add(size, size * seconds_per_batch)
+        chosen.append(size)
+        finished += size
+    return chosen
 
 
 def test_the_first_task_is_one_batch_and_the_next_grow_to_a_second() -> None:
-    found = sizes(0.01, 10_000)
-    assert found[0] == 1
-    growth = [later / earlier for earlier, later in itertools.pairwise(found)]
+    chosen = sizes(1 / 128, 10_000)
+    assert chosen[0] == 1
+    finished = itertools.accumulate(chosen)
+    growth = [later / before for before, later in zip(finished, chosen[1:], strict=False)]
     assert max(growth) <= MOST_GROWTH
-    assert found[10] == 100, "a hundred batches of 10 ms"
+    assert chosen[10] == 128, "128 batches of 1/128 s"
 
 
 def test_a_batch_of_seconds_is_a_task() -> None:
@@ -47,10 +49,10 @@ def test_tiny_batches_are_bounded_in_number() -> None:
 
 
 def test_the_last_tasks_are_small_so_that_jobs_end_together() -> None:
-    found = sizes(0.01, 3000, jobs=4)
-    assert max(found) == 100, "a second's work"
-    assert found[-4:-1] == [25, 25, 25], "a quarter of a second's work, and what is left"
-    assert found[-1] <= 25
+    chosen = sizes(1 / 128, 3000, jobs=4)
+    assert max(chosen) == 128, "a second's work"
+    assert chosen[-4:-1] == [32, 32, 32], "a quarter of a second's work, and what is left"
+    assert chosen[-1] <= 32
 
 
 def test_batches_of_half_a_second_come_one_at_a_time_at_the_end() -> None:
@@ -58,19 +60,24 @@ def test_batches_of_half_a_second_come_one_at_a_time_at_the_end() -> None:
 
 
 def test_costs_tell_how_many_batches_make_a_second() -> None:
-    size = TaskSize(1)
-    size.learn(10.0, 1.0)  # 0.1 s for a unit of cost
-    assert size.choose([9.0, 9.0, 9.0], 1000.0) == 1
-    size = TaskSize(1, _last=10)
-    size.learn(10.0, 1.0)
-    assert size.choose([2.0, 3.0, 4.0, 5.0], 1000.0) == 3
+    speed = Speed(10.0, 1.0)  # 0.1 s for a unit of cost
+    assert task_size([9.0, 9.0, 9.0], 1000.0, 1, speed, 10) == 1
+    assert task_size([2.0, 3.0, 4.0, 5.0], 1000.0, 1, speed, 10) == 3
 
 
 def test_a_task_of_no_time_is_no_reason_to_divide_by_it() -> None:
-    size = TaskSize(2)
-    size.learn(1.0, 0.0)
-    size.learn(0.0, 1.0)
-    assert size.choose(EQUAL, 100.0) == MOST_GROWTH
+    assert task_size(EQUAL, 100.0, 2, Speed(1.0, 0.0), 1) == MOST_GROWTH
+    assert task_size(EQUAL, 100.0, 2, Speed(0.0, 1.0), 1) == 1
+
+
+def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
+    speed = Speed()
+    assert speed.time(4.0) is None
+    speed.add(1.0, 3.0)
+    speed.add(3.0, 5.0)
+    assert speed.time(4.0) == 8.0
+    assert speed.time(4.0, jobs=2) == 4.0
+    assert speed.time(4.0, jobs=8, longest=1.0) == 2.0
 
 
 def test_quick_cells_share_parts(tmp_path: Path) -> None:
@@ -89,7 +96,7 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its task is halved until it is alone; the others of it are done."""
-    monkeypatch.setattr("overfit_cli.sweeps.worker.MOST_GROWTH", 1000)
+    monkeypatch.setattr("overfit_cli.sweeps.speed.MOST_GROWTH", 1000)
     grid = make_grid(TOY, {"n": "1:6", "mood": "kills,well"}, (0,))
     cells: list[Cell] = [
         cell

@@ -154,12 +154,12 @@ Address = Annotated[
 def read_executor(
     backend: Backend, jobs: int, device: DeviceChoice, scheduler: str | None, address: str | None
 ) -> Executor:
-    """Return what trains the cells, as the options say it.
+    """Return the executor that the options ask for.
 
     Raises:
         UserError: if one of them isn't taken, or no cluster answers.
     """
-    from overfit_cli.sweeps.executors import executor_of
+    from overfit_cli.sweeps.clusters import executor_of
 
     return executor_of(backend, number_of_jobs(jobs), device, scheduler=scheduler, address=address)
 

@@ -99,7 +99,7 @@ class Reproduction:
         output: where it is said what is done.
         wanted: the presets, with the names that they have in their papers.
         profile: `quick` or `paper`.
-        executor: what trains the cells.
+        executor: the workers that train the cells.
         directories: the run directories of the presets that were run.
         left_out: a sentence for each preset that could not be run.
         failed: whether a cell failed, a figure could not be drawn, or a preset could not be run.
@@ -117,14 +117,14 @@ class Reproduction:
         """Say what would run, and how long it takes on this many jobs."""
         from overfit_cli.sweeps.progress import jobs_in_words
 
-        remaining = self._remaining(self.executor.jobs_asked)
+        time_left = self._measure_time(self.executor.requested_jobs)
         for item in self.wanted:
-            profile, left = item.preset.profile(self.profile), remaining.of(item.preset)
+            profile, left = item.preset.profile(self.profile), time_left.seconds(item.preset)
             time = "time not known" if left is None else duration_estimate(left) if left else "done"
             needs = f"; needs {profile.needs}" if profile.needs else ""
             self.output.print(f"{item.address}: {item.preset.name}, {time}{needs}")
         size = f"{plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
-        self.output.print(f"{size}: {remaining.in_words()}.")
+        self.output.print(f"{size}: {time_left.sentence()}.")
 
     def run(self) -> None:
         """Run and draw one preset after the other; what can't be run is left out and said.
@@ -135,14 +135,14 @@ class Reproduction:
         """
         from overfit_cli.core.files import RESULTS
 
-        remaining = self._remaining(self.executor.jobs)
+        time_left = self._measure_time(self.executor.jobs)
         for number, item in enumerate(self.wanted, start=1):
-            place = f"{number} of {len(self.wanted)}"
-            self.output.print(f"[{place}] {item.address}: {remaining.in_words()}.")
+            position = f"{number} of {len(self.wanted)}"
+            self.output.print(f"[{position}] {item.address}: {time_left.sentence()}.")
             directory = RESULTS / item.preset.run_name(self.profile)
-            with remaining.running(item.preset, place):
+            with time_left.running(item.preset, position):
                 try:
-                    self.failed |= self._sweep(item, directory, remaining)
+                    self.failed |= self._sweep(item, directory, time_left)
                     self.directories.append(directory)
                 except UserError as error:
                     if item.asked or error.exit_code != 2:
@@ -152,10 +152,10 @@ class Reproduction:
                 if directory in self.directories and directory.name not in later:
                     self.failed |= not _draw(self.output, self._figures(item), directory)
 
-    def _remaining(self, jobs: int) -> Remaining:
+    def _measure_time(self, jobs: int) -> TimeLeft:
         from overfit_cli.core.files import RESULTS
 
-        return Remaining([item.preset for item in self.wanted], self.profile, jobs, RESULTS)
+        return TimeLeft([item.preset for item in self.wanted], self.profile, jobs, RESULTS)
 
     def _leave_out(self, item: Reproducible, error: UserError) -> None:
         """Say why a preset isn't run: data or a package that it needs is missing, or an error."""
@@ -172,7 +172,7 @@ class Reproduction:
         names = [name for other in shared for name in other.preset.content.figures]
         return list(dict.fromkeys(names))
 
-    def _sweep(self, item: Reproducible, path: Path, remaining: Remaining) -> bool:
+    def _sweep(self, item: Reproducible, path: Path, time_left: TimeLeft) -> bool:
         """Run a preset into its directory, and return whether a cell failed."""
         from overfit_cli.cli.sweep import grid_of
         from overfit_cli.sweeps.presets import find_subject
@@ -186,7 +186,7 @@ class Reproduction:
             directory=RunDirectory(path, "run directory"),
             executor=self.executor,
             trajectories=subject.trajectories,
-            of_all=remaining.after,
+            time_left=time_left.report,
             command=["overfit", "sweep", item.preset.name, *profile],
         )
         _, summary = runner.sweep(grid_of(subject))
@@ -228,8 +228,10 @@ _PRIOR = 300.0
 presets are short, and most of their time is the start of workers."""
 
 
-class Remaining:
+class TimeLeft:
     """The time that presets still take, one after the other.
+
+    The cost of a preset is the seconds that it should take; their speed corrects them.
 
     Args:
         presets: what is run, in this order.
@@ -239,48 +241,52 @@ class Remaining:
     """
 
     def __init__(self, presets: Sequence[Preset], profile: str, jobs: int, results: Path) -> None:
+        from overfit_cli.sweeps.speed import Speed
+
         self._left: dict[str, float | None] = {}
         for preset in presets:
             minutes = preset.profile(profile).minutes
             missing = _missing(preset, profile, results)
-            known = None if minutes is None else 60 * minutes * MEASURED_ON / jobs
-            self._left[preset.name] = 0.0 if missing == 0 else known and known * missing
-        self._current = self._place = ""
-        self._share = 0.0
-        self._expected = self._took = 0.0
-        self._began = 0.0
+            cost = None if minutes is None else 60 * minutes * MEASURED_ON / jobs
+            self._left[preset.name] = 0.0 if missing == 0 else cost and cost * missing
+        self._speed = Speed(_PRIOR, _PRIOR)
+        self._position = self._current = ""
+        self._cost = self._timed_at = 0.0
 
-    def of(self, preset: Preset) -> float | None:
-        """Return how many seconds a preset still takes; None where that isn't known."""
+    def seconds(self, preset: Preset) -> float | None:
+        """Return how many seconds a preset should still take; None where that isn't known."""
         return self._left[preset.name]
 
     @contextmanager
-    def running(self, preset: Preset, place: str) -> Iterator[None]:
-        """Take the time of a preset that runs inside; `place` says which it is of all."""
-        self._current, self._place, self._share = preset.name, place, 0.0
-        self._began = time.monotonic()
+    def running(self, preset: Preset, position: str) -> Iterator[None]:
+        """Take the time of a preset that runs inside; `position` says which it is of all."""
+        self._current, self._position = preset.name, position
+        self._cost, self._timed_at = self._left[preset.name] or 0.0, time.monotonic()
         yield
-        self._took += time.monotonic() - self._began
-        self._expected += self._left[preset.name] or 0.0
-        self._left[preset.name], self._current = 0.0, ""
+        self._advance(1.0)
+        self._left[preset.name] = 0.0
 
-    def after(self, share: float) -> str:
+    def report(self, share: float) -> str:
         """Return what is left in words, after this share of the preset that runs."""
-        self._share = share
-        return f"{self._place}: {self.in_words()}"
+        self._advance(share)
+        return f"{self._position}: {self.sentence()}"
 
-    def in_words(self) -> str:
+    def _advance(self, share: float) -> None:
+        """Take in the time since the last call, in which the current preset came to this share."""
+        left, now = (1 - share) * self._cost, time.monotonic()
+        if self._left[self._current] is not None:
+            self._speed.add((self._left[self._current] or 0.0) - left, now - self._timed_at)
+            self._left[self._current] = left
+        self._timed_at = now
+
+    def sentence(self) -> str:
         """Return about how long all of them still take, or of how many that isn't known."""
-        current = self._left.get(self._current) or 0.0
-        known = sum(left for left in self._left.values() if left is not None)
-        known -= self._share * current
-        expected = self._expected + self._share * current
-        now = time.monotonic() - self._began if self._current else 0.0
-        known *= (self._took + now + _PRIOR) / (expected + _PRIOR)
-        unknown = sum(left is None for left in self._left.values())
+        costs = [cost for cost in self._left.values() if cost is not None]
+        left = self._speed.time(sum(costs)) or 0.0
+        unknown = len(self._left) - len(costs)
         if not unknown:
-            return f"{duration_estimate(known)} for all"
-        others = f", {duration_estimate(known)} for the others" if known else ""
+            return f"{duration_estimate(left)} for all"
+        others = f", {duration_estimate(left)} for the others" if left else ""
         return f"time not known for {unknown} of {len(self._left)}{others}"
 
 

@@ -56,7 +56,7 @@ def train(
     from overfit_cli.sweeps.grid import check_seeds, make_grid
     from overfit_cli.sweeps.presets import find_subject
     from overfit_cli.sweeps.store import RunDirectory
-    from overfit_cli.sweeps.worker import FOUND_HERE
+    from overfit_cli.sweeps.worker import FAILURE_PREFIXES
 
     subject, given = read_words(context, words, settings)
     chosen = find_subject(subject)
@@ -70,7 +70,7 @@ def train(
     directory = RunDirectory(out or RESULTS / _name(chosen, texts, grid), "out")
     watch = Watch(output, chosen.study)
     result = _train(grid, directory, resolve_device(device), watch)
-    if result.reason and (result.reason.startswith(FOUND_HERE) or not result.measurements):
+    if result.reason and (result.reason.startswith(FAILURE_PREFIXES) or not result.measurements):
         raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
     for line in chosen.study.summary(result).splitlines():
         output.print(line)

@@ -117,7 +117,7 @@ _SAFE_PATH, _OURS = "PYTHONSAFEPATH", "overfit"
 def safe_path() -> Iterator[None]:
     """Have processes that start inside not import what lies in the working folder.
 
-    Somebody's `json.py` there would take the place of Python's own while a worker starts.
+    A user's `json.py` there would take the place of Python's own while a worker starts.
     """
     if _SAFE_PATH in os.environ:
         yield

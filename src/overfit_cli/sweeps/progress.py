@@ -23,8 +23,9 @@ from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.text import UserError, duration, duration_estimate, plural, size
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.load import load_headlines
-from overfit_cli.sweeps.plan import Plan, estimate
+from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.run import Summary
+from overfit_cli.sweeps.speed import Speed, cost_of, estimate
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.terminal import phase_diagram
 
@@ -45,28 +46,26 @@ def plan_in_words(plan: Plan, directory: RunDirectory, executor: Executor) -> li
     grid = plan.grid
     axes = [f"{name} {len(values)}" for name, values in grid.axes.items()]
     shape = " × ".join([*axes, f"seeds {len(grid.seeds)}"])
-    cells = plural(plan.of_all(len(plan.cells)), "cell")
-    of = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
-    covers = f"{grid.study.name}: {cells}{of} ({shape}), {directory.path}"
-    done, failed, again = (
-        plan.of_all(count) for count in (plan.done, plan.failed, len(plan.again))
-    )
-    there = [f"{done} there already"] if done else []
-    there += [f"{failed} there as failed (--retry-failed runs them)"] if failed else []
-    there += [f"{again} run again"] if again else []
-    there += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
+    cells = plural(plan.total(len(plan.cells)), "cell")
+    shard = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
+    covers = f"{grid.study.name}: {cells}{shard} ({shape}), {directory.path}"
+    done, failed, again = (plan.total(count) for count in (plan.done, plan.failed, len(plan.again)))
+    kept = [f"{done} there already"] if done else []
+    kept += [f"{failed} there as failed (--retry-failed runs them)"] if failed else []
+    kept += [f"{again} run again"] if again else []
+    kept += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
     if plan.shard is not None and not plan.cells and plan.share == 1:
         return [f"{covers}.", "This shard has no cell: there are more shards than cells."]
-    to_run = f"{plan.of_all(plan.to_run)} to run, {executor.in_words}"
-    about = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
-    return [covers, about + "; ".join([*there, to_run]) + ".", *source_in_words(plan)]
+    to_run = f"{plan.total(plan.to_run)} to run, {executor.description}"
+    sample = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
+    return [covers, sample + "; ".join([*kept, to_run]) + ".", *source_in_words(plan)]
 
 
 def source_in_words(plan: Plan) -> list[str]:
     """Say how many cells of other code or of other parameters there are, if there are any."""
     name, sentences = plan.grid.study.name, []
     if plan.of_other_source:
-        cells = plural(plan.of_all(plan.of_other_source), "cell")
+        cells = plural(plan.total(plan.of_other_source), "cell")
         sentences.append(
             f"The source of {name} has changed since {cells} there were trained; they are kept. "
             "Add --fresh to train all again, or --out DIR to keep both."
@@ -83,13 +82,13 @@ def estimate_in_words(plan: Plan, executor: Executor, within: float) -> str:
     """Return what a plan would take, from a probe of `within` seconds at most."""
     if not plan.batches:
         return "Nothing would run."
-    likely = estimate(plan, executor.jobs_asked, executor.device, within)
+    likely = estimate(plan, executor.requested_jobs, executor.device, within)
     nothing = "Nothing was run or written."
     memory = [] if likely.memory is None else [f"{size(likely.memory)} of memory"]
     if likely.seconds is None or likely.disk is None:
-        known = "".join(f"; about {needed}" for needed in memory)
+        needed = "".join(f"; about {words}" for words in memory)
         return (
-            f"No probe ended within {duration(within)}, so how long it takes isn't known{known}. "
+            f"No probe ended within {duration(within)}, so how long it takes isn't known{needed}. "
             f"{nothing}"
         )
     source = "From one timed probe"
@@ -104,9 +103,9 @@ def estimate_in_words(plan: Plan, executor: Executor, within: float) -> str:
 
 def jobs_in_words(executor: Executor) -> str:
     """Return how many jobs an estimate is for, and how many of them a cluster has now."""
-    there = executor.jobs
-    fewer = f" ({there} there now)" if there != executor.jobs_asked else ""
-    return f"{plural(executor.jobs_asked, 'job')}{fewer}"
+    jobs = executor.jobs
+    fewer = f" ({jobs} there now)" if jobs != executor.requested_jobs else ""
+    return f"{plural(executor.requested_jobs, 'job')}{fewer}"
 
 
 def failed_in_words(summary: Summary) -> str:
@@ -172,8 +171,8 @@ class SweepDiagram:
         """Return every point that the grid has cells at."""
         return set(itertools.product(self.grid.axes[self.x], self.grid.axes[self.y]))
 
-    def drawn(self, width: int, height: int) -> RenderableType:
-        """Return the diagram in at most so many columns and rows of cells."""
+    def render(self, width: int, height: int) -> RenderableType:
+        """Render the diagram in at most so many columns and rows of cells."""
         return phase_diagram(
             self._ascending(self.x),
             self._ascending(self.y),
@@ -257,8 +256,9 @@ class Progress:
         executor: what trains it.
         directory: where the cells are that don't run again.
         output: where to show it.
-        of_all: says what is left of several sweeps, after a share of this one's work; None where
-            there is no other.
+        speed: of the tasks that have finished.
+        time_left: says what is left of several sweeps, after a share of this one's cost; None
+            where there is no other.
 
     Attributes:
         cells: how many have been finished.
@@ -270,17 +270,18 @@ class Progress:
         executor: Executor,
         directory: RunDirectory,
         output: Console,
-        of_all: Callable[[float], str] | None = None,
+        speed: Speed,
+        time_left: Callable[[float], str] | None = None,
     ) -> None:
-        self._plan, self._executor, self._of_all = plan, executor, of_all
+        self._plan, self._executor, self._time_left = plan, executor, time_left
+        self._speed = speed
         self._directory, self._output = directory, output
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
         self.cells = self._failed = self._batches = 0
         cells = [cell for batch in plan.batches for cell in batch]
         self._cell_of = {cell.key: cell for cell in cells}
-        self._work = sum(plan.grid.study.cost(cell) for cell in cells)
-        self._work_done = 0.0
+        self._cost, self._cost_done = cost_of(plan.grid.study, cells), 0.0
         self._diagram: SweepDiagram | None = None
         self._live: Live | None = None
 
@@ -303,11 +304,10 @@ class Progress:
     def add(self, record: TaskRecord) -> None:
         """Take in a finished task, and show it."""
         cells = [self._cell_of[key] for key, _ in record.headlines]
-        work = sum(self._plan.grid.study.cost(cell) for cell in cells)
         self.cells += len(cells)
         self._failed += record.reasons.total()
         self._batches += len(record.batches)
-        self._work_done += work
+        self._cost_done += cost_of(self._plan.grid.study, cells)
         if self._diagram is not None:
             self._diagram.headline = record.headline or self._diagram.headline
             for cell, (_, headline) in zip(cells, record.headlines, strict=True):
@@ -334,7 +334,7 @@ class Progress:
         """Take the picture back, and leave the diagram."""
         if self._live is not None:
             self._live.stop()
-        if self.cells and (diagram := self._drawn()) is not None:
+        if self.cells and (diagram := self._render_diagram()) is not None:
             self._output.print(diagram)
 
     def _show(self) -> None:
@@ -350,8 +350,8 @@ class Progress:
     def _sentence(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
         now = self._time() if self.cells else self._waits_for()
-        of_all = f"; {self._of_all(self._work_done / self._work)}" if self._of_all else ""
-        return f"{self.count()}{failed}; {now}{of_all}"
+        several = f"; {self._time_left(self._cost_done / self._cost)}" if self._time_left else ""
+        return f"{self.count()}{failed}; {now}{several}"
 
     def _waits_for(self) -> str:
         """What comes before the first record: workers start, each job trains a batch."""
@@ -363,28 +363,30 @@ class Progress:
         return f"waiting for {plural(self._executor.jobs, 'worker')} to start and train {first}"
 
     def _time(self) -> str:
-        """The time so far and, by the cost of what is done and what is left, the time left."""
-        elapsed = time.monotonic() - self._began
-        so_far = f"{duration(elapsed)} so far"
-        if self._work_done <= 0 or self._batches == len(self._plan.batches):
+        """The time so far, and the time left at the speed of the finished tasks."""
+        so_far = f"{duration(time.monotonic() - self._began)} so far"
+        batches = len(self._plan.batches) - self._batches
+        if not batches:
             return so_far
-        left = elapsed * max(0.0, self._work - self._work_done) / self._work_done
-        about = f"about {duration(left)}" if left >= 1 else "less than 1 s"
-        return f"{so_far}, {about} left"
+        cost = max(0.0, self._cost - self._cost_done)
+        left = self._speed.time(cost, min(self._executor.jobs, batches))
+        if left is None:
+            return so_far
+        return f"{so_far}, {f'about {duration(left)}' if left >= 1 else 'less than 1 s'} left"
 
     def _picture(self) -> RenderableType:
         line = Table.grid(padding=(0, 1))
         sentence = Text(self._sentence())
         if self.cells:
-            bar = ProgressBar(total=self._work, completed=self._work_done, width=20)
+            bar = ProgressBar(total=self._cost, completed=self._cost_done, width=20)
             line.add_row(bar, sentence)
         else:
             line.add_row(sentence)
-        diagram = self._drawn()
+        diagram = self._render_diagram()
         return line if diagram is None else Group(diagram, line)
 
-    def _drawn(self) -> RenderableType | None:
+    def _render_diagram(self) -> RenderableType | None:
         if self._diagram is None:
             return None
         height = max(4, min(24, self._output.height - _LINES_AROUND_DIAGRAM))
-        return self._diagram.drawn(min(self._output.width, 80), height)
+        return self._diagram.render(min(self._output.width, 80), height)

@@ -16,14 +16,14 @@ from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, training_conditions
 from overfit_cli.sweeps.executors import Executor, Lost
 from overfit_cli.sweeps.plan import Plan
+from overfit_cli.sweeps.speed import MOST_BATCHES, Speed, cost_of, task_size
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import (
-    MOST_BATCHES,
+    KEPT,
     Batch,
     Task,
     TaskInterrupted,
     TaskRecord,
-    TaskSize,
     Work,
     record_of,
 )
@@ -69,6 +69,7 @@ def execute(
     executor: Executor,
     *,
     data: Mapping[str, str] | None = None,
+    speed: Speed | None = None,
     on_record: Callable[[TaskRecord], None] = lambda record: None,
 ) -> Summary:
     """Run the plan's batches; what is finished is on disk when this returns or raises.
@@ -77,8 +78,9 @@ def execute(
         plan: what to run.
         directory: where to write; it is prepared.
         execution: device, logging, and whether the first failed cell ends it.
-        executor: what trains them.
+        executor: their workers.
         data: fingerprints of the data that was read for it, to which workers are held.
+        speed: takes in the time of each task before `on_record` is called.
         on_record: called in this process after each task.
 
     Raises:
@@ -89,7 +91,8 @@ def execute(
     began = time.monotonic()
     # A cell that is trained in this process may change the folder.
     absolute = RunDirectory(directory.path.absolute(), directory.name)
-    run = _Run(plan, Work(plan.grid.study, execution, data or {}), executor)
+    work = Work(plan.grid.study, execution, data or {})
+    run = _Run(plan, work, executor, speed or Speed())
     problems, written = [], set[str]()
 
     def write(record: TaskRecord) -> str:
@@ -117,8 +120,6 @@ def execute(
                 run.summary.failed.update(record.reasons)
                 run.summary.seconds = time.monotonic() - began
                 on_record(record)
-                if execution.fail_fast and record.reasons:
-                    run.stop.set()
         except TaskInterrupted as interrupted:
             write(interrupted.record)
             raise
@@ -136,13 +137,13 @@ class _Run:
     Setting `stop` hands out no further task; those in flight end and are kept.
     """
 
-    def __init__(self, plan: Plan, work: Work, executor: Executor) -> None:
+    def __init__(self, plan: Plan, work: Work, executor: Executor, speed: Speed) -> None:
         self.summary = Summary()
         self.stop = threading.Event()
         self._work, self._executor = work, executor
         self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
-        self._costs = [sum(work.study.cost(cell) for cell in batch) for batch in plan.batches]
-        self._size = TaskSize(executor.jobs)
+        self._costs = [cost_of(work.study, batch) for batch in plan.batches]
+        self._speed = speed
         self._strikes: Counter[int] = Counter()
         self._losses = 0
 
@@ -153,17 +154,21 @@ class _Run:
         while self._waiting and not self.stop.is_set():
             for event in self._executor.run(self._work, self._tasks(), ahead):
                 if isinstance(event, Lost):
-                    yield from self._after_a_kill(event)
+                    records = self._after_a_kill(event)
                 else:
-                    self._learn(event)
-                    yield event
+                    records = self._after_a_task(event)
+                for record in records:
+                    # Before its rows are written, as tasks are handed out meanwhile.
+                    if self._work.execution.fail_fast and record.reasons:
+                        self.stop.set()
+                    yield record
 
-    def _learn(self, record: TaskRecord) -> None:
-        """Take a finished task's batches off those that wait, and learn from its time."""
-        for index in record.batches:
-            del self._waiting[index]
-        cost = sum(self._costs[index] for index in record.batches)
-        self._size.learn(cost, record.seconds)
+    def _after_a_task(self, record: TaskRecord) -> Iterator[TaskRecord]:
+        """Take a finished task's batches off those that wait, and take in its time."""
+        for number in record.batches:
+            del self._waiting[number]
+        self._speed.add(sum(self._costs[number] for number in record.batches), record.seconds)
+        yield record
 
     def _tasks(self) -> Iterator[Task]:
         """The batches that wait, a task at a time.
@@ -171,19 +176,21 @@ class _Run:
         A batch that was with a killed worker may be the culprit: half of those that were so most
         often go alone.
         """
-        most = max(self._strikes[index] for index in self._waiting)
-        suspects = [index for index in self._waiting if most and self._strikes[index] == most]
-        if suspects:
+        strikes = max(self._strikes[number] for number in self._waiting)
+        if strikes:
+            suspects = [number for number in self._waiting if self._strikes[number] == strikes]
             yield self._task(suspects[: (len(suspects) + 1) // 2])
             return
-        waiting, at = list(self._waiting), 0
-        costs = [self._costs[index] for index in waiting]
+        numbers, start = list(self._waiting), 0
+        costs = [self._costs[number] for number in numbers]
         left = sum(costs)
-        while at < len(waiting) and not self.stop.is_set():
-            end = at + self._size.choose(costs[at : at + MOST_BATCHES], left)
-            left -= sum(costs[at:end])
-            yield self._task(waiting[at:end])
-            at = end
+        while start < len(numbers) and not self.stop.is_set():
+            finished = len(self._costs) - len(self._waiting)
+            coming = costs[start : start + MOST_BATCHES]
+            end = start + task_size(coming, left, self._executor.jobs, self._speed, finished)
+            left -= sum(costs[start:end])
+            yield self._task(numbers[start:end])
+            start = end
 
     def _task(self, numbers: Sequence[int]) -> Task:
         return [(number, self._waiting[number]) for number in numbers]
@@ -195,14 +202,13 @@ class _Run:
         if self._losses > MOST_LOSSES:
             raise UserError(
                 f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
-                "--jobs need less. What is finished is kept, and the same command goes on from "
-                "there.",
+                f"--jobs need less. {KEPT}",
                 exit_code=1,
             )
         self._strikes.update(lost.batches)
         if len(lost.batches) == 1:
-            [index] = lost.batches
-            if self._strikes[index] >= CHANCES:
-                batch = self._waiting.pop(index)
+            [number] = lost.batches
+            if self._strikes[number] >= CHANCES:
+                batch = self._waiting.pop(number)
                 failures = [CellResult(cell, reason="worker killed") for cell in batch]
-                yield record_of(self._work.study, [index], failures)
+                yield record_of(self._work.study, [number], failures)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -34,12 +33,9 @@ from overfit_cli.sweeps.progress import (
 )
 from overfit_cli.sweeps.refine import Refinement
 from overfit_cli.sweeps.run import Summary, execute
+from overfit_cli.sweeps.speed import Speed
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work
-
-if TYPE_CHECKING:
-    from overfit_cli.sweeps.refine import Refinement
-
 
 LONGEST_DRY_RUN = 8.0
 LEAST_FOR_PROBE = 3.0
@@ -52,14 +48,14 @@ class Runner:
     Attributes:
         output: where to say things.
         directory: where to write.
-        executor: what trains them.
+        executor: their workers.
         shard: which part of the cells to run; None for all.
         trajectories: whether steps are logged.
         fresh: whether cells run again that are there.
         retry_failed: whether cells run again that failed.
         fail_fast: whether to stop at the first failed cell.
-        of_all: says what is left of several sweeps, after a share of this one's work; None where
-            there is no other.
+        time_left: says what is left of several sweeps, after a share of this one's cost; None
+            where there is no other.
         command: what runs the same cells again; None for what was typed.
     """
 
@@ -71,7 +67,7 @@ class Runner:
     fresh: bool = False
     retry_failed: bool = False
     fail_fast: bool = False
-    of_all: Callable[[float], str] | None = None
+    time_left: Callable[[float], str] | None = None
     command: Sequence[str] | None = None
 
     def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
@@ -108,7 +104,7 @@ class Runner:
 
     def executor_for(self, plan: Plan) -> Executor:
         """Return the executor of a plan."""
-        return self.executor.for_batches(plan.of_all(len(plan.batches)))
+        return self.executor.for_batches(plan.total(len(plan.batches)))
 
     @property
     def execution(self) -> Execution:
@@ -150,8 +146,8 @@ class Runner:
         for sentence in self.directory.prepare():
             self.output.print(sentence)
         # An empty shard's directory says what it is a part of, so that it can be merged.
-        known = plan.cells or read_manifest(self.directory.path) is not None
-        if not plan.batches and known and is_described(self.directory.path, plan.grid.study):
+        entered = plan.cells or read_manifest(self.directory.path) is not None
+        if not plan.batches and entered and is_described(self.directory.path, plan.grid.study):
             return
         executor = self.executor_for(plan)
         how: dict[str, str | int | float] = {
@@ -174,9 +170,9 @@ class Runner:
         Raises:
             KeyboardInterrupt: when interrupted, after a sentence about what is kept.
         """
-        executor = self.executor_for(plan)
+        executor, speed = self.executor_for(plan), Speed()
         with blaming(plan.grid.study, "the cost of a cell"):
-            progress = Progress(plan, executor, self.directory, self.output, self.of_all)
+            progress = Progress(plan, executor, self.directory, self.output, speed, self.time_left)
         try:
             with progress.shown():
                 return execute(
@@ -185,6 +181,7 @@ class Runner:
                     self.execution,
                     executor,
                     data=read,
+                    speed=speed,
                     on_record=progress.add,
                 )
         except KeyboardInterrupt:
@@ -230,7 +227,7 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
     Returns:
         What all rounds did together.
     """
-    total, reused, found = Summary(), 0, list[CrossingEstimate]()
+    total, reused, boundary = Summary(), 0, list[CrossingEstimate]()
     recorded = False
     settings: dict[str, int | float] = {"refine": rounds, "tolerance": refinement.search.tolerance}
     for number in range(rounds + 1):
@@ -250,22 +247,21 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
         summary = runner.run(plan, read)
         total.add(summary)
         reused += plan.done
-        found = refinement.learn(runner.directory)
+        boundary = refinement.learn(runner.directory)
         if runner.fail_fast and summary.failed:
             break
-    place = runner.directory.path
     for sentence in [
         *([f"Stale cells there, of another version: {plan.stale}."] if plan.stale else []),
-        _done(refinement, total, reused),
+        _summary_in_words(refinement, total, reused),
         *left_in_words(total),
-        *_in_words(refinement, found),
-        f"The cells are in {place}/cells.",
+        *_boundary_in_words(refinement, boundary),
+        f"The cells are in {runner.directory.path}/cells.",
     ]:
         runner.output.print(sentence)
     return total
 
 
-def _done(refinement: Refinement, total: Summary, reused: int) -> str:
+def _summary_in_words(refinement: Refinement, total: Summary, reused: int) -> str:
     failed = f", {failed_in_words(total)}" if total.failed else ""
     failed += restarts_in_words(total)
     grid = len(refinement.search.y) * len(refinement.search.seeds)
@@ -278,29 +274,28 @@ def _done(refinement: Refinement, total: Summary, reused: int) -> str:
     )
 
 
-def _in_words(refinement: Refinement, found: Sequence[CrossingEstimate]) -> list[str]:
-    """What is known of the boundary, and what isn't."""
+def _boundary_in_words(refinement: Refinement, boundary: Sequence[CrossingEstimate]) -> list[str]:
+    """Sentences on where the boundary lies, and on the values where that isn't known."""
     search, target = refinement.search, refinement.target
-    crossing = [one for one in found if one.crossing_seeds]
-    converged = [one for one in crossing if one.converged]
+    converged = [point for point in boundary if point.crossing_seeds and point.converged]
     sentences = [
         f"Where {target.value} crosses {target.threshold:g} along {target.x}, the median of "
         f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
-        f"({CONFIDENCE:.0%}) at {len(converged)} of {plural(len(found), 'value')} of {target.y}."
+        f"({CONFIDENCE:.0%}) at {len(converged)} of {plural(len(boundary), 'value')} of {target.y}."
     ]
-    for one in found:
-        name = f"{target.y} = {one.y:g}"
-        if not one.crossing_seeds:
-            side = f"stay {one.side}" if one.side else "have no number"
-            of = f"{plural(one.never_seeds, 'seed')} of {len(search.seeds)}"
-            sentences.append(f"{name}: no crossing; {of} {side}.")
+    for point in boundary:
+        name = f"{target.y} = {point.y:g}"
+        if not point.crossing_seeds:
+            side = f"stay {point.side}" if point.side else "have no number"
+            seeds = f"{plural(point.never_seeds, 'seed')} of {len(search.seeds)}"
+            sentences.append(f"{name}: no crossing; {seeds} {side}.")
             continue
-        if not one.converged:
-            known = f"±{one.half_width:.3g}" if math.isfinite(one.half_width) else "less"
-            sentences.append(f"{name}: {one.crossing:.4g}, known to {known} only.")
-        if one.never_seeds:
+        if not point.converged:
+            width = f"±{point.half_width:.3g}" if math.isfinite(point.half_width) else "less"
+            sentences.append(f"{name}: {point.crossing:.4g}, known to {width} only.")
+        if point.never_seeds:
             sentences.append(
-                f"{name}: {plural(one.never_seeds, 'seed')} of "
-                f"{one.never_seeds + one.crossing_seeds} never cross; they stay {one.side}."
+                f"{name}: {plural(point.never_seeds, 'seed')} of "
+                f"{point.never_seeds + point.crossing_seeds} never cross; they stay {point.side}."
             )
     return sentences

@@ -89,19 +89,19 @@ class _Diagram:
 
     @functools.cached_property
     def _scale(self) -> tuple[float, float, bool]:
-        known = [value for value in self.table.values() if _is_number(value)]
-        low, high = (min(known), max(known)) if known else (0.0, 0.0)
+        numbers = [value for value in self.table.values() if _is_number(value)]
+        low, high = (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
         return low, high, self.log and low > 0
 
     def _mean(self, xs: Sequence[Value], ys: Sequence[Value]) -> float | None:
         """Return the mean over a bin; None if all that arrived failed, nan if nothing arrived."""
-        found = [self.table[x, y] for x in xs for y in ys if (x, y) in self.table]
-        known = [value for value in found if _is_number(value)]
-        if not known:
-            return None if found else math.nan
+        values = [self.table[x, y] for x in xs for y in ys if (x, y) in self.table]
+        numbers = [value for value in values if _is_number(value)]
+        if not numbers:
+            return None if values else math.nan
         if self._scale[2]:
-            return math.exp(sum(map(math.log, known)) / len(known))
-        return sum(known) / len(known)
+            return math.exp(sum(map(math.log, numbers)) / len(numbers))
+        return sum(numbers) / len(numbers)
 
     def _key(self, brush: _Brush) -> Text:
         low, high, _ = self._scale
@@ -144,8 +144,8 @@ class _Brush:
             self.shade(line, 0.5, times)
         else:
             ends = (self.low, value, self.high)
-            low, at, high = map(math.log, ends) if self.log else ends
-            self.shade(line, (at - low) / (high - low), times)
+            low, middle, high = map(math.log, ends) if self.log else ends
+            self.shade(line, (middle - low) / (high - low), times)
 
     def shade(self, line: Text, fraction: float, times: int) -> None:
         """Append a cell whose value lies at `fraction`, 0 to 1, of the scale."""
@@ -156,9 +156,9 @@ class _Brush:
 @functools.cache
 def _viridis(step: int) -> Style:
     """Return a character of one colour, its shade hidden, for step 0 to 64 of the scale."""
-    at = step / 64 * (len(VIRIDIS) - 1)
-    below = min(int(at), len(VIRIDIS) - 2)
-    part = at - below
+    position = step / 64 * (len(VIRIDIS) - 1)
+    below = min(int(position), len(VIRIDIS) - 2)
+    part = position - below
     rgb = (a + part * (b - a) for a, b in zip(VIRIDIS[below], VIRIDIS[below + 1], strict=True))
     colour = Color.from_rgb(*rgb)
     return Style(color=colour, bgcolor=colour)

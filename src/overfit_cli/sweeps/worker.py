@@ -1,4 +1,4 @@
-"""Tasks of a sweep: how many batches each has, and the training of one.
+"""Tasks of a sweep: batches that a worker trains, and the record of their results.
 
 A study may raise, exit or return anything: each cell still gives one result, or the reason why it
 failed. A task's rows return as tables, which the process that the user started writes.
@@ -6,26 +6,36 @@ failed. A task's rows return as tables, which the process that the user started 
 
 from __future__ import annotations
 
+import functools
 import math
+import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cloudpickle
+
 from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.files import DATA_VARIABLE
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import MissingError, visible
+from overfit_cli.core.text import VERSION, MissingError, UserError, visible
 from overfit_cli.core.training import Execution, Training, training_conditions
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+VERSIONS = f"overfit {VERSION} on Python {sys.version_info.major}.{sys.version_info.minor}"
+"""The versions that the processes of a sweep must share."""
+
 LONGEST_REASON = 200
-FOUND_HERE = ("error: ", "diverged: ")
+FAILURE_PREFIXES = ("error: ", "diverged: ")
 """How reasons begin that a study hasn't given itself."""
 
 
@@ -46,15 +56,15 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         try:
             results = iter(study.train(batch, training)) if results is None else results
             result = next(results)
-            cell = _asked_for(left, result)
+            cell = _cell_of(left, result)
             share = (time.perf_counter() - began) / len(batch)
             result = replace(result, seconds=share, trajectory=training.trajectory(cell))
-            checked = _checked(study, result)
+            checked = _check_result(study, result)
         except StopIteration:
             break
         except (Interrupted, MissingError):
             raise
-        except BaseException as error:  # whatever a study of somebody else's raises
+        except BaseException as error:  # a study may raise anything
             reason, raised = _in_one_line(error), True
             break
         del left[cell.key]
@@ -68,7 +78,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             yield CellResult(cell, {}, steps, f"error: {reason}", seconds, logged)
 
 
-def _asked_for(left: dict[str, Cell], result: object) -> Cell:
+def _cell_of(left: dict[str, Cell], result: object) -> Cell:
     """The cell that a result is of, among those that are left.
 
     Raises:
@@ -82,7 +92,7 @@ def _asked_for(left: dict[str, Cell], result: object) -> Cell:
     return left[result.cell.key]
 
 
-def _checked(study: AnyStudy, result: CellResult) -> CellResult:
+def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
     """The result, if its numbers are numbers and belong somewhere; a failed one otherwise.
 
     A result that has nan for a measurement has diverged, whatever its study says.
@@ -91,19 +101,20 @@ def _checked(study: AnyStudy, result: CellResult) -> CellResult:
         result = replace(result, reason=visible(str(result.reason))[:LONGEST_REASON])
     for name in result.trajectory:
         if name != "step" and (why := study.column_problem(name, logged=True)):
-            return _refused(replace(result, trajectory={}), why)
+            return _failed_result(replace(result, trajectory={}), why)
     for name, value in result.measurements.items():
         if why := study.column_problem(name):
-            return _refused(result, why)
+            return _failed_result(result, why)
         if result.reason or value is None:
             continue
         if isinstance(value, str) or not _is_number(value):
-            return _refused(result, f"{name} is {value!r}")
+            return _failed_result(result, f"{name} is {value!r}")
         if math.isnan(value):
-            others: Any = {
-                key: one if _is_finite(one) else None for key, one in result.measurements.items()
+            finite: Any = {
+                key: number if _is_finite(number) else None
+                for key, number in result.measurements.items()
             }
-            return replace(result, measurements=others, reason=f"diverged: {name} isn't finite")
+            return replace(result, measurements=finite, reason=f"diverged: {name} isn't finite")
     return result
 
 
@@ -125,11 +136,11 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
         cell_table(study, [result])
         trajectory_table(study, [result])
     except Exception as error:  # a result may hold anything
-        return _refused(replace(result, trajectory={}, steps=0), _in_one_line(error))
+        return _failed_result(replace(result, trajectory={}, steps=0), _in_one_line(error))
     return result
 
 
-def _refused(result: CellResult, reason: str) -> CellResult:
+def _failed_result(result: CellResult, reason: str) -> CellResult:
     """A failed result, without the numbers, with the steps that were logged."""
     reason = f"error: {visible(reason)[:LONGEST_REASON]}"
     return replace(result, measurements={}, reason=reason)
@@ -138,7 +149,7 @@ def _refused(result: CellResult, reason: str) -> CellResult:
 def _in_one_line(error: BaseException) -> str:
     try:
         words = visible(" ".join(str(error).split()))
-    except Exception:  # an exception of somebody else's may not even have words
+    except Exception:  # an exception may fail to give its words
         words = ""
     return f"{type(error).__name__}: {words[:LONGEST_REASON]}" if words else type(error).__name__
 
@@ -146,58 +157,6 @@ def _in_one_line(error: BaseException) -> str:
 Batch = Sequence[Cell]
 Task = Sequence[tuple[int, Batch]]
 """Batches with their numbers; a worker trains them one after another and writes one part."""
-
-SECONDS = 1.0
-"""What a task should take: much more than handing it out, and little to lose by a kill."""
-
-LEAST_SECONDS = 0.25
-"""What a task near the end should still take: a part per cell costs more than the jobs gain."""
-
-MOST_BATCHES = 1000
-MOST_GROWTH = 4
-"""A task has at most so many times the batches of the one before: a time may be off."""
-
-
-@dataclass
-class TaskSize:
-    """How many batches the next task has, from how long finished ones took.
-
-    It starts with one batch. Near the end tasks are small, so that all jobs end together.
-
-    Args:
-        jobs: how many tasks run at a time.
-    """
-
-    jobs: int
-    _seconds_per_work: float | None = None
-    _last: int = 1
-
-    def learn(self, work: float, seconds: float) -> None:
-        """Take in what a task took: its cost, in the study's unit, and its time."""
-        if work > 0:
-            self._seconds_per_work = seconds / work
-
-    def choose(self, costs: Sequence[float], left: float) -> int:
-        """Return how many batches the next task has.
-
-        Args:
-            costs: of the batches that come next; more than `MOST_BATCHES` aren't looked at.
-            left: the cost of all that are left.
-        """
-        if self._seconds_per_work is None:
-            return 1
-        wanted = left
-        if self._seconds_per_work > 0:
-            least, most = (time / self._seconds_per_work for time in (LEAST_SECONDS, SECONDS))
-            wanted = min(most, max(least, left / (2 * self.jobs)))
-        total, count = 0.0, 0
-        for cost in costs[: min(MOST_BATCHES, MOST_GROWTH * self._last)]:
-            total += cost
-            if count and total > wanted:
-                break
-            count += 1
-        self._last = count
-        return count
 
 
 @dataclass(frozen=True)
@@ -279,11 +238,13 @@ def run_task(work: Work, task: Task) -> TaskRecord:
     return replace(record_of(study, numbers, results), seconds=seconds)
 
 
+KEPT = "What is finished is kept, and the same command goes on from there."
+
+
 def unable(task: Task, why: str) -> TaskRecord:
     """Return the record of a task that this process can't train at all, for a reason."""
-    kept = "What is finished is kept, and the same command goes on from there."
     numbers = tuple(number for number, _ in task)
-    return TaskRecord(numbers, (), Counter(), problem=f"{why} {kept}")
+    return TaskRecord(numbers, (), Counter(), problem=f"{why} {KEPT}")
 
 
 def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:
@@ -314,3 +275,76 @@ def _first_measurement(results: Sequence[CellResult]) -> str:
     """The first column of the first cell that is done; empty where none is."""
     done = (result.measurements for result in results if not result.reason)
     return next((name for measurements in done for name in measurements), "")
+
+
+def pickled_work(work: Work) -> bytes:
+    """Return a sweep's work with its function's files and the path of its data, to be sent.
+
+    Raises:
+        Exception: whatever pickling something in the study raises.
+    """
+    folder = os.environ.get(DATA_VARIABLE, "")
+    pickled: bytes = cloudpickle.dumps((work, folder))
+    return pickled
+
+
+def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskRecord:
+    """Train a task in this process of a cluster; the arguments are those of `Cluster._submit`.
+
+    Args:
+        versions: of overfit and Python in the process that sent it.
+        pickled: the work, from `pickled_work`.
+        pickled_task: its batches.
+
+    Raises:
+        UserError: if this process has other versions.
+    """
+    if versions != VERSIONS:
+        raise UserError(f"a worker has {VERSIONS}, and this is {versions}")
+    task: Task = cloudpickle.loads(pickled_task)
+    work, folder = _unpickle_work(pickled)
+    os.environ[DATA_VARIABLE] = folder if folder and Path(folder).exists() else _OWN_DATA
+    if not os.environ[DATA_VARIABLE]:
+        del os.environ[DATA_VARIABLE]
+    if problem := _missing_device(work.execution) or _problem_with_data(work, task):
+        return unable(task, problem)
+    return run_task(work, task)
+
+
+_OWN_DATA = os.environ.get(DATA_VARIABLE, "")
+"""The data folder of this process, for sweeps that name none."""
+
+
+@functools.lru_cache(maxsize=4)
+def _unpickle_work(pickled: bytes) -> tuple[Work, str]:
+    unpickled: tuple[Work, str] = cloudpickle.loads(pickled)
+    return unpickled
+
+
+def _missing_device(execution: Execution) -> str:
+    """A sentence where this machine lacks the GPU of the sweep; empty where it doesn't."""
+    if execution.device != "cuda":
+        return ""
+    import torch
+
+    return "" if torch.cuda.is_available() else "A worker has no CUDA device."
+
+
+def _problem_with_data(work: Work, task: Task) -> str:
+    """How the data here differs from what the sweep has read; empty where it doesn't.
+
+    A worker keeps what it has read, so it notices too that a file has changed since.
+    """
+    if not work.data:
+        return ""
+    try:
+        read = work.study.prepare([cell for _, batch in task for cell in batch])
+    except UserError as error:
+        return f"A worker lacks what {work.study.name} needs: {error}"
+    for name, fingerprint in read.items():
+        if work.data.get(name) != fingerprint:
+            return (
+                f"A worker has other data than this process: its {name} held something else when "
+                "it was read."
+            )
+    return ""

@@ -1,0 +1,270 @@
+"""The speed of training: seconds per unit of `Study.cost`, and what is read off it.
+
+A dry run measures it by probes, a sweep by its finished tasks. It gives the time that a plan takes,
+the number of batches in a task, and the time left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from multiprocessing.connection import Connection
+
+import cloudpickle
+
+from overfit_cli.core.cell import Cell
+from overfit_cli.core.files import temporary_cache
+from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.processes import start_worker
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.training import Device, Execution, training_conditions
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.part_file import cell_table
+from overfit_cli.sweeps.plan import Plan
+from overfit_cli.sweeps.worker import train_all
+
+
+@dataclass
+class Speed:
+    """How long a unit of cost takes in one job, from everything that was timed.
+
+    Attributes:
+        cost: of what was timed, in the unit of `Study.cost`.
+        seconds: that it took.
+    """
+
+    cost: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, cost: float, seconds: float) -> None:
+        """Take in what a cost took."""
+        self.cost += cost
+        self.seconds += seconds
+
+    def time(self, cost: float, jobs: int = 1, longest: float = 0.0) -> float | None:
+        """Return how many seconds a cost takes; None before anything was timed.
+
+        Args:
+            cost: of all batches.
+            jobs: how many batches run at a time.
+            longest: the cost of the longest batch, whose time more jobs don't shorten.
+        """
+        if self.cost <= 0:
+            return None
+        return max(cost / jobs, longest) * self.seconds / self.cost
+
+
+TASK_SECONDS = 1.0
+"""What a task should take: much more than handing it out, and little to lose by a kill."""
+
+LEAST_SECONDS = 0.25
+"""What a task near the end should still take: a part per cell costs more than the jobs gain."""
+
+MOST_BATCHES = 1000
+MOST_GROWTH = 4
+"""A task has at most so many times the batches that are finished: a time may be off."""
+
+
+def task_size(costs: Sequence[float], left: float, jobs: int, speed: Speed, finished: int) -> int:
+    """Return how many of the next batches make a task: about a second's work.
+
+    Near the end tasks are smaller, so that all jobs end together.
+
+    Args:
+        costs: of the next batches, at least one; more than `MOST_BATCHES` aren't looked at.
+        left: the cost of all that are left.
+        jobs: how many tasks run at a time.
+        speed: from the finished tasks.
+        finished: how many batches these had.
+    """
+    time_left = speed.time(left, jobs)
+    if time_left is None:
+        return 1
+    wanted = min(TASK_SECONDS, max(LEAST_SECONDS, time_left / 2))
+    limit = min(len(costs), MOST_BATCHES, MOST_GROWTH * finished)
+    cost = costs[0]
+    for count in range(1, limit):
+        cost += costs[count]
+        if (speed.time(cost) or 0.0) > wanted:
+            return count
+    return max(1, limit)
+
+
+SHORT = 1.0
+"""Seconds of a probe beside which its draws count; it is then timed a second time."""
+
+NEIGHBOURS = 200
+_BYTES_PER_PART = 12_000
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a few cells took that were trained for their time.
+
+    Attributes:
+        speed: at which they were trained.
+        bytes_per_cell: of a cell's row, uncompressed.
+        memory: the most bytes that their process has held so far; 0 where the system doesn't say.
+    """
+
+    speed: Speed
+    bytes_per_cell: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a plan will take.
+
+    Attributes:
+        seconds: wall time for all that is left to run; None where no probe ended in time.
+        memory: bytes, with as many cells at a time as there are jobs; None as for `seconds`, of a
+            study that leaves it to the probe.
+        disk: bytes of part files; None as for `seconds`.
+        cut: whether the clock cut the probe of a typical batch, so that a smaller one was taken.
+        longest: how long the longest batch takes, which no number of jobs can undercut; None as for
+            `seconds`.
+    """
+
+    seconds: float | None
+    memory: float | None
+    disk: float | None
+    cut: bool
+    longest: float | None = None
+
+
+def estimate(plan: Plan, jobs: int, device: Device, within: float) -> Estimate:
+    """Train the plan's middle batch, as its study shortens it, and scale up by all batches' cost.
+
+    Nothing of it is kept. Smaller probes come first, for the case that the clock cuts it.
+
+    Args:
+        plan: something to run.
+        jobs: how many batches run at a time.
+        device: what they run on.
+        within: seconds after which a probe is cut.
+    """
+    study = plan.grid.study
+    costs = [cost_of(study, batch) for batch in plan.batches]
+    batches, cells = plan.total(len(plan.batches)), [*chain.from_iterable(plan.batches)]
+    busy = min(jobs, batches)
+    declared = [needed for cell in cells if (needed := study.memory(cell)) is not None]
+    memory = busy * max(declared) if declared else None
+    probes = _probes(plan, costs, device)
+    timed = _timed_within(study, probes, device, within)
+    if not timed:
+        return Estimate(None, memory, None, cut=True)
+    last, total = timed[-1], sum(costs) / plan.share
+    parts = min(batches, (last.speed.time(total) or 0.0) / TASK_SECONDS + 1)
+    return Estimate(
+        seconds=last.speed.time(total, busy, max(costs)),
+        memory=memory or busy * last.memory or None,
+        disk=plan.total(len(cells)) * last.bytes_per_cell + _BYTES_PER_PART * parts,
+        cut=len(timed) < len(probes),
+        longest=last.speed.time(max(costs)),
+    )
+
+
+def cost_of(study: AnyStudy, cells: Sequence[Cell]) -> float:
+    """Return the cost of some cells, in the study's unit."""
+    return sum(study.cost(cell) for cell in cells)
+
+
+def _probes(plan: Plan, costs: Sequence[float], device: Device) -> list[list[Cell]]:
+    """What to time, the cheapest first: the study's default cell, a cheap batch, the middle one."""
+    study = plan.grid.study
+    order = sorted(range(len(costs)), key=costs.__getitem__)
+    typical = plan.batches[order[len(order) // 2]]
+    if plan.share < 1:
+        typical = _batch_of(typical[0], plan.grid, device)
+    middle = [study.probe(cell) for cell in typical]
+    smaller = [[study.probe(cell) for cell in plan.batches[order[0]]]]
+    if all(info.default is not None for info in describe(study.parameters).values()):
+        default = Cell(study.name, study.version, study.parameters(), seed=0)
+        smaller.append([study.probe(default)])
+    limit = cost_of(study, middle) / 2
+    cheaper = [probe for probe in smaller if cost_of(study, probe) < limit]
+    return [*sorted(cheaper, key=lambda probe: cost_of(study, probe)), middle]
+
+
+def _batch_of(cell: Cell, grid: Grid, device: Device) -> list[Cell]:
+    """The batch that a cell would be in, from its neighbours along the longest axis.
+
+    An outline's own batches are of cells that lie far apart, and share less.
+    """
+    longest = max(grid.axes, key=lambda axis: len(grid.axes[axis]), default="")
+    values: dict[str, tuple[Value, ...]] = {
+        name: (getattr(cell.parameters, name),) for name in grid.values
+    }
+    if longest:
+        index = grid.values[longest].index(values[longest][0])
+        values[longest] = grid.values[longest][max(0, index - NEIGHBOURS) : index + NEIGHBOURS]
+    row = replace(grid, values=values, seeds=(cell.seed,)).cells()
+    return next(batch for batch in grid.study.batches(row, device) if cell in batch)
+
+
+def _timed_within(
+    study: AnyStudy, probes: Sequence[list[Cell]], device: Device, within: float
+) -> list[Probe]:
+    """The probes that end in time, each after the one before, in a process that can be ended."""
+    deadline = time.monotonic() + within
+    processes = multiprocessing.get_context("spawn")
+    mine, theirs = processes.Pipe(duplex=False)
+    arguments = (os.getpid(), theirs, cloudpickle.dumps((study, probes)), device)
+    timed = list[Probe]()
+    with temporary_cache(), mine, theirs:
+        worker = processes.Process(target=_send_probes, args=arguments, daemon=True)
+        worker.start()
+        theirs.close()  # so that its end shows here
+        try:
+            # At the end of the pipe: a worker that died.
+            with contextlib.suppress(EOFError):
+                while len(timed) < len(probes) and mine.poll(max(0.0, deadline - time.monotonic())):
+                    timed.append(mine.recv())
+        finally:
+            worker.kill()
+            worker.join()
+    return timed
+
+
+def _send_probes(parent: int, out: Connection, pickled: bytes, device: Device) -> None:
+    """Train the probes in a process of their own, and send what is found as it is found."""
+    start_worker(parent)
+    study, probes = cloudpickle.loads(pickled)
+    with training_conditions():
+        _timed(study, probes[0], device)  # it pays for imports
+        for probe in probes:
+            out.send(_timed(study, probe, device))
+
+
+def _timed(study: AnyStudy, cells: list[Cell], device: Device) -> Probe:
+    """Train a probe in this process; a short one twice, because the first pays for draws."""
+    execution = Execution(device=device)
+    seconds = 0.0
+    for _ in range(2):
+        began = time.perf_counter()
+        results = list(train_all(study, cells, execution))
+        seconds = time.perf_counter() - began
+        if seconds > SHORT:
+            break
+    return Probe(
+        speed=Speed(cost_of(study, cells), seconds),
+        bytes_per_cell=cell_table(study, results).nbytes / len(cells),
+        memory=_most_memory(),
+    )
+
+
+def _most_memory() -> float:
+    """The most bytes that this process has held; 0 where the system doesn't say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0.0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
