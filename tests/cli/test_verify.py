@@ -134,8 +134,8 @@ def test_the_record_says_what_was_drawn_and_who_trained_it(drawn: Path) -> None:
 
 def test_what_python_drew_is_verified(folder: Path) -> None:
     """Also a figure that a notebook showed before it was saved, which is laid out anew then."""
-    toy, looks = folder / "results/toy", {"law": "n = snr", "log": "x,y", "cmap": "cividis"}
-    overfit_cli.draw("heatmap", toy, **looks, dpi=60, out=folder / "python.png")
+    out, toy = folder / "python.png", folder / "results/toy"
+    overfit_cli.draw("heatmap", toy, law="n = snr", log="x,y", cmap="cividis", dpi=60, out=out)
     with contextlib.chdir(folder):
         overfit_cli.compare("one", Path("given.csv"), where="n=2", out="compared.svg")
         figure = overfit_cli.draw("heatmap", "one", title="Shown", size="column", dpi=60)
@@ -202,8 +202,7 @@ def test_data_that_is_nowhere_is_missing_until_it_is_named(
         assert said.startswith(f"{name}: not verified.\n")
         assert f"  {lost} isn't here; name it with --from.\n" in said
         assert said.endswith("Without its data the picture can't be drawn again.\n")
-    named = verify(name, f"--from={moved}", cwd=folder)
-    assert f" in {moved}, unchanged." in named
+    assert f" in {moved}, unchanged." in verify(name, f"--from={moved}", cwd=folder)
 
 
 @pytest.mark.parametrize("named", [["one", "moved"], ["moved", "one"], ["moved"]])
