@@ -1,20 +1,18 @@
-"""A picture with a record that has every field and awkward texts."""
+"""A picture with a record that has every field and awkward texts, and files that hold a record."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
-from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.picture import Picture, new_figure, styled
-from overfit_cli.figures.record import (
-    ComparisonRecord,
-    FigureRecord,
-    FileRecord,
-    LookRecord,
-    RunRecord,
-)
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
-RUN = RunRecord(
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.figures.picture import Look, Picture, new_figure, styled
+from overfit_cli.figures.record import ComparisonRecord, FigureRecord, SourceRecord
+
+RUN = SourceRecord(
     path="results/Löss (1)",
     beside="..",
     study="toy",
@@ -36,28 +34,18 @@ RECORD = FigureRecord(
         x="snr", threshold=0.1, law=("n = 1 / 3", "n < )"), log=frozenset({"y", "x", "value"})
     ),
     where=("n=2:4",),
-    look=LookRecord(
-        title="]]>", width=85 / 25.4, dpi=50, settings={"font.size": 9.5, "a": [None, True]}
-    ),
+    look=Look("]]>", width=85 / 25.4, dpi=50, settings={"font.size": 9.5, "a": [None, True]}),
     runs=(RUN, OTHER),
     minus=OTHER,
 )
-COMPARED = FigureRecord(
-    schema=1,
-    overfit="0.1.0",
-    packages={"numpy": "2.0"},
-    figure="difference",
-    where=("n=2:4",),
-    runs=(RUN,),
-    compared=ComparisonRecord(
-        columns=("test_loss", "steps"),
-        where_a=("snr=1",),
-        where_b=("snr=2:4", "seed=0"),
-        interpolate=True,
-        published=FileRecord(path="Löss.CSV", beside="../x", name='"<&>', data="cd" * 32),
-    ),
+HOW = ComparisonRecord(
+    columns=("test_loss", "steps"),
+    where_a=("snr=1",),
+    where_b=("snr=2:4", "seed=0"),
+    interpolate=True,
+    published=SourceRecord(path="Löss.CSV", beside="../x", name='"<&>', data="cd" * 32),
 )
-"""That of a comparison with published numbers."""
+COMPARED = RECORD.model_copy(update={"runs": (RUN,), "minus": None, "compared": HOW})
 
 
 @styled
@@ -67,3 +55,11 @@ def picture(record: FigureRecord | None = RECORD) -> Picture:
     axes.plot([0, 1, 4])
     figure.metadata = record.metadata() if record is not None else {}
     return figure
+
+
+def with_text(text: str) -> bytes:
+    """A PNG file with this as its record."""
+    metadata, file = PngInfo(), io.BytesIO()
+    metadata.add_text("overfit", text)
+    Image.new("RGB", (2, 2)).save(file, "PNG", pnginfo=metadata)
+    return file.getvalue()

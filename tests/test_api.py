@@ -23,7 +23,7 @@ from overfit_cli.core.registry import find_study
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Training
-from overfit_cli.figures.record import difference_of
+from overfit_cli.figures.record import same_picture
 from tests.command import call, environment
 
 SCRIPT = """
@@ -383,7 +383,7 @@ def test_python_draws_as_the_command_does(tmp_path: Path) -> None:
     shows = ("--from=a", "--from=b", "--law=snr = N", "--law=snr = 2", "--log=x,value")
     call("plot", "heatmap", *shows, *look, "--out=command.png", cwd=tmp_path)
     drawn = [(tmp_path / name).read_bytes() for name in ("python.png", "command.png")]
-    assert difference_of("png", *drawn) == ""
+    assert same_picture("png", *drawn)
     less = overfit_cli.draw("heatmap", tmp_path / "a", minus=tmp_path / "b")
     assert "less that of b" in less.caption
 

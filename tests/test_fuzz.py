@@ -24,7 +24,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import UserError, escape_markdown, is_text, visible
 from overfit_cli.figures.look import look_of_record
 from overfit_cli.figures.picture import image
-from overfit_cli.figures.record import parse_record, read_record
+from overfit_cli.figures.record import read_record
 from overfit_cli.report.published import read_published
 from overfit_cli.stats.equations import parse_equation
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
@@ -40,7 +40,7 @@ from overfit_cli.sweeps.part_file import (
 from overfit_cli.sweeps.presets import find_preset, preset_texts
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds
 from overfit_cli.sweeps.worker import storable
-from tests.recorded_picture import COMPARED, RECORD, picture
+from tests.recorded_picture import COMPARED, RECORD, picture, with_text
 from tests.toy_runs import TOY, toy_cells
 
 LENGTH = os.environ.get("OVERFIT_FUZZ")
@@ -299,7 +299,7 @@ def test_a_mangled_figure_is_read_or_refused_in_a_sentence(content: bytes) -> No
         one_line(error)
         return
     assert kind in FIGURES
-    assert parse_record(record.text()) == record
+    assert read_record(with_text(record.text()))[1] == record
 
 
 WHOLE, OF_SIDES = (json.loads(record.text()) for record in (RECORD, COMPARED))
@@ -318,7 +318,7 @@ def test_an_edited_record_is_read_or_refused_in_a_sentence(
 ) -> None:
     given = {**WHOLE, **changed, "look": {**WHOLE["look"], "settings": style, **look}}
     try:
-        record = parse_record(json.dumps(given))
+        _, record = read_record(with_text(json.dumps(given)))
         look_of_record(record.look)
     except UserError as error:
         one_line(error)
@@ -331,7 +331,7 @@ def test_an_edited_record_of_a_comparison_is_too(
 ) -> None:
     compared = {**HOW, "published": {**HOW["published"], **file}, **how}
     try:
-        parse_record(json.dumps({**OF_SIDES, "compared": compared}))
+        read_record(with_text(json.dumps({**OF_SIDES, "compared": compared})))
     except UserError as error:
         one_line(error)
 

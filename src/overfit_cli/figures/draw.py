@@ -14,10 +14,10 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, BadValue, UserError, nearest
 from overfit_cli.figures.caption import caption
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
-from overfit_cli.figures.look import record_of_look
+from overfit_cli.figures.look import as_recorded
 from overfit_cli.figures.panels import difference, side_by_side
 from overfit_cli.figures.picture import Look, Picture, looking
-from overfit_cli.figures.record import FigureRecord, RunRecord, record_of_cells, versions
+from overfit_cli.figures.record import FigureRecord, SourceRecord, record_of_cells, versions
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.store import RunDirectory
@@ -112,7 +112,7 @@ def record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> 
         figure=request.figure,
         options=request.options,
         where=tuple(request.where),
-        look=record_of_look(look),
+        look=as_recorded(look),
         runs=tuple(runs),
         minus=minus,
     )
@@ -125,7 +125,7 @@ def record_of_run(
     options: FigureOptions,
     out: Path | None = None,
     name: str = "",
-) -> RunRecord:
+) -> SourceRecord:
     """Return the record of a run directory: the cells that it gives the figure.
 
     Logged steps count where the figure reads them, and times where it draws them.

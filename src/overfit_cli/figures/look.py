@@ -12,16 +12,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import matplotlib
 from cycler import Cycler, cycler
-from pydantic import JsonValue
 
 from overfit_cli.core.text import BadValue, UserError, is_text, nearest, shorten
 from overfit_cli.core.values import whole_number
 from overfit_cli.figures.picture import Look
-from overfit_cli.figures.record import LookRecord
 from overfit_cli.figures.style import COLUMN, PAGE
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)?")
@@ -142,53 +140,45 @@ def _is_installed(family: str) -> bool:
     return family in font_family_aliases or family in fontManager.get_font_names()
 
 
-def record_of_look(look: Look) -> LookRecord:
-    """Return the record of a look; a colour cycle is an object of lists by property."""
-    return LookRecord(
-        title=look.title,
-        width=look.width,
-        height=look.height,
-        dpi=look.dpi,
-        settings={name: _to_json(value) for name, value in look.settings.items()},
-    )
+def as_recorded(look: Look) -> Look:
+    """Return a look with settings as JSON: a cycle of colours is its properties' lists by name."""
+    return replace(look, settings={name: _as_json(value) for name, value in look.settings.items()})
 
 
-def _to_json(value: Any) -> JsonValue:
+def _as_json(value: Any) -> Any:
     if isinstance(value, Cycler):
-        return {name: _to_json(values) for name, values in value.by_key().items()}
+        return {name: _as_json(values) for name, values in value.by_key().items()}
     if isinstance(value, list | tuple):
-        return [_to_json(item) for item in value]
+        return [_as_json(item) for item in value]
     if isinstance(value, Enum):
-        return _to_json(value.value)
+        return _as_json(value.value)
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 
-def look_of_record(record: LookRecord) -> Look:
-    """Return the look in a figure's record; the record may have been edited.
+def look_of_record(recorded: Look) -> Look:
+    """Return the look that a figure's record holds; the record may have been edited.
 
     Raises:
         UserError: if it cannot be drawn, or matplotlib would run code for it.
     """
-    sides = [side for side in (record.width, record.height) if side is not None]
+    sides = [side for side in (recorded.width, recorded.height) if side is not None]
     if not all(SMALLEST <= side <= LARGEST for side in sides):
         raise UserError(f"its record names sides of {sides} inches.")
-    look = read_look(record.title, None, record.dpi, None)
-    settings = _settings_of_json(record.settings)
-    return replace(look, width=record.width, height=record.height, settings=settings)
+    read_look(recorded.title, None, recorded.dpi, None)
+    return replace(recorded, settings=_settings_of_json(recorded.settings))
 
 
-def _settings_of_json(recorded: Mapping[str, JsonValue]) -> dict[str, Any]:
+def _settings_of_json(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return matplotlib's settings; none of them runs code or LaTeX."""
     if not isinstance(recorded.get(_CYCLE, {}), dict):
         raise UserError(f"its style has {_CYCLE} as a text, which some matplotlibs run as code.")
     try:
-        settings_given = {
-            name: cycler(**cast("dict[str, list[Any]]", value)) if name == _CYCLE else value
-            for name, value in recorded.items()
+        given = {
+            name: cycler(**value) if name == _CYCLE else value for name, value in recorded.items()
         }
-        settings = {str(name): value for name, value in matplotlib.RcParams(settings_given).items()}
-    except Exception as error:  # matplotlib expects texts, and raises many errors for others
-        reason = shorten(str(error).strip())
-        raise UserError(f"its style is none of matplotlib's: {reason}.") from None
+        settings = {str(name): value for name, value in matplotlib.RcParams(given).items()}
+    except Exception as error:  # matplotlib expects texts, and fails in many ways on others
+        raise UserError(f"its style isn't matplotlib's: {shorten(str(error).strip())}.") from None
     if settings.get("text.usetex"):
         raise UserError("its style has LaTeX set the text, which isn't run for a file's sake.")
     if flaw := _flaw(settings):

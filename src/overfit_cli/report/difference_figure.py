@@ -24,8 +24,7 @@ from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.record import (
     ComparisonRecord,
     FigureRecord,
-    FileRecord,
-    RunRecord,
+    SourceRecord,
     path_beside,
     record_of_cells,
     versions,
@@ -164,7 +163,7 @@ def record_of_comparison(
     published = None
     if b.is_published:
         data, beside = digest_of_file(b.path), path_beside(b.path, out)
-        published = FileRecord(path=b.path.as_posix(), beside=beside, name=names[1], data=data)
+        published = SourceRecord(path=b.path.as_posix(), beside=beside, name=names[1], data=data)
     return FigureRecord(
         schema=1,
         overfit=VERSION,
@@ -184,12 +183,12 @@ def record_of_comparison(
     )
 
 
-def record_of_side(side: Side, column: str, out: Path | None = None, name: str = "") -> RunRecord:
+def record_of_side(
+    side: Side, column: str, out: Path | None = None, name: str = ""
+) -> SourceRecord:
     """Return the record of a side that is a run; times count where `column` is `seconds`."""
-    seconds = column == "seconds"
-    return record_of_cells(
-        side.path, side.study.name, side.cells, seconds=seconds, out=out, name=name
-    )
+    study, seconds = side.study.name, column == "seconds"
+    return record_of_cells(side.path, study, side.cells, seconds=seconds, out=out, name=name)
 
 
 def digest_of_file(path: Path) -> str:
