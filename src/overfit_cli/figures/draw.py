@@ -83,19 +83,15 @@ def draw_figure(request: Request) -> Picture:
         first,
         *(figure_and_data(request.figure, other, request.where)[1] for other in others),
     ]
-    picture = draw_parts(request, figure, parts)
-    picture.metadata = record_of(request, figure, parts).metadata()
+    asked = resolve_symbols(request.options, first.study)
+    data = _compared(request, parts, asked.value or figure.options.value)
+    commands = commands_behind([source.path for source in request.sources], request.command)
+    picture = drawn(figure, data, asked, commands, request.look)
+    picture.metadata = _record_of(request, figure, parts).metadata()
     return picture
 
 
-def record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> FigureRecord:
-    """Return the record of a figure.
-
-    Args:
-        request: the request.
-        figure: the figure that it names.
-        parts: the data of each of the request's sources.
-    """
+def _record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> FigureRecord:
     look = request.look or Look()
     names = request.called() if len(request.sources) > 1 else [""]
     runs = [
@@ -143,23 +139,6 @@ def record_of_run(
         steps = data.trajectories[data.trajectories["key"].isin(cells["key"])]
     seconds = "seconds" in (options.value, figure.options.value)
     return record_of_cells(path, data.study.name, cells, steps, seconds=seconds, out=out, name=name)
-
-
-def draw_parts(request: Request, figure: Figure, parts: Sequence[FigureData]) -> Picture:
-    """Draw a figure of what its run directories hold, with its caption.
-
-    Args:
-        request: the request.
-        figure: the figure that it names.
-        parts: the data of each of the request's sources.
-
-    Raises:
-        UserError: as `draw_figure` does.
-    """
-    asked = resolve_symbols(request.options, parts[0].study)
-    data = _compared(request, parts, asked.value or figure.options.value)
-    commands = commands_behind([source.path for source in request.sources], request.command)
-    return drawn(figure, data, asked, commands, request.look)
 
 
 def drawn(
