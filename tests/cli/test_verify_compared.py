@@ -230,7 +230,7 @@ def test_a_file_that_can_not_be_read_any_more_is_a_sentence(folder: Path) -> Non
     (folder / "given.csv").write_text("n;snr;test_loss\n1;1;1.5\n")
     said = verify("points.png", cwd=folder, expect=1)
     assert "given.csv has changed: it has other content." in said
-    assert "can't be drawn again here: given.csv: semicolons separate its columns" in said
+    assert "can't be drawn again here: given.csv: toy has no parameter" in said
 
 
 def test_an_edited_picture_is_caught(folder: Path) -> None:
@@ -250,7 +250,10 @@ def test_an_edited_drawing_is_caught(folder: Path, name: str, mark: bytes) -> No
 
 HOW: list[tuple[dict[str, Any], str]] = [
     ({"columns": ["draw"]}, "it is another picture: "),
-    ({"columns": ["loss\x1b"]}, "can't be drawn again here: --value loss\\x1b: toy measures no"),
+    (
+        {"columns": ["loss\x1b"]},
+        "drawn again here: --value loss\\x1b: A a has no number of it",
+    ),
     ({"where_a": ["n=1"]}, "a has changed: the figure would be drawn from 6 cells."),
     ({"where_a": ["n=9"]}, "a can't be used: --where-a n=9: no cell has that"),
     ({"where_b": ["\u202e"]}, "b can't be used: --where-b \\u202e: write NAME=VALUE"),

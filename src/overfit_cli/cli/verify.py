@@ -117,7 +117,7 @@ def _find_run(record: FigureRecord, index: int, file: Path, named: Sequence[Path
 
 def _find_file(published: FileRecord, file: Path, named: Sequence[Path]) -> Source | None:
     """Return the CSV file with the recorded content, or else the first that could be it."""
-    from overfit_cli.report.difference_figure import digest_of_file
+    from overfit_cli.report.compare_figure import digest_of_file
 
     name = Path(published.path).name
     inside = [path / name if path.is_dir() else path for path in named]
@@ -155,15 +155,15 @@ def _shown(path: Path) -> Path:
 def _load(record: FigureRecord, index: int, path: Path) -> Source:
     """Return the data of a run as if it lay at `path`, loaded by the code that draws it."""
     from overfit_cli.figures.draw import figure_and_data, record_of_run
-    from overfit_cli.report.difference_figure import record_of_side
-    from overfit_cli.report.sides import load_run
+    from overfit_cli.report.compare import load_side
+    from overfit_cli.report.compare_figure import record_of_side
     from overfit_cli.sweeps.store import RunDirectory
 
     data: Any
     try:
         if record.compared is not None:
             where = (record.compared.where_a, record.compared.where_b)[index]
-            data = load_run(path, "AB"[index], record.where, where)
+            data = load_side(path, "AB"[index], record.where, where)
             now = record_of_side(data, record.compared.columns[0])
         else:
             figure, data = figure_and_data(record.figure, RunDirectory(path), record.where)
@@ -311,9 +311,8 @@ def _draw(record: FigureRecord, sources: Sequence[Source]) -> Picture:
     from overfit_cli.core.registry import figures_of
     from overfit_cli.figures.draw import Request, draw_parts
     from overfit_cli.figures.look import checked_colour_map, look_of_record
-    from overfit_cli.report.difference_figure import draw_difference
-    from overfit_cli.report.differences import compare_loaded
-    from overfit_cli.report.sides import load_points
+    from overfit_cli.report.compare import compare_loaded, load_side
+    from overfit_cli.report.compare_figure import draw_difference
     from overfit_cli.sweeps.store import RunDirectory
 
     data = [source.data for source in sources]
@@ -322,7 +321,7 @@ def _draw(record: FigureRecord, sources: Sequence[Source]) -> Picture:
     if compared is not None:
         if compared.published is not None:
             path = sources[-1].path
-            data[1] = load_points(path, data[0], record.where, compared.where_b)
+            data[1] = load_side(path, "B", record.where, compared.where_b, data[0])
             names.append(compared.published.name)
         a, b = data
         comparison = compare_loaded(a, b, compared.columns, interpolated=compared.interpolate)
@@ -372,7 +371,7 @@ def verify(
     data_folder: DataFolder = None,
 ) -> int:
     """Say whether a figure's data is here, unchanged, and with --redraw gives the same picture."""
-    from overfit_cli.report.differences import is_csv
+    from overfit_cli.report.compare import is_csv
 
     use_data(data_folder)
     paths = [path for text in files if (path := read_path("FILE", text))]

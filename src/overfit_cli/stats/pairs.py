@@ -6,8 +6,7 @@ value of a swept parameter for each setting of the others.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -121,35 +120,70 @@ def _over_seeds(cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str
     return cells[~place.duplicated()].reset_index(drop=True)
 
 
-Floats = NDArray[np.float64]
-
-
-def between(axes: Sequence[Floats], values: Floats, points: Floats) -> Floats:
-    """Return what lies at some points, multilinear between the corners of the box around each.
+def interpolate(
+    cells: pd.DataFrame,
+    points: pd.DataFrame,
+    axes: Mapping[str, bool],
+    settings: Sequence[str],
+    columns: Sequence[str],
+) -> pd.DataFrame:
+    """Return cells at points between those of a table, seed by seed, with linear numbers.
 
     Args:
-        axes: the grid's values along each axis, ascending, two or more of each.
-        values: the numbers on the grid, shape (values of the first axis, of the second, ...); nan
-            where there is none.
-        points: shape (points, axes).
+        cells: one row per cell, with `seed`, `status`, the parameters and the columns.
+        points: one row per point, with the parameters.
+        axes: the parameters along which is interpolated, and whether in their logarithm.
+        settings: the parameters whose values must be those of a point.
+        columns: the measured columns.
 
     Returns:
-        Shape (points,): nan beyond the grid, and where a corner that counts has no number.
+        A row for each seed and point with a number in some column. There is none beyond a seed's
+        cells, and beside one that failed or is missing.
     """
-    corners, shares, outside = [], [], np.zeros(len(points), dtype=np.bool_)
-    for axis, at in zip(axes, points.T, strict=True):
-        below = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, len(axis) - 2)
-        corners.append(below)
-        shares.append((at - axis[below]) / (axis[below + 1] - axis[below]))
-        outside |= (at < axis[0]) | (at > axis[-1])
-    total = np.zeros(len(points))
-    for sides in itertools.product((0, 1), repeat=len(axes)):
-        weights = np.ones(len(points))
-        for side, share in zip(sides, shares, strict=True):
-            weights = weights * (share if side else 1 - share)
-        place = tuple(below + side for below, side in zip(corners, sides, strict=True))
-        total += np.where(weights == 0, 0.0, weights * values[place])  # nothing times nan is nan
-    return np.where(outside, np.nan, total)
+    by_setting = dict(list(points.groupby(places(points, settings))))
+    grids = [
+        _interpolate_grid(grid, by_setting[setting], axes, settings, columns)
+        for (_, setting), grid in cells.groupby([cells["seed"], places(cells, settings)])
+        if setting in by_setting
+    ]
+    with_rows = [rows for rows in grids if len(rows)]
+    return pd.concat(with_rows) if with_rows else cells.iloc[:0]
+
+
+def _interpolate_grid(
+    cells: pd.DataFrame,
+    points: pd.DataFrame,
+    axes: Mapping[str, bool],
+    settings: Sequence[str],
+    columns: Sequence[str],
+) -> pd.DataFrame:
+    """Interpolate the cells of one seed and one setting."""
+    from scipy.interpolate import RegularGridInterpolator
+
+    coordinates = [_rounded(cells[name]) for name in axes]
+    levels = [np.unique(values) for values in coordinates]
+    if min(map(len, levels)) < 2:
+        return points.iloc[:0]
+    grid = np.full([*map(len, levels), len(columns)], np.nan)
+    index = tuple(map(np.searchsorted, levels, coordinates))
+    grid[index] = np.column_stack([finite(cells, column) for column in columns])
+    with np.errstate(divide="ignore", invalid="ignore"):  # what has no logarithm lies beyond
+        scaled = [np.log(x) if log else x for x, log in zip(levels, axes.values(), strict=True)]
+        targets = [
+            np.log(x) if log else x
+            for x, log in ((_rounded(points[name]), log) for name, log in axes.items())
+        ]
+    linear = RegularGridInterpolator(scaled, grid, bounds_error=False, fill_value=np.nan)
+    rows = cells.iloc[[0] * len(points)].set_index(points.index)  # what doesn't vary
+    rows = rows.assign(**{name: points[name] for name in [*axes, *settings]}, status="done")
+    rows[list(columns)] = linear(np.column_stack(targets))
+    known: pd.DataFrame = rows[rows[list(columns)].notna().any(axis=1)]
+    return known
+
+
+def _rounded(values: pd.Series[Any]) -> NDArray[np.float64]:
+    """Values of a parameter as numbers, to the digits by which places are told apart."""
+    return np.array([float(as_place(float(value))) for value in values])
 
 
 def best_of_sweep(cells: pd.DataFrame, swept: str, others: list[str], best_in: str) -> pd.DataFrame:
