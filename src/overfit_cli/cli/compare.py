@@ -124,11 +124,9 @@ def _written(value: object) -> str:
 
 
 def as_json(comparison: Comparison, tolerance: float | None = None) -> str:
-    """Return a comparison as JSON; numbers that aren't finite are null.
+    """Return a comparison as JSON, with what differs by more than a tolerance, if there is one.
 
-    Args:
-        comparison: the comparison.
-        tolerance: beyond which two sides differ; None where none is asked for.
+    Numbers that aren't finite are null.
     """
     by_seed = comparison.pairs.by == "seed"
     content = {

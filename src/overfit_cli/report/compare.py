@@ -76,11 +76,8 @@ class Side:
     def columns(self) -> list[str]:
         """Return the measured columns with numbers, the headline first; without `seconds`."""
         names = [self.study.headline, *(column.name for column in self.study.columns), "steps"]
-        return [
-            name
-            for name in dict.fromkeys(names)
-            if name in self.cells and finite(self.cells, name).notna().any()
-        ]
+        present = [name for name in dict.fromkeys(names) if name in self.cells]
+        return [name for name in present if finite(self.cells, name).notna().any()]
 
 
 def load_side(
@@ -95,9 +92,8 @@ def load_side(
     Args:
         path: the run directory, or the CSV file.
         letter: `A` or `B`.
-        where: conditions that choose cells of both sides; those on columns that a file of published
-            points lacks choose cells of the run alone.
-        where_here: conditions that choose cells of this side.
+        where: conditions on both sides; those on columns that a CSV file lacks don't apply to it.
+        where_here: conditions on this side.
         other: the run that published points are compared with; None for a run.
 
     Raises:
@@ -163,8 +159,8 @@ class Comparison:
         paths = [side.path.resolve() for side in (self.a, self.b)]
         alike = paths[0].name == paths[1].name and paths[0] != paths[1]
         a, b = (
-            f"{side.path if alike else path.name}"
-            f"{' (' + ', '.join(side.where) + ')' if side.where else ''}"
+            (str(side.path) if alike else path.name)
+            + (f" ({', '.join(side.where)})" if side.where else "")
             for side, path in zip((self.a, self.b), paths, strict=True)
         )
         return a, b
@@ -247,15 +243,8 @@ def compare_sides(
 ) -> Comparison:
     """Compare a run directory with another, or with a CSV file of published numbers.
 
-    Args:
-        a: a run directory.
-        b: another, or a file whose name ends in `.csv`.
-        values: the measured columns to compare; empty for all that both have numbers of.
-        where, where_a, where_b: conditions that choose cells of both or of one: `n=5:20`.
-        interpolated: whether to interpolate A's cells at those points of B where A has none.
-
-    Raises:
-        UserError: if a side can't be read, they share no cell or no column, or a column is unknown.
+    The arguments and the errors are those of `overfit_cli.compare`; `interpolated` is its
+    `interpolate`.
     """
     if is_csv(a):
         raise UserError(f"A {a}: A is a run directory; name the CSV file second.")
@@ -307,12 +296,11 @@ def _pair_parameters(a: Side, b: Side) -> tuple[list[str], dict[str, dict[str, V
         first, second = a.values(name), b.values(name)
         if len(first) > 1 or len(second) > 1:
             names.append(name)
-            lacking, other = (b, a) if name in a.parameters else (a, b)
-            if name not in lacking.parameters:
-                raise UserError(
-                    f"{lacking.letter} {lacking.path}: it has no column {name}, which varies in "
-                    f"{other.letter}; choose one value with where-{other.letter.lower()}."
-                )
+            side, other = (b, a) if name in a.parameters else (a, b)
+            if name not in side.parameters:
+                choose = f"choose one value with where-{other.letter.lower()}."
+                lack = f"it has no column {name}, which varies in {other.letter}; {choose}"
+                raise UserError(f"{side.letter} {side.path}: {lack}")
         elif first and second and as_place(first[0]) != as_place(second[0]):
             settings[name] = {"a": first[0], "b": second[0]}
     return names, settings
