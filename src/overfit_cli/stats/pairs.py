@@ -167,12 +167,8 @@ def _interpolate_grid(
     grid = np.full([*map(len, levels), len(columns)], np.nan)
     index = tuple(map(np.searchsorted, levels, coordinates))
     grid[index] = np.column_stack([finite(cells, column) for column in columns])
-    with np.errstate(divide="ignore", invalid="ignore"):  # what has no logarithm lies beyond
-        scaled = [np.log(x) if log else x for x, log in zip(levels, axes.values(), strict=True)]
-        targets = [
-            np.log(x) if log else x
-            for x, log in ((_rounded(points[name]), log) for name, log in axes.items())
-        ]
+    scaled = [_scale(x, log) for x, log in zip(levels, axes.values(), strict=True)]
+    targets = [_scale(_rounded(points[name]), log) for name, log in axes.items()]
     linear = RegularGridInterpolator(scaled, grid, bounds_error=False, fill_value=np.nan)
     rows = cells.iloc[[0] * len(points)].set_index(points.index)  # what doesn't vary
     rows = rows.assign(**{name: points[name] for name in [*axes, *settings]}, status="done")
@@ -184,6 +180,14 @@ def _interpolate_grid(
 def _rounded(values: pd.Series[Any]) -> NDArray[np.float64]:
     """Values of a parameter as numbers, to the digits by which places are told apart."""
     return np.array([float(as_place(float(value))) for value in values])
+
+
+def _scale(values: NDArray[np.float64], logarithmic: bool) -> NDArray[np.float64]:
+    """Return values on the scale of an axis; nan for what has no logarithm."""
+    if not logarithmic:
+        return values
+    scaled: NDArray[np.float64] = np.full_like(values, np.nan)
+    return np.log(values, out=scaled, where=values > 0)
 
 
 def best_of_sweep(cells: pd.DataFrame, swept: str, others: list[str], best_in: str) -> pd.DataFrame:
