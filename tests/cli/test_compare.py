@@ -77,11 +77,11 @@ def test_flipped_labels_are_compared_with_clean_ones(flipped: Path) -> None:
             apart[seed, i, j] = second - first
         by_seed = apart.mean(axis=(1, 2))
         half = T2 * by_seed.std(ddof=1) / np.sqrt(3)
-        [one] = [one for one in kept["columns"] if one["column"] == column]
-        assert one["difference"]["value"] == pytest.approx(by_seed.mean())
-        assert one["difference"]["low"] == pytest.approx(by_seed.mean() - half, rel=1e-6)
-        assert one["difference"]["high"] == pytest.approx(by_seed.mean() + half, rel=1e-6)
-        assert abs(one["largest"]["difference"]) == pytest.approx(np.abs(apart).max())
+        [change] = [record for record in kept["columns"] if record["column"] == column]
+        assert change["difference"]["value"] == pytest.approx(by_seed.mean())
+        assert change["difference"]["low"] == pytest.approx(by_seed.mean() - half, rel=1e-6)
+        assert change["difference"]["high"] == pytest.approx(by_seed.mean() + half, rel=1e-6)
+        assert abs(change["largest"]["difference"]) == pytest.approx(np.abs(apart).max())
     assert kept["settings"] == {"label_flip": {"a": 0.0, "b": 0.2}}
 
 
@@ -100,8 +100,8 @@ def test_two_versions_of_one_function_are_compared(tmp_path: Path) -> None:
     assert "12 pairs of cells with the same n, snr and seed." in shown
     assert "test_loss" in shown
     assert shown.endswith("Beyond the tolerance of 0.1: test_loss by up to 0.125.\n")
-    found = overfit_cli.compare(tmp_path / "before", tmp_path / "after")
-    assert found.table()["difference"].tolist() == pytest.approx([0.125])
+    comparison = overfit_cli.compare(tmp_path / "before", tmp_path / "after")
+    assert comparison.table()["difference"].tolist() == pytest.approx([0.125])
 
 
 # What is shown
@@ -141,19 +141,19 @@ def test_published_numbers_are_a_table_too(folder: Path) -> None:
 
 def test_everything_is_in_the_json(folder: Path) -> None:
     call("compare", "a", "a.csv", "--json=deep/a.json", "--tolerance=0.1", cwd=folder, expect=1)
-    found = json.loads((folder / "deep" / "a.json").read_text())
-    assert (found["schema"], found["difference"]) == (1, "B - A")
-    assert found["b"]["published"] is True
-    assert (found["pairs"], found["alone"]) == (3, {"a": 1, "b": 0})
-    [one] = found["columns"]
-    assert one["largest"] == {"difference": pytest.approx(0.49), "at": {"n": 2, "snr": 1.0}}
-    assert [point["at"] for point in one["points"]] == [
+    content = json.loads((folder / "deep" / "a.json").read_text())
+    assert (content["schema"], content["difference"]) == (1, "B - A")
+    assert content["b"]["published"] is True
+    assert (content["pairs"], content["alone"]) == (3, {"a": 1, "b": 0})
+    [change] = content["columns"]
+    assert change["largest"] == {"difference": pytest.approx(0.49), "at": {"n": 2, "snr": 1.0}}
+    assert [point["at"] for point in change["points"]] == [
         {"n": 1, "snr": 1.0},
         {"n": 1, "snr": 2.0},
         {"n": 2, "snr": 1.0},
     ]
-    assert one["points"][2]["a"] == pytest.approx(2.01)
-    assert found["beyond"] == ["test_loss by up to 0.49"]
+    assert change["points"][2]["a"] == pytest.approx(2.01)
+    assert content["beyond"] == ["test_loss by up to 0.49"]
     call("compare", "a", "b", "--json=b.json", "--where=seed=0", cwd=folder)
     alone = json.loads((folder / "b.json").read_text())["columns"][0]["difference"]
     assert (alone["value"], alone["low"], alone["high"]) == (pytest.approx(0.065), None, None)
@@ -231,7 +231,7 @@ def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) ->
 
 
 def test_a_single_cell_has_no_figure(tmp_path: Path) -> None:
-    a, b = (write_run(tmp_path / one, loss(lambda *_: 1), (1,), (1.0,)) for one in "ab")
+    a, b = (write_run(tmp_path / name, loss(lambda *_: 1), (1,), (1.0,)) for name in "ab")
     with pytest.raises(UserError, match="out: no parameter varies in the pairs"):
         overfit_cli.compare(a, b, out=tmp_path / "a.png")
     assert "Next:" not in call("compare", str(a), str(b), cwd=tmp_path).stdout
@@ -265,9 +265,9 @@ BAD = [
 @pytest.mark.parametrize(("words", "sentence"), BAD, ids=[words for words, _ in BAD])
 def test_what_is_typed_wrongly_is_a_sentence(folder: Path, words: str, sentence: str) -> None:
     (folder / "a.json").write_text("{}")
-    said = call("compare", *words.split(), cwd=folder, expect=2).stderr
-    assert said.startswith(f"overfit: {sentence}")
-    assert said.count("\n") == 1
+    message = call("compare", *words.split(), cwd=folder, expect=2).stderr
+    assert message.startswith(f"overfit: {sentence}")
+    assert message.count("\n") == 1
     assert not list(folder.glob("a.bmp"))
 
 

@@ -56,7 +56,7 @@ def test_cells_of_one_seed_are_paired_and_seeds_are_what_is_drawn(two: tuple[Pat
 def test_the_largest_difference_is_told_with_its_place(two: tuple[Path, Path]) -> None:
     change = loss_of(compare_sides(*two))
     apart = DRAWS[1] - DRAWS[0]
-    seed, n, snr = (int(at) for at in np.unravel_index(np.abs(apart).argmax(), apart.shape))
+    seed, n, snr = (int(index) for index in np.unravel_index(np.abs(apart).argmax(), apart.shape))
     assert change["largest"]["difference"] == apart[seed, n, snr]
     assert change["largest"]["at"] == {"n": NS[n], "snr": SNRS[snr], "seed": seed}
 
@@ -75,7 +75,7 @@ def test_a_seed_counts_once_however_many_of_its_cells_are_there(tmp_path: Path) 
     whole = drawn(1)
     broken = (2, 2.0, 2)
     a = write_run(tmp_path / "a", drawn(0))
-    b = write_run(tmp_path / "b", lambda *at: None if at == broken else whole(*at))
+    b = write_run(tmp_path / "b", lambda *cell: None if cell == broken else whole(*cell))
     comparison = compare_sides(a, b)
     apart = DRAWS[1] - DRAWS[0]
     apart[2, 1, 1] = np.nan
@@ -133,7 +133,7 @@ def test_which_places_a_seed_lacks_is_no_difference_of_means(tmp_path: Path) -> 
 
 
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:
-    a, b = (write_run(tmp_path / name, drawn(at), seeds=(0,)) for at, name in enumerate("ab"))
+    a, b = (write_run(tmp_path / name, drawn(side), seeds=(0,)) for side, name in enumerate("ab"))
     comparison = compare_sides(a, b)
     assert np.isnan(loss_of(comparison)["difference"]["low"])
     assert "Intervals of B − A: none, of one seed." in closing_lines(comparison)
@@ -144,9 +144,9 @@ def test_what_has_no_counterpart_is_counted(tmp_path: Path) -> None:
     b = write_run(tmp_path / "b", drawn(1), n=(2,), seeds=(1, 2, 3))
     comparison = compare_sides(a, b)
     assert (comparison.pairs.both, comparison.alone["a"], comparison.alone["b"]) == (4, 8, 2)
-    [said] = [line for line in [*opening_lines(comparison)] if "pairs" in line]
-    assert said.startswith("4 pairs of cells with the same n, snr and seed.")
-    assert said.endswith("Without a counterpart: 8 cells of A, 2 cells of B.")
+    [message] = [line for line in opening_lines(comparison) if "pairs" in line]
+    assert message.startswith("4 pairs of cells with the same n, snr and seed.")
+    assert message.endswith("Without a counterpart: 8 cells of A, 2 cells of B.")
 
 
 def test_a_setting_that_differs_is_what_is_compared(tmp_path: Path) -> None:

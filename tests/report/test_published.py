@@ -144,14 +144,14 @@ def test_on_a_plane_interpolation_is_exact(run: Path) -> None:
 
 
 def test_where_it_was_interpolated_is_told(run: Path) -> None:
-    [said] = [
+    [message] = [
         line
         for line in opening_lines(compared(run, BETWEEN, interpolated=True))
         if "interpolated" in line
     ]
     assert (
         "A is interpolated at 2 of 5 points of B, linearly in n and snr; 2 beyond A's "
-        "cells or beside a gap in them." in said
+        "cells or beside a gap in them." in message
     )
 
 
@@ -187,7 +187,7 @@ def test_beside_a_failed_cell_a_seed_has_no_number(tmp_path: Path) -> None:
 
 def test_words_are_not_interpolated_between(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", loss(plane), n=(2, 4), snr=(1.0, 2.0))
-    write_run(run, loss(lambda *at: plane(*at) + 5), n=(2, 4), snr=(1.0, 2.0), mood="prints")
+    write_run(run, loss(lambda *cell: plane(*cell) + 5), n=(2, 4), snr=(1.0, 2.0), mood="prints")
     text = "mood,n,snr,test_loss\nwell,3,1.5,0\nprints,3,1.5,0\nraises,3,1.5,0\n"
     comparison = compared(run, text, interpolated=True)
     mean = np.mean([plane(3, 1.5, seed) for seed in range(3)])
@@ -198,7 +198,7 @@ def test_words_are_not_interpolated_between(tmp_path: Path) -> None:
 
 def test_another_run_is_compared_between_cells_of_its_seed(run: Path, tmp_path: Path) -> None:
     other = write_run(
-        tmp_path / "other", loss(lambda *at: plane(*at) + at[2]), n=(2, 3), snr=(1.5, 4.5)
+        tmp_path / "other", loss(lambda *cell: plane(*cell) + cell[2]), n=(2, 3), snr=(1.5, 4.5)
     )
     comparison = compare_sides(run, other, interpolated=True)
     [change, *_] = comparison.differences

@@ -32,9 +32,9 @@ def between(values: np.ndarray, points: Points) -> pd.DataFrame:
 def test_on_a_plane_it_is_exact() -> None:
     values = 3 * np.array(X)[:, None] - 2 * np.array(Y)[None, :] + 1
     points = [(0.0, 2.0), (0.25, 3.5), (2.9, 2.1), (3.0, 4.0), (1.0, 3.0)]
-    found = between(values, points)
-    np.testing.assert_allclose(found["loss"], [-3.0, -5.25, 5.5, 2.0, -2.0])
-    assert found["status"].tolist() == ["done"] * 5
+    rows_between = between(values, points)
+    np.testing.assert_allclose(rows_between["loss"], [-3.0, -5.25, 5.5, 2.0, -2.0])
+    assert rows_between["status"].tolist() == ["done"] * 5
 
 
 def test_the_middle_of_a_box_is_the_mean_of_its_corners() -> None:

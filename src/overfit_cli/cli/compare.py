@@ -245,8 +245,8 @@ def compare(
     Cells are paired by their parameters and seed; every difference is B less A.
     """
     accepts = "a number of at least 0"
-    most = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
-    if most is not None and most < 0:
+    limit = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
+    if limit is not None and limit < 0:
         raise UserError(f"--tolerance {tolerance}: it takes {accepts}.")
     figure, numbers = read_path("--out", out), read_path("--json", json_file)
     first, second = read_path("A", a) or Path(), read_path("B", b) or Path()
@@ -270,7 +270,7 @@ def compare(
 
         save_with_caption(draw_difference(comparison, typed_command(), figure), figure)
     if numbers is not None:
-        write_named(numbers, as_json(comparison, most).encode(), "--json")
+        write_named(numbers, as_json(comparison, limit).encode(), "--json")
     for line in opening_lines(comparison):
         output.print(line)
     _print_table(output, difference_rows(comparison))
@@ -281,10 +281,10 @@ def compare(
         output.print(f"Drawn: {figure}, and its caption in {figure.with_suffix('.txt').name}")
     if numbers is not None:
         output.print(f"Written: {numbers}")
-    if most is not None:
-        beyond = comparison.beyond(most)
-        differs = f"Beyond the tolerance of {most:g}: {'; '.join(beyond)}."
-        output.print(differs if beyond else f"Within the tolerance of {most:g}.")
+    if limit is not None:
+        beyond = comparison.beyond(limit)
+        differs = f"Beyond the tolerance of {limit:g}: {'; '.join(beyond)}."
+        output.print(differs if beyond else f"Within the tolerance of {limit:g}.")
         return 1 if beyond else 0
     if figure is None and 0 < len(comparison.names) <= MOST_AXES:
         for line in next_lines([*sys.argv[1:], "--out", "difference.png"]):

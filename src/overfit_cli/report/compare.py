@@ -393,8 +393,8 @@ def _compare_column(
             published = float(right[numbers.index[0]])
             change = mean_estimate(published - numbers)
             changes[numbers.index] = change.value
-            place = {"at": _record(located, numbers.index[0]), "a": float(numbers.mean())}
-            points.append({**place, "b": published, "difference": change._asdict()})
+            means = {"at": _record(located, numbers.index[0]), "a": float(numbers.mean())}
+            points.append({**means, "b": published, "difference": change._asdict()})
     largest: dict[str, Any] = {"difference": np.nan, "at": {}}
     if len(rows):
         index: Any = changes.abs().idxmax()
