@@ -26,8 +26,8 @@ from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function
-from overfit_cli.report.difference_figure import draw_difference
-from overfit_cli.report.differences import Comparison, compare_sides
+from overfit_cli.report.compare import Comparison, compare_sides
+from overfit_cli.report.compare_figure import draw_difference
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.grid import Grid, grid_of_values, parse_shard
@@ -303,8 +303,8 @@ def compare(
         out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
 
     Returns:
-        The differences, B less A: `table()` has a row for each column, `verdicts` has each claim
-        that was judged on both, and `beyond(tolerance)` what differs by more.
+        The differences, B less A: `table()` has a row for each column, `verdicts` what both
+        measure of each claim, and `beyond(tolerance)` what differs by more.
 
     Raises:
         UserError: if one of both can't be read, or they have no cell or no column in common.

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.cli.compare import difference_table
+from overfit_cli.cli.compare import difference_rows
 from overfit_cli.core.text import UserError
-from overfit_cli.report.difference_figure import draw_difference
-from overfit_cli.report.differences import Comparison, compare_sides
+from overfit_cli.report.compare import Comparison, compare_sides
+from overfit_cli.report.compare_figure import draw_difference
 from tests.command import call
 from tests.fake_study import heights
 from tests.report.toy_numbers import loss, write_run
@@ -77,11 +77,11 @@ def test_flipped_labels_are_compared_with_clean_ones(flipped: Path) -> None:
             apart[seed, i, j] = second - first
         by_seed = apart.mean(axis=(1, 2))
         half = T2 * by_seed.std(ddof=1) / np.sqrt(3)
-        [one] = [one for one in kept["columns"] if one["column"] == column]
-        assert one["difference"]["value"] == pytest.approx(by_seed.mean())
-        assert one["difference"]["low"] == pytest.approx(by_seed.mean() - half, rel=1e-6)
-        assert one["difference"]["high"] == pytest.approx(by_seed.mean() + half, rel=1e-6)
-        assert abs(one["largest"]["difference"]) == pytest.approx(np.abs(apart).max())
+        [change] = [record for record in kept["columns"] if record["column"] == column]
+        assert change["difference"]["value"] == pytest.approx(by_seed.mean())
+        assert change["difference"]["low"] == pytest.approx(by_seed.mean() - half, rel=1e-6)
+        assert change["difference"]["high"] == pytest.approx(by_seed.mean() + half, rel=1e-6)
+        assert abs(change["largest"]["difference"]) == pytest.approx(np.abs(apart).max())
     assert kept["settings"] == {"label_flip": {"a": 0.0, "b": 0.2}}
 
 
@@ -100,8 +100,8 @@ def test_two_versions_of_one_function_are_compared(tmp_path: Path) -> None:
     assert "12 pairs of cells with the same n, snr and seed." in shown
     assert "test_loss" in shown
     assert shown.endswith("Beyond the tolerance of 0.1: test_loss by up to 0.125.\n")
-    found = overfit_cli.compare(tmp_path / "before", tmp_path / "after")
-    assert found.table()["difference"].tolist() == pytest.approx([0.125])
+    comparison = overfit_cli.compare(tmp_path / "before", tmp_path / "after")
+    assert comparison.table()["difference"].tolist() == pytest.approx([0.125])
 
 
 # What is shown
@@ -116,17 +116,17 @@ def test_the_table_shows_both_means_the_interval_and_where_most_differs(folder: 
         "12 pairs of cells with the same n, snr and seed.",
     ]
     half = T2 * 0.01 / np.sqrt(3)  # seeds differ by 0.065, 0.075 and 0.085
-    table = difference_table(compare_sides(folder / "a", folder / "b"))
-    cells = {str(column.header): list(column.cells) for column in table.columns}
-    assert cells == {
-        "column": ["test_loss"],
-        "mean of A": ["2.26"],
-        "mean of B": ["2.335"],
-        "B − A": [f"0.075 [{0.075 - half:.4g}, {0.075 + half:.4g}]"],
-        "largest": ["0.28 at n 1, snr 2, seed 2"],
+    first, steps = difference_rows(compare_sides(folder / "a", folder / "b"))
+    assert first == {
+        "column": "test_loss",
+        "mean of A": "2.26",
+        "mean of B": "2.335",
+        "B − A": f"0.075 [{0.075 - half:.4g}, {0.075 + half:.4g}]",
+        "largest": "0.28 at n 1, snr 2, seed 2",
     }
+    assert [*steps.values()] == ["steps", "3", "3", "0 [0, 0]", "0"]
     assert all(words in shown for words in ("test_loss", "2.26", "2.335", "0.075"))
-    assert "Intervals of B − A: 95 % t over 3 seeds.\nThe same in all 12 pairs: steps.\n" in shown
+    assert "Intervals of B − A: 95 % t over 3 seeds.\n" in shown
     assert "Verdicts that change: none of 1 claim judged on both sides." in shown
     assert lines[-1] == "Next: overfit compare a b --out difference.png"
 
@@ -141,19 +141,19 @@ def test_published_numbers_are_a_table_too(folder: Path) -> None:
 
 def test_everything_is_in_the_json(folder: Path) -> None:
     call("compare", "a", "a.csv", "--json=deep/a.json", "--tolerance=0.1", cwd=folder, expect=1)
-    found = json.loads((folder / "deep" / "a.json").read_text())
-    assert (found["schema"], found["difference"]) == (1, "B - A")
-    assert found["b"]["published"] is True
-    assert (found["pairs"], found["alone"]) == (3, {"a": 1, "b": 0})
-    [one] = found["columns"]
-    assert one["largest"] == {"difference": pytest.approx(0.49), "at": {"n": 2, "snr": 1.0}}
-    assert [point["at"] for point in one["points"]] == [
+    content = json.loads((folder / "deep" / "a.json").read_text())
+    assert (content["schema"], content["difference"]) == (1, "B - A")
+    assert content["b"]["published"] is True
+    assert (content["pairs"], content["alone"]) == (3, {"a": 1, "b": 0})
+    [change] = content["columns"]
+    assert change["largest"] == {"difference": pytest.approx(0.49), "at": {"n": 2, "snr": 1.0}}
+    assert [point["at"] for point in change["points"]] == [
         {"n": 1, "snr": 1.0},
         {"n": 1, "snr": 2.0},
         {"n": 2, "snr": 1.0},
     ]
-    assert one["points"][2]["a"] == pytest.approx(2.01)
-    assert found["beyond"] == ["test_loss by up to 0.49"]
+    assert change["points"][2]["a"] == pytest.approx(2.01)
+    assert content["beyond"] == ["test_loss by up to 0.49"]
     call("compare", "a", "b", "--json=b.json", "--where=seed=0", cwd=folder)
     alone = json.loads((folder / "b.json").read_text())["columns"][0]["difference"]
     assert (alone["value"], alone["low"], alone["high"]) == (pytest.approx(0.065), None, None)
@@ -231,7 +231,7 @@ def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) ->
 
 
 def test_a_single_cell_has_no_figure(tmp_path: Path) -> None:
-    a, b = (write_run(tmp_path / one, loss(lambda *_: 1), (1,), (1.0,)) for one in "ab")
+    a, b = (write_run(tmp_path / name, loss(lambda *_: 1), (1,), (1.0,)) for name in "ab")
     with pytest.raises(UserError, match="out: no parameter varies in the pairs"):
         overfit_cli.compare(a, b, out=tmp_path / "a.png")
     assert "Next:" not in call("compare", str(a), str(b), cwd=tmp_path).stdout
@@ -245,8 +245,8 @@ BAD = [
     ("a b --tolerance many", "--tolerance many: it takes a number of at least 0."),
     ("a b --tolerance -1", "--tolerance -1: it takes a number of at least 0."),
     ("a b --tolerance nan", "--tolerance nan: it takes a number of at least 0."),
-    ("a b --value tset_loss", "--value tset_loss: toy measures no 'tset_loss'; did you mean 'test"),
-    ("a b --value draw", "--value draw: A a has no number of it."),
+    ("a b --value tset_loss", "--value tset_loss: A a has no number of it; did you mean 'test"),
+    ("a b --value draw", "--value draw: A a has no number of it; "),
     ("a b --where m=1", "--where m=1: toy has no parameter 'm'"),
     ("a b --where-a n=7", "--where-a n=7: no cell has that; there is 1, 2."),
     ("a b --where-b n", "--where-b n: write NAME=VALUE"),
@@ -265,9 +265,9 @@ BAD = [
 @pytest.mark.parametrize(("words", "sentence"), BAD, ids=[words for words, _ in BAD])
 def test_what_is_typed_wrongly_is_a_sentence(folder: Path, words: str, sentence: str) -> None:
     (folder / "a.json").write_text("{}")
-    said = call("compare", *words.split(), cwd=folder, expect=2).stderr
-    assert said.startswith(f"overfit: {sentence}")
-    assert said.count("\n") == 1
+    message = call("compare", *words.split(), cwd=folder, expect=2).stderr
+    assert message.startswith(f"overfit: {sentence}")
+    assert message.count("\n") == 1
     assert not list(folder.glob("a.bmp"))
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import overfit_cli
+from overfit_cli.cli.compare import closing_lines, opening_lines
 from overfit_cli.core.text import UserError
-from overfit_cli.report.difference_words import closing_lines, opening_lines
-from overfit_cli.report.differences import Comparison, compare_sides
+from overfit_cli.report.compare import Comparison, compare_sides
 from tests.report.toy_numbers import loss, write_run
 
 T2 = 4.302653
@@ -34,78 +35,85 @@ def compared(run: Path, text: str, **options: object) -> Comparison:
     return compare_sides(run, path, **options)  # type: ignore[arg-type]
 
 
+def points_of(comparison: Comparison) -> list[dict[str, Any]]:
+    points: list[dict[str, Any]] = comparison.differences[0]["points"]
+    return points
+
+
 def test_published_numbers_are_compared_with_means_over_seeds(run: Path) -> None:
-    found = compared(run, "n,snr,test_loss\n2,1,9.5\n4,2,8.0\n")
-    [one] = found.differences
-    own = np.array([[plane(2, 1, seed), plane(4, 2, seed)] for seed in range(3)])
-    by_seed = (np.array([9.5, 8.0]) - own).mean(axis=1)
-    assert (one.pairs, found.pairs.by) == (2, "point")
-    assert one.estimate.value == pytest.approx(by_seed.mean())
+    comparison = compared(run, "n,snr,test_loss\n2,1,9.5\n4,2,8.0\n")
+    [change] = comparison.differences
+    means = np.array([[plane(2, 1, seed), plane(4, 2, seed)] for seed in range(3)])
+    by_seed = (np.array([9.5, 8.0]) - means).mean(axis=1)
+    assert (change["pairs"], comparison.pairs.by) == (2, "point")
+    assert change["difference"]["value"] == pytest.approx(by_seed.mean())
     half = T2 * by_seed.std(ddof=1) / np.sqrt(3)
-    assert one.estimate.high - one.estimate.value == pytest.approx(half, rel=1e-6)
-    assert one.mean_a == pytest.approx(own.mean())
-    assert one.mean_b == pytest.approx(8.75)
-    assert one.largest == pytest.approx(9.5 - own[:, 0].mean())
-    assert one.at == {"n": 2, "snr": 1.0}
-    assert (found.alone_in_a, found.alone_in_b) == (6, 0)
+    assert change["difference"]["high"] - change["difference"]["value"] == pytest.approx(
+        half, rel=1e-6
+    )
+    assert change["mean_a"] == pytest.approx(means.mean())
+    assert change["mean_b"] == pytest.approx(8.75)
+    assert change["largest"]["difference"] == pytest.approx(9.5 - means[:, 0].mean())
+    assert change["largest"]["at"] == {"n": 2, "snr": 1.0}
+    assert (comparison.alone["a"], comparison.alone["b"]) == (6, 0)
 
 
 def test_each_point_has_the_interval_of_the_runs_mean(run: Path) -> None:
     mean = plane(2, 1, 0) - 0.1 / 3  # seeds are 0.1, 0 and 0.1 above the plane
     half = T2 * (0.1 / np.sqrt(3)) / np.sqrt(3)
-    found = compared(run, f"n,snr,test_loss\n2,1,{mean + half - 1e-3}\n4,2,0\n")
-    inside, outside = found.differences[0].points
-    assert inside.own == pytest.approx(mean)
-    assert inside.difference.low == pytest.approx(-1e-3, abs=1e-6)
-    assert inside.difference.high == pytest.approx(2 * half - 1e-3, abs=1e-6)
-    assert (inside.is_inside, outside.is_inside) == (True, False)
+    comparison = compared(run, f"n,snr,test_loss\n2,1,{mean + half - 1e-3}\n4,2,0\n")
+    inside, outside = points_of(comparison)
+    assert inside["a"] == pytest.approx(mean)
+    assert inside["difference"]["low"] == pytest.approx(-1e-3, abs=1e-6)
+    assert inside["difference"]["high"] == pytest.approx(2 * half - 1e-3, abs=1e-6)
+    assert outside["difference"]["high"] < 0
     assert "test_loss: B lies inside the interval of A's mean at 1 of 2 points." in closing_lines(
-        found
+        comparison
     )
 
 
 def test_columns_are_called_by_names_or_symbols_in_any_order(run: Path) -> None:
     text = "\ufefftest_loss, snr ,N\r\n9.5,1.0000000000001,2\r\n\r\n8,2.0,4.0\r\n"
-    found = compared(run, text)
-    assert found.pairs.both == 2
-    assert found.differences[0].mean_b == 8.75
+    comparison = compared(run, text)
+    assert comparison.pairs.both == 2
+    assert comparison.differences[0]["mean_b"] == 8.75
 
 
 def test_a_file_with_seeds_is_paired_by_seed(run: Path) -> None:
     rows = [f"2,1,{seed},{plane(2, 1, seed) + seed}" for seed in range(3)]
-    found = compared(run, "\n".join(["n,snr,seed,test_loss", *rows]))
-    [one] = found.differences
-    assert found.pairs.by == "seed"
-    assert one.estimate.value == pytest.approx(1.0)
-    assert one.estimate.high == pytest.approx(1 + T2 / np.sqrt(3), rel=1e-6)
+    comparison = compared(run, "\n".join(["n,snr,seed,test_loss", *rows]))
+    [change] = comparison.differences
+    assert comparison.pairs.by == "seed"
+    assert change["difference"]["value"] == pytest.approx(1.0)
+    assert change["difference"]["high"] == pytest.approx(1 + T2 / np.sqrt(3), rel=1e-6)
 
 
 def test_a_run_written_as_csv_is_that_run(run: Path) -> None:
     overfit_cli.load(run).to_csv(run.parent / "same.csv", index=False)
-    found = compare_sides(run, run.parent / "same.csv")
-    assert found.pairs.both == 24
-    assert [one.column for one in found.differences] == ["test_loss", "steps"]
-    assert all(one.is_none for one in found.differences)
+    comparison = compare_sides(run, run.parent / "same.csv")
+    assert comparison.pairs.both == 24
+    assert [change["column"] for change in comparison.differences] == ["test_loss", "steps"]
+    assert (comparison.table()[["difference", "largest"]] == 0).all(axis=None)
 
 
 def test_a_setting_of_the_file_is_compared_with_the_runs(run: Path) -> None:
-    found = compared(run, "mood,n,snr,test_loss\nprints,2,1,9.5\n")
-    assert found.settings == {"mood": ("well", "prints")}
+    comparison = compared(run, "mood,n,snr,test_loss\nprints,2,1,9.5\n")
+    assert comparison.settings == {"mood": {"a": "well", "b": "prints"}}
 
 
 def test_what_a_file_lacks_is_no_difference(run: Path) -> None:
-    found = compared(run, f"n,snr,test_loss,draw\n2,1,{plane(2, 1, 0)},\n4,2,NaN,\n9,9,1,\n")
-    assert found.differences[0].pairs == 1
-    assert (found.alone_in_b, found.alone_in_a) == (1, 6)
-    assert found.beyond(0.04) == []
-    assert found.beyond(0.03) == ["test_loss by up to 0.03333"]
+    comparison = compared(run, f"n,snr,test_loss,draw\n2,1,{plane(2, 1, 0)},\n4,2,NaN,\n9,9,1,\n")
+    assert comparison.differences[0]["pairs"] == 1
+    assert (comparison.alone["b"], comparison.alone["a"]) == (1, 6)
+    assert comparison.beyond(0.04) == []
+    assert comparison.beyond(0.03) == ["test_loss by up to 0.03333"]
 
 
 def test_conditions_choose_points_and_cells(run: Path) -> None:
-    found = compared(run, "n,test_loss\n2,9\n4,8\n", where=["snr=1", "n=2"])
-    own = np.mean([plane(2, 1, seed) for seed in range(3)])
-    assert found.differences[0].estimate.value == pytest.approx(9 - own)
-    assert (found.pairs.both, len(found.b.cells)) == (1, 1)
+    comparison = compared(run, "n,test_loss\n2,9\n4,8\n", where=["snr=1", "n=2"])
+    means = np.mean([plane(2, 1, seed) for seed in range(3)])
+    assert comparison.differences[0]["difference"]["value"] == pytest.approx(9 - means)
+    assert (comparison.pairs.both, len(comparison.b.cells)) == (1, 1)
 
 
 # Between the points
@@ -121,32 +129,35 @@ BETWEEN = """snr,n,test_loss
 
 
 def test_on_a_plane_interpolation_is_exact(run: Path) -> None:
-    found = compared(run, BETWEEN, interpolated=True)
-    between = found.between
-    assert between is not None
-    assert (between.points, between.between, between.unknown) == (5, 2, 2)
-    points = {(one.at["n"], one.at["snr"]): one.own for one in found.differences[0].points}
-    for (n, snr), own in points.items():
-        expected = np.mean([plane(float(n), float(snr), seed) for seed in range(3)])
-        assert own == pytest.approx(expected)
+    comparison = compared(run, BETWEEN, interpolated=True)
+    assert comparison.interpolation == {
+        "points": 5,
+        "interpolated": 2,
+        "unknown": 2,
+        "axes": {"n": "linear", "snr": "linear"},
+    }
+    points = {(*point["at"].values(),): point["a"] for point in points_of(comparison)}
+    for (n, snr), mean in points.items():
+        expected = np.mean([plane(n, snr, seed) for seed in range(3)])
+        assert mean == pytest.approx(expected)
     assert set(points) == {(3, 1.5), (2, 3.0), (4, 2.0)}
 
 
 def test_where_it_was_interpolated_is_told(run: Path) -> None:
-    [said] = [
+    [message] = [
         line
         for line in opening_lines(compared(run, BETWEEN, interpolated=True))
         if "interpolated" in line
     ]
     assert (
-        "A is interpolated at 2 of 5 points of B, linearly in n and snr; 2 lie beyond A's "
-        "cells or beside a gap in them." in said
+        "A is interpolated at 2 of 5 points of B, linearly in n and snr; 2 beyond A's "
+        "cells or beside a gap in them." in message
     )
 
 
 def test_without_being_asked_nothing_is_interpolated(run: Path) -> None:
-    found = compared(run, BETWEEN)
-    assert (found.between, found.pairs.both, found.alone_in_b) == (None, 1, 4)
+    comparison = compared(run, BETWEEN)
+    assert (comparison.interpolation, comparison.pairs.both, comparison.alone["b"]) == (None, 1, 4)
 
 
 def test_along_values_spaced_by_ratio_the_logarithm_is_taken(tmp_path: Path) -> None:
@@ -154,12 +165,12 @@ def test_along_values_spaced_by_ratio_the_logarithm_is_taken(tmp_path: Path) -> 
         tmp_path / "run", loss(lambda n, snr, seed: np.log10(snr)), n=(3,), snr=(1.0, 10.0, 100.0)
     )
     text = f"snr,test_loss\n{np.sqrt(10):.15g},1\n{10**1.75:.15g},1\n0,1\n"
-    found = compared(run, text, interpolated=True)
-    assert found.between is not None
-    assert found.between.axes == {"snr": True}
-    assert found.between.unknown == 1
-    own = [point.own for point in found.differences[0].points]
-    assert own == pytest.approx([0.5, 1.75])
+    comparison = compared(run, text, interpolated=True)
+    assert comparison.interpolation is not None
+    assert comparison.interpolation["axes"] == {"snr": "log"}
+    assert comparison.interpolation["unknown"] == 1
+    means = [point["a"] for point in points_of(comparison)]
+    assert means == pytest.approx([0.5, 1.75])
 
 
 def test_beside_a_failed_cell_a_seed_has_no_number(tmp_path: Path) -> None:
@@ -169,33 +180,33 @@ def test_beside_a_failed_cell_a_seed_has_no_number(tmp_path: Path) -> None:
         n=(3,),
         snr=(1.0, 2.0, 4.0, 5.0),
     )
-    found = compared(run, "snr,test_loss\n1.5,0\n3,0\n", interpolated=True)
-    assert [point.own for point in found.differences[0].points] == pytest.approx([2.5, 3.5])
-    assert found.differences[0].points[1].difference.seeds == 2
+    comparison = compared(run, "snr,test_loss\n1.5,0\n3,0\n", interpolated=True)
+    assert [point["a"] for point in points_of(comparison)] == pytest.approx([2.5, 3.5])
+    assert points_of(comparison)[1]["difference"]["seeds"] == 2
 
 
 def test_words_are_not_interpolated_between(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", loss(plane), n=(2, 4), snr=(1.0, 2.0))
-    write_run(run, loss(lambda *at: plane(*at) + 5), n=(2, 4), snr=(1.0, 2.0), mood="prints")
+    write_run(run, loss(lambda *cell: plane(*cell) + 5), n=(2, 4), snr=(1.0, 2.0), mood="prints")
     text = "mood,n,snr,test_loss\nwell,3,1.5,0\nprints,3,1.5,0\nraises,3,1.5,0\n"
-    found = compared(run, text, interpolated=True)
-    own = np.mean([plane(3, 1.5, seed) for seed in range(3)])
-    assert [point.own for point in found.differences[0].points] == pytest.approx([own, own + 5])
-    assert found.between is not None
-    assert found.between.unknown == 1
+    comparison = compared(run, text, interpolated=True)
+    mean = np.mean([plane(3, 1.5, seed) for seed in range(3)])
+    assert [point["a"] for point in points_of(comparison)] == pytest.approx([mean, mean + 5])
+    assert comparison.interpolation is not None
+    assert comparison.interpolation["unknown"] == 1
 
 
 def test_another_run_is_compared_between_cells_of_its_seed(run: Path, tmp_path: Path) -> None:
     other = write_run(
-        tmp_path / "other", loss(lambda *at: plane(*at) + at[2]), n=(2, 3), snr=(1.5, 4.5)
+        tmp_path / "other", loss(lambda *cell: plane(*cell) + cell[2]), n=(2, 3), snr=(1.5, 4.5)
     )
-    found = compare_sides(run, other, interpolated=True)
-    [one, *_] = found.differences
-    assert (found.pairs.by, one.pairs) == ("seed", 12)
-    assert one.estimate.value == pytest.approx(1.0)
-    assert one.largest == pytest.approx(2.0)
-    assert one.at["seed"] == 2
-    assert found.beyond(2.5) == [], "A's own cells needn't be among B's"
+    comparison = compare_sides(run, other, interpolated=True)
+    [change, *_] = comparison.differences
+    assert (comparison.pairs.by, change["pairs"]) == ("seed", 12)
+    assert change["difference"]["value"] == pytest.approx(1.0)
+    assert change["largest"]["difference"] == pytest.approx(2.0)
+    assert change["largest"]["at"]["seed"] == 2
+    assert comparison.beyond(2.5) == [], "A's own cells needn't be among B's"
 
 
 def test_nothing_lies_between_the_cells_of_a_run_without_an_axis(tmp_path: Path) -> None:
@@ -208,46 +219,63 @@ def test_nothing_lies_between_the_cells_of_a_run_without_an_axis(tmp_path: Path)
 
 
 BAD = [
-    ("", "it has no row; write a header and a row for each point."),
+    ("", "it is no CSV file in UTF-8 (No columns to parse from file)."),
     ("n,snr,test_loss\n", "it has no row; write a header and a row for each point."),
-    ("n,snr,test_loss\n2,1\n", "line 2 has 2 fields, and the header 3: n, snr, test_loss."),
-    ("n,snr,test_loss\n2,1,9\n\n2,2,9,\n", "line 4 has 4 fields, and the header 3: n, snr, test"),
-    ("n;snr;test_loss\n2;1;9\n", "semicolons separate its columns; write commas."),
+    ("n,snr,test_loss\n2,1\n", "row 1 has fewer fields than the header."),
+    (
+        "n,snr,test_loss\n2,1,9\n\n2,2,9,\n",
+        "it is no CSV file in UTF-8 (Expected 3 fields in line 4, saw 4).",
+    ),
+    (
+        "n;snr;test_loss\n2;1;9\n",
+        "no measured column 'n;snr;test_loss'; did you mean 'test_loss'? Commas separate columns.",
+    ),
     (
         "n,snr,tset_loss\n2,1,9\n",
-        "line 1: toy has no parameter and no measured column 'tset_loss'; did you mean 'test_loss'",
+        "toy has no parameter and no measured column 'tset_loss'; did you mean 'test_loss'",
     ),
     ("n,snr\n2,1\n", "none of its columns is one that toy measures, such as test_loss."),
     (
         "\nn,snr,test_loss,note\n2,1,9,a\n",
-        "line 2: toy has no parameter and no measured column 'note'",
+        "toy has no parameter and no measured column 'note'",
     ),
-    ("n,N,test_loss\n2,1,9\n", "line 1: the columns n and N are both n."),
-    ("n,n,test_loss\n2,1,9\n", "line 1: 2 columns are called n; give each its own."),
-    (",snr,test_loss\n2,1,9\n", "line 1: column 1 has no name; give each its own."),
-    ("n,snr,test_loss,\n2,1,9,\n", "line 1: column 4 has no name; give each its own."),
-    ("n,snr,test_loss\n2.5,1,9\n", "line 2: n 2.5: n takes a whole number of at least 1"),
-    ("n,snr,test_loss\n2,1,9\n2,,9\n", "line 3: snr is empty; it takes a number above 0."),
-    ("n,snr,seed,test_loss\n2,1, ,9\n", "line 2: seed is empty; it takes a whole number of at"),
-    ("n,snr,test_loss\n2,1,low\n", "line 2 has 'low' in the column test_loss; it takes a finite"),
-    ("n,snr,test_loss\n2,1,inf\n", "line 2 has 'inf' in the column test_loss; it takes a finite"),
-    ("n,snr,test_loss\n2,1,1_0\n", "line 2 has '1_0' in the column test_loss; it takes a finite"),
-    ("n,snr,test_loss\n2,1,9\n\n2,1.0,8\n", "lines 2 and 4 have the same point."),
-    ("n,snr,seed,test_loss\n2,1,-1,8\n", "line 2: seed -1: it takes a whole number of at least 0."),
-    ('n,snr,test_loss\n2,1,"9\n', "it is no CSV file (unexpected end of data)."),
+    ("n,N,test_loss\n2,1,9\n", "two columns are n; leave one."),
+    ("n,n,test_loss\n2,1,9\n", "two columns are n; leave one."),
+    (",snr,test_loss\n2,1,9\n", "toy has no parameter and no measured column ''"),
+    ("n,snr,test_loss,\n2,1,9,\n", "toy has no parameter and no measured column ''"),
+    ("n,snr,test_loss\n2.5,1,9\n", "row 1: n: n takes a whole number of at least 1"),
+    ("n,snr,test_loss\n2,1,9\n2,,9\n", "row 2: snr: snr takes a number above 0, not ''."),
+    (
+        "n,snr,seed,test_loss\n2,1, ,9\n",
+        "row 1: seed: seed takes a whole number of at least 0, not ''.",
+    ),
+    (
+        "n,snr,test_loss\n2,1,low\n",
+        "row 1: test_loss: it takes a finite number, or nothing, not 'low'.",
+    ),
+    (
+        "n,snr,test_loss\n2,1,inf\n",
+        "row 1: test_loss: it takes a finite number, or nothing, not 'inf'.",
+    ),
+    (
+        "n,snr,test_loss\n2,1,1_0\n",
+        "row 1: test_loss: it takes a finite number, or nothing, not '1_0'.",
+    ),
+    ("n,snr,test_loss\n2,1,9\n\n2,1.0,8\n", "rows 1 and 2 have the same point."),
+    ('n,snr,test_loss\n2,1,"9\n', "it is no CSV file in UTF-8 (unexpected end of data)."),
     (
         "n,test_loss\n2,9\n",
-        "it has no column snr, which varies in A; choose one value with --where-a snr=VALUE.",
+        "it has no column snr, which varies in A; choose one value with where-a.",
     ),
     (
         "n,snr,test_loss\n2,7,9\n",
-        "no point of it has a counterpart: snr is 1, 2, 4, 5 in A and 7 in B; choose one value on "
-        "each side with --where-a snr=1.0.",
+        "no cell of it has a counterpart in A with the same n, snr; snr is 1, 2, 4, 5 in A and 7 "
+        "in B; choose one value on each side with where-a and where-b, or interpolate.",
     ),
     (
         "n,snr,test_loss\n3,1,9\n",
-        "no point of it has a counterpart: n is 2, 4 in A and 3 in B; compare between A's values "
-        "with --interpolate, or choose one value on each side with --where-a n=2.",
+        "no cell of it has a counterpart in A with the same n, snr; n is 2, 4 in A and 3 in B; "
+        "choose one value on each side with where-a and where-b, or interpolate.",
     ),
     ("n,snr,test_loss\n2,1,\n", "it has no number of what A has numbers of: test_loss, steps."),
 ]
@@ -266,7 +294,7 @@ def test_a_file_that_is_none_of_published_numbers_is_refused(
 def test_a_file_that_is_no_text_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = run.parent / "published.csv"
     path.write_bytes("n,snr,test_loss\n2,1,9\n".encode("utf-16"))
-    with pytest.raises(UserError, match="it isn't text in UTF-8; save it as CSV in UTF-8"):
+    with pytest.raises(UserError, match="it is no CSV file in UTF-8"):
         compare_sides(run, path)
     with pytest.raises(UserError, match=r"none.csv: it can't be read \(No such file"):
         compare_sides(run, run.parent / "none.csv")

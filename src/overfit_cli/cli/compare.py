@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,55 +16,166 @@ from rich.table import Table
 from overfit_cli.cli.completion import columns, conditions, run_directories
 from overfit_cli.cli.options import Where, read_number, read_path
 from overfit_cli.core.console import console, next_lines, typed_command
-from overfit_cli.core.text import UserError, visible
+from overfit_cli.core.text import UserError, plural, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overfit_cli.report.differences import Comparison, Verdicts
+    from overfit_cli.core.claim import Measurement
+    from overfit_cli.report.compare import Comparison, Side
 
 
-_WIDEST = 22
-"""Letters of a column's name that stay on one line on a narrow terminal."""
+def opening_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield sentences on the two sides, and on what is paired with what."""
+    from overfit_cli.report.compare import describe_interpolation
 
-
-def difference_table(found: Comparison) -> Table:
-    """Return the columns that differ, with the mean on each side and the differences."""
-    from overfit_cli.report.difference_words import estimate_in_words, largest_in_words, noun
-
-    shown = [one for one in found.differences if not one.is_none]
-    names = [visible(one.column) for one in shown]
-    counted = {one.pairs for one in shown} != {found.pairs.both}
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("column", overflow="fold", min_width=min(max(map(len, names)), _WIDEST))
-    for heading in (*([f"{noun(found)}s"] if counted else []), "mean of A", "mean of B"):
-        table.add_column(heading, justify="right")
-    for heading in ("B − A", "largest"):
-        table.add_column(heading, overflow="fold")
-    for name, one in zip(names, shown, strict=True):
-        table.add_row(
-            name,
-            *([str(one.pairs)] if counted else []),
-            f"{one.mean_a:.4g}",
-            f"{one.mean_b:.4g}",
-            estimate_in_words(one.estimate),
-            largest_in_words(one),
+    for side, label in zip((comparison.a, comparison.b), comparison.labels, strict=True):
+        failed = int((side.cells["status"] == "failed").sum())
+        count = plural(len(side.cells), "point" if side.is_published else "cell")
+        yield (
+            f"{side.letter}: {label}, {'published, ' if side.is_published else ''}{count} of "
+            f"{side.study.name}{f', of version {side.version}' * side.is_of_another_version}"
+            f"{f', {failed} failed' if failed else ''}."
         )
-    return table
+    for name, values in comparison.settings.items():
+        yield f"{name}: {_written(values['a'])} in A, {_written(values['b'])} in B."
+    pairs, alone, unit = comparison.pairs, comparison.alone, comparison.unit
+    agreeing = [*comparison.names, *(["seed"] if pairs.by == "seed" else [])]
+    same = " and ".join(filter(None, [", ".join(agreeing[:-1]), *agreeing[-1:]]))
+    sentence = f"{plural(pairs.both, 'pair')} of cells with the same {same}."
+    if pairs.by != "seed":
+        same = f" with the same {same}" if same else ""
+        means = "means over seeds: no seed is on both sides."
+        how = "B beside the mean over A's seeds." if pairs.by == "point" else means
+        sentence = f"Compared at {plural(pairs.both, 'place')}{same}, {how}"
+    if comparison.interpolation is not None:
+        sentence += f" {describe_interpolation(comparison.interpolation)}"
+    if any(alone.values()):
+        a, b = plural(alone["a"], unit), plural(alone["b"], unit)
+        sentence += f" Without a counterpart: {a} of A, {b} of B."
+    yield sentence
+    for letter, failed in comparison.failed.items():
+        if failed:
+            yield f"Failed in {letter.upper()} alone: {plural(failed, unit)}."
 
 
-def verdict_changes(changed: Sequence[Verdicts]) -> Table:
-    """Return the claims whose verdicts differ, with what was measured on each side."""
+def closing_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield sentences on intervals, on columns of one side, and on verdicts."""
+    estimates = [record["difference"] for record in comparison.differences]
+    kinds = {number["kind"]: 0 for number in estimates if math.isfinite(number["low"])}
+    yield f"Intervals of B − A: {'; '.join(kinds) or 'none, of one seed'}."
+    for record in comparison.differences:
+        column, unpaired = record["column"], record["numbers_on_one_side"]
+        if unpaired:
+            yield f"{column}: {plural(unpaired, 'pair')} with a number on one side alone; left out."
+        points = [point["difference"] for point in record.get("points", [])]
+        if points := [number for number in points if math.isfinite(number["low"])]:
+            inside = sum(number["low"] <= 0 <= number["high"] for number in points)
+            count = f"{inside} of {len(points)} points"
+            yield f"{column}: B lies inside the interval of A's mean at {count}."
+    for letter, names in comparison.only_in.items():
+        if names:
+            yield f"Measured in {letter.upper()} alone: {', '.join(names)}."
+    if comparison.a.is_of_another_version or comparison.b.is_of_another_version:
+        yield "Verdicts aren't compared: cells are of another version than the installed claims."
+    if comparison.verdicts:
+        judged = f"{plural(len(comparison.verdicts), 'claim')} judged on both sides"
+        yield f"Verdicts that change: {len(comparison.changed) or 'none'} of {judged}."
+
+
+def difference_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
+    """Yield the compared columns with the mean on each side and the differences."""
+    for record in comparison.differences:
+        largest, change = record["largest"]["difference"], record["difference"]
+        interval = f" [{change['low']:.4g}, {change['high']:.4g}]"
+        values = record["largest"]["at"].items() if largest else ()
+        location = ", ".join(f"{name} {_written(value)}" for name, value in values)
+        yield {
+            "column": record["column"],
+            "mean of A": f"{record['mean_a']:.4g}",
+            "mean of B": f"{record['mean_b']:.4g}",
+            "B − A": f"{change['value']:.4g}{interval if math.isfinite(change['low']) else ''}",
+            "largest": f"{largest:.4g}{f' at {location}' if location else ''}",
+        }
+
+
+def verdict_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
+    """Yield the claims whose verdicts differ, with what was measured on each side."""
     from overfit_cli.report.contents import measured_number
 
+    for claim in comparison.changed:
+        a, b = (f"{side.verdict}: {measured_number(side)}" for side in comparison.verdicts[claim])
+        yield {"claim": claim, "in A": a, "in B": b}
+
+
+def _print_table(output: Console, rows: Iterator[dict[str, str]]) -> None:
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("claim", overflow="fold")
-    for heading in ("in A", "in B"):
-        table.add_column(heading, overflow="fold")
-    for one in changed:
-        sides = (f"{side.verdict}: {measured_number(side)}" for side in (one.a, one.b))
-        table.add_row(visible(one.claim), *sides)
-    return table
+    for row in rows:
+        for heading in () if table.columns else row:
+            mean = heading.startswith("mean")
+            table.add_column(heading, justify="right" if mean else "left", overflow="fold")
+        table.add_row(*map(visible, row.values()))
+    if table.rows:
+        output.print(table)
+
+
+def _written(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def as_json(comparison: Comparison, tolerance: float | None = None) -> str:
+    """Return a comparison as JSON, with what differs by more than a tolerance, if there is one.
+
+    Numbers that aren't finite are null.
+    """
+    by_seed = comparison.pairs.by == "seed"
+    content = {
+        "schema": 1,
+        "difference": "B - A",
+        "a": _side_content(comparison.a),
+        "b": _side_content(comparison.b),
+        "settings": comparison.settings,
+        "paired_by": [*comparison.names, *(["seed"] if by_seed else [])],
+        "pairs": comparison.pairs.both,
+        "alone": comparison.alone,
+        "failed_on_one_side": comparison.failed,
+        "means_over_seeds": not by_seed,
+        "interpolated": comparison.interpolation,
+        "columns": comparison.differences,
+        "columns_on_one_side": comparison.only_in,
+        "verdicts": [
+            {
+                "claim": claim,
+                "changed": claim in comparison.changed,
+                "a": _measurement_content(a),
+                "b": _measurement_content(b),
+            }
+            for claim, (a, b) in comparison.verdicts.items()
+        ],
+        "tolerance": tolerance,
+        "beyond": None if tolerance is None else comparison.beyond(tolerance),
+    }
+    finite = json.loads(json.dumps(content), parse_constant=lambda _: None)
+    return json.dumps(finite, indent=2) + "\n"
+
+
+def _side_content(side: Side) -> dict[str, Any]:
+    return {
+        "path": str(side.path),
+        "where": side.where,
+        "published": side.is_published,
+        "study": side.study.name,
+        "version": side.version,
+        "cells": len(side.cells),
+        "failed": int((side.cells["status"] == "failed").sum()),
+    }
+
+
+def _measurement_content(measurement: Measurement) -> dict[str, Any]:
+    from overfit_cli.report.judge import interval_or_null
+
+    interval = interval_or_null(measurement.interval)
+    return {"verdict": measurement.verdict, "value": measurement.value, "interval": interval}
 
 
 def _where_of(side: str) -> Any:
@@ -131,15 +244,19 @@ def compare(
 
     Cells are paired by their parameters and seed; every difference is B less A.
     """
+    accepts = "a number of at least 0"
+    limit = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
+    if limit is not None and limit < 0:
+        raise UserError(f"--tolerance {tolerance}: it takes {accepts}.")
+    figure, numbers = read_path("--out", out), read_path("--json", json_file)
+    first, second = read_path("A", a) or Path(), read_path("B", b) or Path()
     from overfit_cli.core.figure import MOST_AXES
+    from overfit_cli.core.files import write_named
+    from overfit_cli.report.compare import compare_sides
 
-    most = None if tolerance is None else _read_tolerance(tolerance)
-    picture_path, numbers_path = read_path("--out", out), read_path("--json", json_file)
-    from overfit_cli.report.differences import compare_sides
-
-    found = compare_sides(
-        _path("A", a),
-        _path("B", b),
+    comparison = compare_sides(
+        first,
+        second,
         values or [],
         where or [],
         where_a or [],
@@ -147,72 +264,29 @@ def compare(
         interpolated=interpolate,
     )
     output = console()
-    if picture_path is not None:
-        _draw(found, picture_path)
-    if numbers_path is not None:
-        _write_numbers(found, most, numbers_path)
-    _print(found, output)
-    if picture_path is not None:
-        caption = picture_path.with_suffix(".txt").name
-        output.print(f"Drawn: {picture_path}, and its caption in {caption}")
-    if numbers_path is not None:
-        output.print(f"Written: {numbers_path}")
-    if most is not None:
-        return _within(found, most, output)
-    if picture_path is None and 0 < len(found.names) <= MOST_AXES:
+    if figure is not None:
+        from overfit_cli.figures.picture import save_with_caption
+        from overfit_cli.report.compare_figure import draw_difference
+
+        save_with_caption(draw_difference(comparison, typed_command(), figure), figure)
+    if numbers is not None:
+        write_named(numbers, as_json(comparison, limit).encode(), "--json")
+    for line in opening_lines(comparison):
+        output.print(line)
+    _print_table(output, difference_rows(comparison))
+    for line in closing_lines(comparison):
+        output.print(line)
+    _print_table(output, verdict_rows(comparison))
+    if figure is not None:
+        output.print(f"Drawn: {figure}, and its caption in {figure.with_suffix('.txt').name}")
+    if numbers is not None:
+        output.print(f"Written: {numbers}")
+    if limit is not None:
+        beyond = comparison.beyond(limit)
+        differs = f"Beyond the tolerance of {limit:g}: {'; '.join(beyond)}."
+        output.print(differs if beyond else f"Within the tolerance of {limit:g}.")
+        return 1 if beyond else 0
+    if figure is None and 0 < len(comparison.names) <= MOST_AXES:
         for line in next_lines([*sys.argv[1:], "--out", "difference.png"]):
             output.print(line)
-    return 0
-
-
-def _path(letter: str, text: str) -> Path:
-    path = read_path(letter, text)
-    assert path is not None
-    return path
-
-
-def _read_tolerance(text: str) -> float:
-    accepts = "a number of at least 0"
-    number = read_number("--tolerance", text, accepts)
-    if number < 0:
-        raise UserError(f"--tolerance {text}: it takes {accepts}.")
-    return number
-
-
-def _print(found: Comparison, output: Console) -> None:
-    """Say what was paired and what differs."""
-    from overfit_cli.report.difference_words import closing_lines, opening_lines
-
-    for line in opening_lines(found):
-        output.print(line)
-    if not all(one.is_none for one in found.differences):
-        output.print(difference_table(found))
-    for line in closing_lines(found):
-        output.print(line)
-    if found.changed:
-        output.print(verdict_changes(found.changed))
-
-
-def _draw(found: Comparison, path: Path) -> None:
-    from overfit_cli.figures.picture import save_with_caption
-    from overfit_cli.report.difference_figure import draw_difference
-
-    picture = draw_difference(found, typed_command(), path)
-    save_with_caption(picture, path)
-
-
-def _write_numbers(found: Comparison, tolerance: float | None, path: Path) -> None:
-    from overfit_cli.core.files import write_named
-    from overfit_cli.report.difference_words import as_json
-
-    write_named(path, as_json(found, tolerance).encode(), "json")
-
-
-def _within(found: Comparison, tolerance: float, output: Console) -> int:
-    """Say what is beyond the tolerance, and return the exit code."""
-    beyond = found.beyond(tolerance)
-    if beyond:
-        output.print(f"Beyond the tolerance of {tolerance:g}: {'; '.join(beyond)}.")
-        return 1
-    output.print(f"Within the tolerance of {tolerance:g}.")
     return 0

@@ -6,8 +6,7 @@ each setting of the others.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -120,32 +119,74 @@ def _seed_means(cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str
     return cells[~settings.duplicated()].reset_index(drop=True)
 
 
-def multilinear(axes: Sequence[Floats], values: Floats, points: Floats) -> Floats:
-    """Return a grid's numbers at points, by multilinear interpolation in the box around each.
+def interpolate(
+    cells: pd.DataFrame,
+    points: pd.DataFrame,
+    axes: Mapping[str, bool],
+    settings: Sequence[str],
+    columns: Sequence[str],
+) -> pd.DataFrame:
+    """Return cells at points between those of a table, seed by seed, with linear numbers.
 
     Args:
-        axes: the grid's values along each axis, ascending, at least two of each.
-        values: the numbers on the grid, shape (values of the first axis, of the second, ...); nan
-            where there is none.
-        points: shape (points, axes).
+        cells: one row per cell, with `seed`, `status`, the parameters and the columns.
+        points: one row per point, with the parameters.
+        axes: the parameters along which is interpolated, and whether in their logarithm.
+        settings: the parameters whose values must be those of a point.
+        columns: the measured columns.
 
     Returns:
-        Shape (points,): nan outside the grid, and where a corner with a weight has no number.
+        A row for each seed and point with a number in some column. There is none beyond a seed's
+        cells, and beside one that failed or is missing.
     """
-    corners, shares, is_outside = [], [], np.zeros(len(points), dtype=np.bool_)
-    for axis, coordinate in zip(axes, points.T, strict=True):
-        lower = np.clip(np.searchsorted(axis, coordinate, side="right") - 1, 0, len(axis) - 2)
-        corners.append(lower)
-        shares.append((coordinate - axis[lower]) / (axis[lower + 1] - axis[lower]))
-        is_outside |= (coordinate < axis[0]) | (coordinate > axis[-1])
-    total = np.zeros(len(points))
-    for sides in itertools.product((0, 1), repeat=len(axes)):
-        weights = np.ones(len(points))
-        for side, share in zip(sides, shares, strict=True):
-            weights = weights * (share if side else 1 - share)
-        corner = tuple(lower + side for lower, side in zip(corners, sides, strict=True))
-        total += np.where(weights == 0, 0.0, weights * values[corner])  # 0 · nan is nan
-    return np.where(is_outside, np.nan, total)
+    by_setting = dict(list(points.groupby(setting_keys(points, settings))))
+    grids = [
+        _interpolate_grid(grid, by_setting[setting], axes, settings, columns)
+        for (_, setting), grid in cells.groupby([cells["seed"], setting_keys(cells, settings)])
+        if setting in by_setting
+    ]
+    with_rows = [rows for rows in grids if len(rows)]
+    return pd.concat(with_rows) if with_rows else cells.iloc[:0]
+
+
+def _interpolate_grid(
+    cells: pd.DataFrame,
+    points: pd.DataFrame,
+    axes: Mapping[str, bool],
+    settings: Sequence[str],
+    columns: Sequence[str],
+) -> pd.DataFrame:
+    """Interpolate the cells of one seed and one setting."""
+    from scipy.interpolate import RegularGridInterpolator
+
+    coordinates = [_rounded(cells[name]) for name in axes]
+    levels = [np.unique(values) for values in coordinates]
+    if min(map(len, levels)) < 2:
+        return points.iloc[:0]
+    grid = np.full([*map(len, levels), len(columns)], np.nan)
+    index = tuple(map(np.searchsorted, levels, coordinates))
+    grid[index] = np.column_stack([finite_column(cells, column) for column in columns])
+    scaled = [_scale(x, log) for x, log in zip(levels, axes.values(), strict=True)]
+    targets = [_scale(_rounded(points[name]), log) for name, log in axes.items()]
+    linear = RegularGridInterpolator(scaled, grid, bounds_error=False, fill_value=np.nan)
+    rows = cells.iloc[[0] * len(points)].set_index(points.index)  # what doesn't vary
+    rows = rows.assign(**{name: points[name] for name in [*axes, *settings]}, status="done")
+    rows[list(columns)] = linear(np.column_stack(targets))
+    known: pd.DataFrame = rows[rows[list(columns)].notna().any(axis=1)]
+    return known
+
+
+def _rounded(values: pd.Series[Any]) -> Floats:
+    """Values of a parameter as numbers, to the digits by which places are told apart."""
+    return np.array([float(setting_key(float(value))) for value in values])
+
+
+def _scale(values: Floats, logarithmic: bool) -> Floats:
+    """Return values on the scale of an axis; nan for what has no logarithm."""
+    if not logarithmic:
+        return values
+    scaled: Floats = np.full_like(values, np.nan)
+    return np.log(values, out=scaled, where=values > 0)
 
 
 def best_of_sweep(

@@ -1,0 +1,457 @@
+"""Comparison of two runs, or of a run and published numbers: what changes from A to B.
+
+Cells are paired by their parameters and seed. For each measured column a comparison has the mean
+difference with its interval over seeds and the largest difference; for each claim that can be
+judged on both sides, both verdicts. Every difference is B less A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.core.arrays import finite_column
+from overfit_cli.core.claim import Measurement
+from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import BadValue, UserError, nearest, plural, shorten
+from overfit_cli.report.judge import LoadedRun, judge_run
+from overfit_cli.report.published import read_published
+from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate
+from overfit_cli.stats.pairs import (
+    Pairs,
+    interpolate,
+    is_log_spaced,
+    pair_up,
+    setting_key,
+    setting_keys,
+)
+from overfit_cli.sweeps.load import (
+    chosen_cells,
+    load_study_and_cells,
+    parameters_in,
+    read_selections,
+)
+from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.store import RunDirectory
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: chosen cells of a run directory, or published points.
+
+    Attributes:
+        letter: `A` or `B`.
+        path: the run directory, or the CSV file.
+        where, shared: the conditions that choose cells of this side alone, and of both sides.
+        study: the study of the cells.
+        cells: one row per cell, done and failed; published points may lack `seed`.
+        parameters: the parameters that have a column.
+        version: the cells' numerical version; None of published points.
+        refined: whether a sweep chose the cells one by one.
+    """
+
+    letter: str
+    path: Path
+    where: tuple[str, ...]
+    shared: tuple[str, ...]
+    study: AnyStudy
+    cells: pd.DataFrame
+    parameters: tuple[str, ...]
+    version: int | None = None
+    refined: bool = False
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is a file of published points, and no run."""
+        return self.version is None
+
+    @property
+    def is_of_another_version(self) -> bool:
+        """Whether the installed study has another numerical version than the cells."""
+        return self.version not in (None, self.study.version)
+
+    def values(self, name: str) -> list[Value]:
+        """Return the distinct values of a parameter, in order; none where it has no column."""
+        values = self.cells[name].dropna().unique().tolist() if name in self.cells else []
+        return sorted({setting_key(value): value for value in values}.values())
+
+    def columns(self) -> list[str]:
+        """Return the measured columns with numbers, the headline first; without `seconds`."""
+        names = [self.study.headline, *(column.name for column in self.study.columns), "steps"]
+        present = [name for name in dict.fromkeys(names) if name in self.cells]
+        return [name for name in present if finite_column(self.cells, name).notna().any()]
+
+
+def load_side(
+    path: Path,
+    letter: str,
+    where: Sequence[str],
+    where_here: Sequence[str],
+    other: Side | None = None,
+) -> Side:
+    """Load a run directory, whatever version its cells have, or a file of published points.
+
+    Args:
+        path: the run directory, or the CSV file.
+        letter: `A` or `B`.
+        where: conditions on both sides; those on columns that a CSV file lacks don't apply to it.
+        where_here: conditions on this side.
+        other: the run that published points are compared with; None for a run.
+
+    Raises:
+        UserError: if it can't be read, holds no cells, or none that is chosen.
+    """
+    if other is None:
+        study, cells = load_study_and_cells(RunDirectory(path, letter), any_version=True)
+        parameters, version = parameters_in(cells), int(cells["version"].iloc[0])
+        manifest, shared = read_manifest(path), read_selections(where, study)
+    else:
+        study, cells = other.study, read_published(path, other.study)
+        parameters, version = [name for name in describe(study.parameters) if name in cells], None
+        manifest = None
+        shared = [choice for choice in read_selections(where, study) if choice.name in cells]
+    shared += read_selections(where_here, study, f"where_{letter.lower()}")
+    return Side(
+        letter,
+        path,
+        tuple(where_here),
+        tuple(where),
+        study,
+        chosen_cells(cells, shared).reset_index(drop=True),
+        tuple(parameters),
+        version,
+        refined=manifest is not None and manifest.refined,
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changes from A to B; every difference is B less A. Mappings are as JSON has them.
+
+    Attributes:
+        a, b: the two sides.
+        settings: parameters with one value on each side that isn't the same: A's and B's.
+        names: the parameters in whose values pairs agree.
+        pairs: cells, or means over seeds, with their counterparts.
+        interpolation: at how many `points` of B is A `interpolated` or `unknown`, and along which
+            `axes`: `linear`, or `log` where values are spaced by ratio; None where not asked for.
+        alone: how many cells, or places, of each side have no counterpart.
+        differences: of each compared column: `pairs` with both numbers, and `numbers_on_one_side`;
+            `mean_a` and `mean_b` over the pairs of each seed and then over seeds; their
+            `difference` with its interval; the `largest` of a pair, and `at` which parameters and
+            seed; `points` where B is published: `at`, the run's mean `a`, `b`, their `difference`.
+        only_in: the measured columns of which one side alone has numbers.
+        verdicts: by the name of each claim that can be measured on both sides: A's and B's.
+    """
+
+    a: Side
+    b: Side
+    settings: Mapping[str, Mapping[str, Value]]
+    names: tuple[str, ...]
+    pairs: Pairs
+    interpolation: Mapping[str, Any] | None
+    alone: Mapping[str, int]
+    differences: tuple[Mapping[str, Any], ...]
+    only_in: Mapping[str, list[str]]
+    verdicts: Mapping[str, tuple[Measurement, Measurement]]
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The last part of the sides' paths, in full if they share it, and their conditions."""
+        paths = [side.path.resolve() for side in (self.a, self.b)]
+        alike = paths[0].name == paths[1].name and paths[0] != paths[1]
+        a, b = (
+            (str(side.path) if alike else path.name)
+            + (f" ({', '.join(side.where)})" if side.where else "")
+            for side, path in zip((self.a, self.b), paths, strict=True)
+        )
+        return a, b
+
+    @property
+    def unit(self) -> str:
+        """What has its counterpart: a `cell`, or a `place` where means over seeds are compared."""
+        return "cell" if self.pairs.by == "seed" else "place"
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """How many pairs failed on one side and are done on the other, by the side that failed."""
+        a, b = (rows["status"] == "failed" for rows in (self.pairs.left, self.pairs.right))
+        return {"a": int((a & ~b).sum()), "b": int((b & ~a & (self.pairs.by != "point")).sum())}
+
+    @property
+    def changed(self) -> list[str]:
+        """The claims whose verdicts differ."""
+        return [claim for claim, (a, b) in self.verdicts.items() if a.verdict != b.verdict]
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each compared column."""
+        frame = pd.json_normalize([dict(record) for record in self.differences])
+        columns = ["column", "pairs", "mean_a", "mean_b", "difference", "low", "high", "largest"]
+        ends = {"difference.value": "difference", "largest.difference": "largest"}
+        ends |= {"difference.low": "low", "difference.high": "high"}
+        return frame.rename(columns=ends)[columns]
+
+    def beyond(self, tolerance: float) -> list[str]:
+        """Return in words what differs by more than a tolerance; nothing where all agrees.
+
+        Published numbers may be of fewer points than the run, and of fewer columns. Two runs must
+        have the same cells, done or failed, and the same verdicts; with interpolation A may have
+        other cells.
+
+        Args:
+            tolerance: how large a difference of a pair may be, in the unit of its column.
+        """
+        largest = {record["column"]: record["largest"]["difference"] for record in self.differences}
+        changes = [
+            f"{column} by up to {abs(difference):.4g}"
+            for column, difference in largest.items()
+            if abs(difference) > tolerance
+        ]
+        if self.b.is_published:
+            return changes
+        changes += [f"{name}, of which B has no number" for name in self.only_in["a"]]
+        alone = self.alone["b"] + (self.alone["a"] if self.interpolation is None else 0)
+        counts = [
+            (record["numbers_on_one_side"], "number", f"of {record['column']} on one side alone")
+            for record in self.differences
+        ]
+        counts += [
+            (sum(self.failed.values()), self.unit, "failed on one side alone"),
+            (alone, self.unit, "without a counterpart"),
+            (len(self.changed), "verdict", "changed"),
+        ]
+        return changes + [f"{plural(count, unit)} {what}" for count, unit, what in counts if count]
+
+
+def describe_interpolation(counts: Mapping[str, Any]) -> str:
+    """Return in words at how many points A is interpolated, and along which axes."""
+    axes = [f"log {name}" if scale == "log" else name for name, scale in counts["axes"].items()]
+    unknown = f"; {counts['unknown']} beyond A's cells or beside a gap in them"
+    return (
+        f"A is interpolated at {counts['interpolated']} of {plural(counts['points'], 'point')} of "
+        f"B, linearly in {' and '.join(axes)}{unknown if counts['unknown'] else ''}."
+    )
+
+
+def compare_sides(
+    a: Path,
+    b: Path,
+    values: Sequence[str] = (),
+    where: Sequence[str] = (),
+    where_a: Sequence[str] = (),
+    where_b: Sequence[str] = (),
+    *,
+    interpolated: bool = False,
+) -> Comparison:
+    """Compare a run directory with another, or with a CSV file of published numbers.
+
+    The arguments and the errors are those of `overfit_cli.compare`; `interpolated` is its
+    `interpolate`.
+    """
+    if is_csv(a):
+        raise UserError(f"A {a}: A is a run directory; name the CSV file second.")
+    first = load_side(a, "A", where, where_a)
+    second = load_side(b, "B", where, where_b, other=first if is_csv(b) else None)
+    return compare_loaded(first, second, values, interpolated=interpolated)
+
+
+def is_csv(path: Path) -> bool:
+    """Whether a path names a file of published numbers, by its ending."""
+    return path.suffix.lower() == ".csv" and not path.is_dir()
+
+
+def compare_loaded(
+    a: Side, b: Side, values: Sequence[str] = (), *, interpolated: bool = False
+) -> Comparison:
+    """Compare two sides that are loaded; see `compare_sides`."""
+    names, settings = _pair_parameters(a, b)
+    columns = _choose_columns(a, b, values)
+    cells, interpolation = a.cells, None
+    if interpolated:
+        cells, interpolation = _interpolate(a, b, names, columns)
+    pairs = pair_up(cells, b.cells, names, columns)
+    if not pairs.both:
+        raise UserError(_explain_no_pair(a, b, names))
+    measured = pair_up(a.cells, b.cells, names, columns) if interpolated else pairs
+    lonely = set() if values else {*a.columns()} ^ {*b.columns()}
+    return Comparison(
+        a=a,
+        b=b,
+        settings=settings,
+        names=tuple(names),
+        pairs=pairs,
+        interpolation=interpolation,
+        alone={"a": measured.here - measured.both, "b": pairs.there - pairs.both},
+        differences=tuple(_compare_column(name, pairs, names, cells, b.cells) for name in columns),
+        only_in={
+            "a": [] if b.is_published else [name for name in a.columns() if name in lonely],
+            "b": [name for name in b.columns() if name in lonely],
+        },
+        verdicts=_compare_verdicts(a, b),
+    )
+
+
+def _pair_parameters(a: Side, b: Side) -> tuple[list[str], dict[str, dict[str, Value]]]:
+    """Return the parameters that vary on either side, and both values of those that differ."""
+    names, settings = list[str](), dict[str, dict[str, Value]]()
+    for name in dict.fromkeys([*a.parameters, *b.parameters]):
+        first, second = a.values(name), b.values(name)
+        if len(first) > 1 or len(second) > 1:
+            names.append(name)
+            side, other = (b, a) if name in a.parameters else (a, b)
+            if name not in side.parameters:
+                choose = f"choose one value with where-{other.letter.lower()}."
+                lack = f"it has no column {name}, which varies in {other.letter}; {choose}"
+                raise UserError(f"{side.letter} {side.path}: {lack}")
+        elif first and second and setting_key(first[0]) != setting_key(second[0]):
+            settings[name] = {"a": first[0], "b": second[0]}
+    return names, settings
+
+
+def _choose_columns(a: Side, b: Side, values: Sequence[str]) -> list[str]:
+    """Return the columns to compare, each once: by default those with numbers on both sides."""
+    in_a, in_b = a.columns(), b.columns()
+    for name in values:
+        for side, measured in ((a, in_a), (b, in_b)):
+            if name not in measured and not (name == "seconds" and name in side.cells):
+                lack = f"{side.letter} {side.path} has no number of it; {nearest(name, measured)}"
+                raise BadValue("value", name, lack)
+    columns = [name for name in in_a if name in in_b]
+    if "steps" in columns and not any(finite_column(side.cells, "steps").any() for side in (a, b)):
+        columns.remove("steps")  # the study takes none
+    if not columns and not values:
+        lack = f"it has no number of what A has numbers of: {', '.join(in_a)}."
+        raise UserError(f"B {b.path}: {lack}")
+    return list(dict.fromkeys(values)) or columns
+
+
+def _explain_no_pair(a: Side, b: Side, names: Sequence[str]) -> str:
+    """Return a sentence on why no cells are paired."""
+    apart = ""
+    for name in names:
+        first, second = (
+            [str(setting_key(value)) for value in side.values(name)] for side in (a, b)
+        )
+        if not set(first) & set(second):
+            lists = [shorten(", ".join(texts)) for texts in (first, second)]
+            apart += f"{name} is {lists[0]} in A and {lists[1]} in B; "
+    return (
+        f"B {b.path}: no cell of it has a counterpart in A with the same {', '.join(names)}; "
+        f"{apart}choose one value on each side with where-a and where-b, or interpolate."
+    )
+
+
+def _interpolate(
+    a: Side, b: Side, names: Sequence[str], columns: Sequence[str]
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return A's cells with interpolated ones at those points of B where A has none."""
+    kinds = describe(a.study.parameters)
+    axes = {
+        name: is_log_spaced(np.array(a.values(name), dtype=np.float64))
+        for name in names
+        if name in kinds and kinds[name].kind in ("int", "float") and len(a.values(name)) > 1
+    }
+    if not axes:
+        lack = "no number varies in A, so nothing lies between its cells."
+        raise BadValue("interpolate", None, lack)
+    cells = a.cells[[*a.parameters, "seed", "status", *columns]]
+    location = setting_keys(b.cells, names)
+    missing = b.cells[~location.isin(setting_keys(cells, names)) & ~location.duplicated()]
+    settings = [name for name in names if name not in axes]
+    between = interpolate(cells, missing, axes, settings, columns)
+    count = setting_keys(between, names).nunique()
+    return pd.concat([cells, between], ignore_index=True), {
+        "points": location.nunique(),
+        "interpolated": count,
+        "unknown": len(missing) - count,
+        "axes": {name: "log" if log else "linear" for name, log in axes.items()},
+    }
+
+
+def _compare_column(
+    column: str, pairs: Pairs, names: Sequence[str], a: pd.DataFrame, b: pd.DataFrame
+) -> dict[str, Any]:
+    """Return how two sides differ in a column.
+
+    Seeds are independent draws, and cells of one seed aren't: the mean difference is that of each
+    seed's pairs, averaged over seeds. Without a seed in common it is the mean of B's seeds less
+    that of A's.
+    """
+    left, right = finite_column(pairs.left, column), finite_column(pairs.right, column)
+    done = (pairs.left["status"] == "done") & (pairs.right["status"] == "done")
+    unpaired = int((done & (left.isna() != right.isna())).sum())
+    paired = left.notna() & right.notna()
+    rows, left, right = pairs.left[paired], left[paired], right[paired]
+    estimate = Estimate(np.nan, np.nan, np.nan, "", 0)
+    first, second = (numbers.groupby(rows["seed"]).mean() for numbers in (left, right))
+    if pairs.by == "means" and len(rows):
+        middle = dict(zip(setting_keys(rows, names), (left + right) / 2, strict=True))
+        first, second = (_mean_by_seed(cells, column, names, middle) for cells in (a, b))
+        estimate = difference_estimate(second, first)
+    elif len(rows):
+        estimate = mean_estimate(second - first)
+    located = rows[[*names, *(["seed"] if pairs.by == "seed" else [])]]
+    changes, points = right - left, list[dict[str, Any]]()
+    if pairs.by == "point":
+        for _, numbers in left.groupby(setting_keys(rows, names), sort=False):
+            published = float(right[numbers.index[0]])
+            change = mean_estimate(published - numbers)
+            changes[numbers.index] = change.value
+            means = {"at": _record(located, numbers.index[0]), "a": float(numbers.mean())}
+            points.append({**means, "b": published, "difference": change._asdict()})
+    largest: dict[str, Any] = {"difference": np.nan, "at": {}}
+    if len(rows):
+        index: Any = changes.abs().idxmax()
+        largest = {"difference": float(changes[index]), "at": _record(located, index)}
+    return {
+        "column": column,
+        "pairs": len(points or changes),
+        "numbers_on_one_side": unpaired,
+        "mean_a": float(first.mean()),
+        "mean_b": float(second.mean()),
+        "difference": estimate._asdict(),
+        "largest": largest,
+        **({"points": points} if points else {}),
+    }
+
+
+def _mean_by_seed(
+    cells: pd.DataFrame, column: str, names: Sequence[str], middle: Mapping[Any, float]
+) -> pd.Series[float]:
+    """Return the mean of each seed at the places that both sides have.
+
+    A seed may lack some places. So its numbers are taken relative to the middle of both sides at
+    their place.
+    """
+    centre = setting_keys(cells, names).map(middle).astype(float)
+    relative = (finite_column(cells, column) - centre).groupby(cells["seed"]).mean().dropna()
+    means: pd.Series[float] = relative + float(np.mean(list(middle.values())))
+    return means
+
+
+def _record(rows: pd.DataFrame, index: Any) -> dict[str, Value]:
+    """Return a row as Python's own numbers and texts."""
+    [record] = rows.loc[[index]].to_dict("records")
+    return {str(name): value for name, value in record.items()}
+
+
+def _compare_verdicts(a: Side, b: Side) -> dict[str, tuple[Measurement, Measurement]]:
+    """Return what both sides measure of each claim of the installed study."""
+    outdated = a.is_of_another_version or b.is_of_another_version
+    if outdated or b.is_published or a.study.name != b.study.name:
+        return {}
+    first, second = (
+        {
+            judged.claim.name: judged.measurement
+            for judged in judge_run(LoadedRun(RunDirectory(side.path), side.study, side.cells))
+            if judged.is_measured
+        }
+        for side in (a, b)
+    )
+    return {claim: (first[claim], second[claim]) for claim in first if claim in second}
