@@ -123,13 +123,17 @@ class Command(TyperCommand):
             option = dashed if value is None else f"--set {error.name}"
         shown = value[0] if isinstance(value, tuple) else value
         shown = f"{shown:.12g}" if isinstance(shown, float) else shown
-        said = option if shown is None else f"{option} {shorten(str(shown)) or repr('')}"
-        return f"{said}: {error.accepts}"
+        given = option if shown is None else f"{option} {shorten(str(shown)) or repr('')}"
+        return f"{given}: {error.accepts}"
 
     def _without_last_option(self, args: list[str]) -> list[str]:
         """The words without an option at their end that lacks its value: it would undo the rest."""
-        options = [one for one in self.params if isinstance(one, TyperOption) and not one.is_flag]
-        lacks = args[-1:] and any(args[-1] in one.opts for one in options)
+        options = [
+            option
+            for option in self.params
+            if isinstance(option, TyperOption) and not option.is_flag
+        ]
+        lacks = args[-1:] and any(args[-1] in option.opts for option in options)
         return args[:-1] if lacks else args
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
@@ -246,12 +250,12 @@ def _say(sentence: str) -> None:
 
 def _notes() -> Callable[..., None]:
     """What says warnings, each text once, whatever place of the code it comes from."""
-    said = set[str]()
+    shown = set[str]()
 
     def say(message: Warning | str, *others: object) -> None:
         text = visible(f"note: {message}")
-        if text not in said:
-            said.add(text)
+        if text not in shown:
+            shown.add(text)
             # Unlike typer.echo, this leaves the picture of a running sweep whole.
             sys.stderr.write(f"{text}\n")
 
